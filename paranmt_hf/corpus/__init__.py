@@ -1,0 +1,1 @@
+"""Build a paraphrase corpus: bitext in, back-translation, scores, release."""

@@ -1,0 +1,236 @@
+"""The Parquet release: a folder that `load_dataset` reads by name, by config, and as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
+from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
+from paranmt_hf.corpus.shards import checksum
+from paranmt_hf.corpus.statistics import Statistics
+from paranmt_hf.errors import InputError
+
+MAX_SHARD_BYTES = 500_000_000
+# Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
+ROW_GROUP_ROWS = 20_000
+FOOTER_BYTES = 4096
+FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
+
+
+@dataclass
+class ConfigFiles:
+    """What was written for one config.
+
+    Attributes:
+        files: Path relative to the release and SHA-256 of each file, in order.
+        rows: Number of rows.
+        bytes: Size of the rows in memory.
+        file_bytes: Size of the files.
+        selection: The ranges that chose the rows, if any did.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+    bytes: int = 0
+    file_bytes: int = 0
+    selection: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Release:
+    """A written release: its configs, and the statistics of `default`."""
+
+    configs: dict[str, ConfigFiles]
+    statistics: Statistics
+    schema: pa.Schema
+
+
+class _RollingWriter:
+    """Writes tables into files of a bounded size; names follow when their number is known."""
+
+    def __init__(self, folder: Path, schema: pa.Schema, max_bytes: int) -> None:
+        self.folder, self.schema, self.max_bytes = folder, schema, max_bytes
+        self.rows = self.bytes = 0
+        self._parts: list[Path] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        self.bytes += table.nbytes
+        self._waiting.append(table)
+        self._waiting_rows += table.num_rows
+        while self._waiting_rows >= ROW_GROUP_ROWS:
+            whole = pa.concat_tables(self._waiting)
+            self._write_group(whole.slice(0, ROW_GROUP_ROWS))
+            self._waiting = [whole.slice(ROW_GROUP_ROWS)]
+            self._waiting_rows -= ROW_GROUP_ROWS
+
+    def _write_group(self, table: pa.Table) -> None:
+        if self._writer is None:
+            self._parts.append(self.folder / f"part-{len(self._parts):05d}.parquet")
+            self._file = self._parts[-1].open("wb")
+            self._groups = 0
+            self._writer = pq.ParquetWriter(
+                self._file,
+                self.schema,
+                compression="zstd",
+                # Sentences hardly repeat next to each other; only the origin does.
+                use_dictionary=[name for name in self.schema.names if name == "origin"],
+                write_page_index=True,
+                # Keeps unchanged columns byte-identical in chunks, so that a store that works by chunks (the Hub)
+                # takes only the new scores of a corpus that was scored again.
+                use_content_defined_chunking=True,
+            )
+        self._writer.write_table(table.combine_chunks(), row_group_size=ROW_GROUP_ROWS)
+        self._groups += 1
+        # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
+        if (self._file.tell() / self._groups + FOOTER_BYTES) * (self._groups + 1) > self.max_bytes:
+            self._end_file()
+
+    def _end_file(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._file.close()
+            self._writer = None
+
+    def close(self) -> list[Path]:
+        if self._waiting_rows or not self._parts:
+            self._write_group(pa.concat_tables([self.schema.empty_table(), *self._waiting]))
+        self._end_file()
+        count = len(self._parts)
+        named = [
+            part.with_name(f"train-{number:05d}-of-{count:05d}.parquet") for number, part in enumerate(self._parts)
+        ]
+        for part, path in zip(self._parts, named, strict=True):
+            part.replace(path)
+        return named
+
+
+def write_release(
+    tables: Iterable[pa.Table],
+    folder: Path,
+    *,
+    source: bool = False,
+    origin: bool = False,
+    seed: int = 0,
+    max_shard_bytes: int = MAX_SHARD_BYTES,
+) -> Release:
+    """Write the Parquet files of a release: configs `default`, `filtered` and `sample`.
+
+    Args:
+        tables: The rows in order of their ids, with the columns of the schema.
+        folder: Where to; the caller renames it when all is there.
+        source: Keep the foreign sentence.
+        origin: Keep the origin.
+        seed: Decides the rows of `sample` and the examples.
+        max_shard_bytes: Size that no file exceeds.
+
+    Raises:
+        InputError: There are no rows.
+    """
+    schema = arrow_schema(source=source, origin=origin)
+    statistics = Statistics(seed)
+    writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
+    scores, ids = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
+    for table in tables:
+        if not table.num_rows:
+            continue
+        rows = table.select(schema.names).cast(schema)
+        statistics.add(rows if "translation_score" in rows.column_names else table)
+        scores.append(rows["para_score"].to_numpy())
+        ids.append(rows["id"].to_numpy())
+        writer.write(rows)
+    files = writer.close()
+    if not statistics.rows:
+        raise InputError("no pairs are left to release: every line was dropped; see the counts above for the reasons")
+    configs = {"default": _describe(folder, files, writer)}
+    ranges = filtered_ranges(np.concatenate(scores))
+    chosen = sample_ids(np.concatenate(ids), SAMPLE_ROWS, seed)
+    configs["filtered"] = _write_config(folder, "filtered", files, schema, max_shard_bytes, ranges=ranges)
+    configs["sample"] = _write_config(folder, "sample", files, schema, max_shard_bytes, ids=chosen)
+    configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
+    configs["sample"].selection = {"rows": len(chosen), "seed": seed}
+    return Release(configs, statistics, schema)
+
+
+def _write_config(
+    folder: Path,
+    config: str,
+    files: Sequence[Path],
+    schema: pa.Schema,
+    max_shard_bytes: int,
+    *,
+    ranges: dict[str, Range] | None = None,
+    ids: np.ndarray | None = None,
+) -> ConfigFiles:
+    writer = _RollingWriter(folder / FOLDERS[config], schema, max_shard_bytes)
+    for table in read_tables(files):
+        writer.write(select_rows(table, ranges=ranges, ids=ids))
+    return _describe(folder, writer.close(), writer)
+
+
+def select_rows(table: pa.Table, *, ranges: dict[str, Range] | None = None, ids: np.ndarray | None = None) -> pa.Table:
+    """Take the rows inside `ranges`, or those whose id is in `ids` (ascending)."""
+    if ranges is not None:
+        return table.filter(in_ranges(table, ranges))
+    if ids is not None and len(ids):
+        own = table["id"].to_numpy()
+        places = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
+        return table.filter(pa.array(ids[places] == own))
+    return table
+
+
+def _describe(folder: Path, files: Sequence[Path], writer: _RollingWriter) -> ConfigFiles:
+    return ConfigFiles(
+        files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
+        rows=writer.rows,
+        bytes=writer.bytes,
+        file_bytes=sum(path.stat().st_size for path in files),
+    )
+
+
+def release_files(folder: Path, config: str = "default") -> list[Path]:
+    """List the Parquet files of one config of a release, in order.
+
+    Raises:
+        InputError: The folder is not a release, or a file of it is missing.
+    """
+    if config not in FOLDERS:
+        raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; expected a release made by `paranmt build` or `paranmt import`")
+    files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
+    if not files:
+        raise InputError(f"{folder} is no release: {folder / FOLDERS[config]} holds no train-*.parquet")
+    expected = int(files[0].stem.rsplit("-", 1)[1])
+    if len(files) != expected:
+        raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
+    return files
+
+
+def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Read Parquet files one row group at a time.
+
+    Raises:
+        InputError: A file cannot be read, or lacks a column of the schema.
+    """
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
+                if missing := sorted(needed - set(file.schema_arrow.names)):
+                    raise InputError(f"{path} lacks the columns {', '.join(missing)}; it is not part of a release")
+                for group in range(file.num_row_groups):
+                    yield file.read_row_group(group, columns=columns)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(f"cannot read {path}: {error}; the file is damaged, copy or build it again") from None

@@ -1,0 +1,218 @@
+"""The score columns: paraphrase score, trigram overlap, lengths. Pure functions from columns to columns.
+
+ParaNMT-50M (Wieting & Gimpel 2018), sections 3.2 and 5.1: the paraphrase score of a pair is the cosine of its two
+sentence embeddings; the trigram overlap counts shared word trigrams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import TokenTable, WordTokenizer, ngram_starts
+
+
+class Encoder(Protocol):
+    """Anything that turns sentences into vectors: a `SentenceTransformer`, or one of our encoders."""
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension]."""
+        ...
+
+
+@runtime_checkable
+class TokenEncoder(Protocol):
+    """An encoder that can start from word tokens, which saves cutting the text a second time."""
+
+    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension]."""
+        ...
+
+
+def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cosine of each row of `left` with the same row of `right`; 0 where a row is all zeros.
+
+    Args:
+        left: Vectors [sentence, dimension].
+        right: Vectors [sentence, dimension].
+
+    Returns:
+        Cosines [sentence], float32, clipped to [-1, 1].
+    """
+    products = np.multiply(left, right).sum(axis=1)
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
+    return np.clip(values, -1, 1).astype(np.float32)
+
+
+def paraphrase_scores(
+    references: pa.Array, translations: pa.Array, encoder: Encoder, tokens: tuple[TokenTable, TokenTable] | None = None
+) -> pa.Array:
+    """Compute the `para_score` column.
+
+    Args:
+        references: Strings [pair].
+        translations: Strings [pair].
+        encoder: The scorer.
+        tokens: The word tokens of both columns, if at hand; used by encoders that can start from them.
+
+    Raises:
+        InputError: The encoder gave a vector that is not finite.
+    """
+    if not len(references):
+        return pa.array([], pa.float32())
+    if tokens is not None and isinstance(encoder, TokenEncoder):
+        vectors = [encoder.encode_tokens(table) for table in tokens]
+    else:
+        vectors = [_encode_distinct(column, encoder) for column in (references, translations)]
+    scores = cosines(*vectors)
+    if not np.isfinite(scores).all():
+        where = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise InputError(
+            f"the scorer gave a vector that is not finite for {references[where].as_py()!r} or "
+            f"{translations[where].as_py()!r}; choose another scorer"
+        )
+    return pa.array(scores, pa.float32())
+
+
+def _encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
+    """Encode each distinct sentence once: in imported corpora a reference often stands in many pairs."""
+    encoded = column.dictionary_encode()
+    vectors = np.asarray(encoder.encode(encoded.dictionary.to_pylist()), dtype=np.float32)
+    return vectors[encoded.indices.to_numpy()]
+
+
+def trigram_overlap(references: TokenTable, translations: TokenTable) -> pa.Array:
+    """Compute the `trigram_overlap` column: shared word trigrams over the smaller side's count.
+
+    Trigrams are counted as multisets: a trigram that stands twice on both sides counts twice.
+
+    Args:
+        references: Word tokens [pair].
+        translations: Word tokens [pair], over the same vocabulary.
+
+    Returns:
+        Overlap [pair], float32 in [0, 1]; null where a side has fewer than three tokens.
+    """
+    smaller = np.minimum(references.lengths, translations.lengths) - 2
+    shared = _shared_trigrams(references, translations)
+    valid = smaller > 0
+    values = np.divide(shared, smaller, out=np.zeros(len(shared)), where=valid)
+    return pa.array(values.astype(np.float32), pa.float32(), mask=~valid)
+
+
+def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.ndarray:
+    """Count the trigrams that both sides of each pair have [pair].
+
+    Pair, trigram and side are packed into one 64-bit key, so that a single sort brings the occurrences of a trigram
+    in a pair together, references before translations.
+    """
+    pairs = len(references)
+    used = np.zeros(len(references.vocabulary), bool)
+    for table in (references, translations):
+        used[table.ids] = True
+    # Consecutive numbers for the words in use keep the key short.
+    number_of = np.cumsum(used) - 1
+    word_bits, pair_bits = int(np.count_nonzero(used)).bit_length(), pairs.bit_length()
+    if 3 * word_bits + pair_bits + 1 > 64:
+        middle = pairs // 2
+        halves = [(0, middle), (middle, pairs)]
+        cuts = [(slice_table(references, *half), slice_table(translations, *half)) for half in halves]
+        return np.concatenate([_shared_trigrams(*cut) for cut in cuts])
+    sides = []
+    for side, table in enumerate((references, translations)):
+        starts, rows = ngram_starts(table, 3)
+        numbers = number_of[table.ids].astype(np.uint64)
+        key = rows.astype(np.uint64)
+        for step in range(3):
+            key = (key << np.uint64(word_bits)) | numbers[starts + step]
+        sides.append((key << np.uint64(1)) | np.uint64(side))
+    keys = np.sort(np.concatenate(sides))
+    if not len(keys):
+        return np.zeros(pairs, np.int64)
+    groups = keys >> np.uint64(1)
+    first = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    sizes = np.diff(np.concatenate([first, [len(keys)]]))
+    in_translation = np.add.reduceat((keys & np.uint64(1)).astype(np.int64), first)
+    common = np.minimum(in_translation, sizes - in_translation)
+    rows = (groups[first] >> np.uint64(3 * word_bits)).astype(np.int64)
+    return np.bincount(rows, weights=common, minlength=pairs).astype(np.int64)
+
+
+def slice_table(table: TokenTable, start: int, stop: int) -> TokenTable:
+    """Take the sentences from `start` up to `stop` of a table."""
+    offsets = table.offsets[start : stop + 1]
+    return TokenTable(table.ids[offsets[0] : offsets[-1]], offsets - offsets[0], table.vocabulary)
+
+
+def score_pairs(
+    references: pa.Array, translations: pa.Array, encoder: Encoder | None, tokenizer: WordTokenizer
+) -> dict[str, pa.Array]:
+    """Compute every score column of a batch of pairs.
+
+    Args:
+        references: Strings [pair].
+        translations: Strings [pair].
+        encoder: The scorer, or None when the paraphrase score is there already.
+        tokenizer: Cuts the text; keep one for all batches.
+
+    Returns:
+        `trigram_overlap`, `reference_length`, `translation_length` and, with an encoder, `para_score`.
+    """
+    tables = tokenizer.tables(references, translations)
+    columns = {
+        "trigram_overlap": trigram_overlap(*tables),
+        "reference_length": pa.array(tables[0].lengths),
+        "translation_length": pa.array(tables[1].lengths),
+    }
+    if encoder is not None:
+        columns["para_score"] = paraphrase_scores(references, translations, encoder, (tables[0], tables[1]))
+    return columns
+
+
+class WordAverage:
+    """Average of word vectors: the sum over the known words; unknown words are left out.
+
+    Only directions matter for a cosine, so the sum stands for the mean. A sentence without a known word gives zeros.
+
+    Args:
+        words: The vocabulary.
+        matrix: Vectors [word, dimension].
+    """
+
+    def __init__(self, words: Sequence[str], matrix: np.ndarray) -> None:
+        import torch
+
+        # The last row belongs to unknown words.
+        self._matrix = torch.from_numpy(np.vstack([matrix, np.zeros_like(matrix[:1])]).astype(np.float32))
+        self._rows = {word: row for row, word in enumerate(words)}
+        self._tokenizer = WordTokenizer()
+        self._vocabulary: Sequence[str] = ()
+        self._row_of = np.empty(0, np.int64)
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension], float32."""
+        return self.encode_tokens(self._tokenizer.tables(sentences)[0])
+
+    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
+        """Encode tokenised sentences into vectors [sentence, dimension], float32."""
+        import torch
+
+        rows = torch.from_numpy(self._look_up(tokens.vocabulary)[tokens.ids])
+        bounds = torch.from_numpy(np.ascontiguousarray(tokens.offsets))
+        summed = torch.nn.functional.embedding_bag(rows, self._matrix, bounds, mode="sum", include_last_offset=True)
+        return summed.numpy()
+
+    def _look_up(self, vocabulary: Sequence[str]) -> np.ndarray:
+        """Row of every word of a tokenizer's vocabulary, which only grows until the tokenizer starts a new one."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary, self._row_of = vocabulary, np.empty(0, np.int64)
+        unknown = len(self._rows)
+        new = [self._rows.get(word, unknown) for word in vocabulary[len(self._row_of) :]]
+        if new:
+            self._row_of = np.concatenate([self._row_of, np.array(new, np.int64)])
+        return self._row_of

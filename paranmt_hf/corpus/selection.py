@@ -1,0 +1,106 @@
+"""Which rows to take: by score, by length, by chance. A score is a column; only here does it decide.
+
+ParaNMT-50M (Wieting & Gimpel 2018), section 5.4 and table 6: training data are chosen by tenths of the paraphrase
+score and by sentence length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.errors import InputError
+
+MAX_TOKENS = 30
+TENTHS = 2
+SAMPLE_ROWS = 1000
+
+Range = tuple[float | None, float | None]
+
+
+def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
+    """Find the score that the best `tenths` tenths of the rows reach.
+
+    Args:
+        scores: Scores [row].
+        tenths: From 1 to 10.
+
+    Returns:
+        The smallest score that belongs to them; rows of exactly that score all count.
+
+    Raises:
+        InputError: There are no rows, or `tenths` is out of range.
+    """
+    if not 1 <= tenths <= 10:
+        raise InputError(f"tenths must be from 1 to 10, not {tenths!r}")
+    if not len(scores):
+        raise InputError("there are no rows to take tenths of")
+    first = len(scores) - max(1, len(scores) * tenths // 10)
+    return float(np.partition(scores, first)[first])
+
+
+def in_ranges(table: pa.Table, ranges: Mapping[str, Range]) -> pa.ChunkedArray:
+    """Mark the rows whose columns all lie inside their ranges, both ends included.
+
+    Args:
+        table: Rows with the columns named in `ranges`.
+        ranges: Smallest and largest value of each column; None is no bound. A null is outside.
+
+    Returns:
+        Booleans [row].
+    """
+    mask = pa.chunked_array([np.ones(table.num_rows, bool)])
+    for name, (low, high) in ranges.items():
+        column = table[name]
+        if low is not None:
+            mask = pc.and_(mask, pc.fill_null(pc.greater_equal(column, low), False))
+        if high is not None:
+            mask = pc.and_(mask, pc.fill_null(pc.less_equal(column, high), False))
+    return mask
+
+
+def filtered_ranges(scores: np.ndarray) -> dict[str, Range]:
+    """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens (section 5.4)."""
+    return {
+        "para_score": (top_tenths(scores), None),
+        "reference_length": (None, MAX_TOKENS),
+        "translation_length": (None, MAX_TOKENS),
+    }
+
+
+def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
+    """Draw a number for every row from its id: the same one whatever else is in the corpus.
+
+    Args:
+        ids: Row ids [row].
+        seed: Another seed, another draw.
+
+    Returns:
+        Evenly distributed 64-bit numbers [row].
+    """
+    mixed = ids.astype(np.uint64) + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    # The finaliser of MurmurHash3 (public domain): each input bit changes each output bit half of the time.
+    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= np.uint64(multiplier)
+    return mixed ^ (mixed >> np.uint64(33))
+
+
+def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Choose rows by chance.
+
+    Args:
+        ids: Row ids [row].
+        count: How many; all when there are no more.
+        seed: Decides which.
+
+    Returns:
+        The chosen ids, ascending.
+    """
+    if len(ids) <= count:
+        return np.sort(ids)
+    draws = lottery(ids, seed)
+    return np.sort(ids[np.argpartition(draws, count)[:count]])

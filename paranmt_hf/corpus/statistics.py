@@ -1,0 +1,147 @@
+"""What a corpus looks like, counted while it streams past: rows per score range, overlap, lengths, examples.
+
+The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.optional import available
+
+EDGES = (0.2, 0.4, 0.6, 0.8)
+RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
+BINS = 40
+EXAMPLES = 3
+
+
+@dataclass
+class _Range:
+    """Counts of one range of the paraphrase score."""
+
+    rows: int = 0
+    overlap_sum: float = 0.0
+    overlap_rows: int = 0
+    tokens: int = 0
+    examples: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+
+
+class Statistics:
+    """Running counts over tables with the columns of the schema.
+
+    Args:
+        seed: Decides which rows serve as examples; they do not depend on how the rows come in.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rows = 0
+        self.histogram = np.zeros(BINS, np.int64)
+        self._seed = seed
+        self._ranges = [_Range() for _ in RANGES]
+        self._tokens = np.zeros(2, np.int64)
+        self._score_sum, self._score_rows = 0.0, 0
+
+    def add(self, table: pa.Table) -> None:
+        """Count the rows of a table."""
+        scores = table["para_score"].to_numpy()
+        overlap = table["trigram_overlap"].to_numpy(zero_copy_only=False)
+        lengths = [table[f"{side}_length"].to_numpy() for side in ("reference", "translation")]
+        self.rows += table.num_rows
+        self.histogram += np.histogram(scores, BINS, (-1, 1))[0]
+        self._tokens += [length.sum(dtype=np.int64) for length in lengths]
+        quality = table["translation_score"].to_numpy(zero_copy_only=False)
+        known = ~np.isnan(quality)
+        self._score_sum += float(quality[known].sum(dtype=np.float64))
+        self._score_rows += int(known.sum())
+        # A score equal to an edge belongs to the lower range, compared in the column's own precision.
+        numbers = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
+        draws = lottery(table["id"].to_numpy(), self._seed)
+        for number, part in enumerate(self._ranges):
+            inside = np.flatnonzero(numbers == number)
+            if len(inside):
+                self._add_range(part, table, inside, overlap[inside], lengths, draws)
+
+    def _add_range(
+        self, part: _Range, table: pa.Table, inside: np.ndarray, overlap: np.ndarray, lengths: list, draws: np.ndarray
+    ) -> None:
+        part.rows += len(inside)
+        part.overlap_sum += float(np.nansum(overlap, dtype=np.float64))
+        part.overlap_rows += int(np.count_nonzero(~np.isnan(overlap)))
+        part.tokens += int(sum(length[inside].sum(dtype=np.int64) for length in lengths))
+        best = inside[np.argsort(draws[inside], kind="stable")[:EXAMPLES]]
+        rows = table.select(["reference", "translation", "para_score"]).take(best).to_pylist()
+        part.examples += zip(draws[best].tolist(), rows, strict=True)
+        part.examples = sorted(part.examples, key=lambda example: example[0])[:EXAMPLES]
+
+    @property
+    def mean_translation_score(self) -> float | None:
+        """Mean over the rows that have one, in natural-log units per token."""
+        return self._score_sum / self._score_rows if self._score_rows else None
+
+    def summary(self) -> dict[str, Any]:
+        """Everything counted, as JSON values."""
+        return {
+            "rows": self.rows,
+            "mean_reference_length": round(self._tokens[0] / max(1, self.rows), 2),
+            "mean_translation_length": round(self._tokens[1] / max(1, self.rows), 2),
+            "mean_translation_score": _rounded(self.mean_translation_score),
+            "ranges": [
+                {
+                    "range": name,
+                    "rows": part.rows,
+                    "mean_trigram_overlap": _rounded(
+                        part.overlap_sum / part.overlap_rows if part.overlap_rows else None
+                    ),
+                    "mean_length": _rounded(part.tokens / 2 / part.rows if part.rows else None, 1),
+                    "examples": [row for _, row in part.examples],
+                }
+                for name, part in zip(RANGES, self._ranges, strict=True)
+            ],
+            "histogram": self.histogram.tolist(),
+        }
+
+
+def _rounded(value: float | None, digits: int = 4) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def text_histogram(histogram: list[int], width: int = 50) -> str:
+    """Draw the histogram of the paraphrase score with characters, one line for each 0.1."""
+    counts = np.array(histogram).reshape(-1, 2).sum(axis=1)
+    largest = max(1, int(counts.max()))
+    first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
+    lines = []
+    for number in range(first, len(counts)):
+        bar = "#" * round(width * int(counts[number]) / largest)
+        low = number / 10 - 1
+        lines.append(f"{low:5.1f} to {low + 0.1:4.1f} | {bar:<{width}} {counts[number]:,}")
+    return "\n".join(lines)
+
+
+def plot_histogram(histogram: list[int], path: Path) -> bool:
+    """Draw the histogram of the paraphrase score as a PNG, if matplotlib (extra `plots`) is there.
+
+    Returns:
+        Whether it was drawn.
+    """
+    if not available("matplotlib"):
+        return False
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    edges = np.linspace(-1, 1, BINS + 1)
+    axes.bar(edges[:-1], histogram, width=2 / BINS, align="edge", color="#4472c4", edgecolor="white", linewidth=0.5)
+    first = edges[int(np.flatnonzero(histogram)[0])] if any(histogram) else -1
+    axes.set_xlim(min(0.0, float(first)), 1)
+    axes.set_xlabel("paraphrase score")
+    axes.set_ylabel("pairs")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    return True

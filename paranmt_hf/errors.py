@@ -1,0 +1,10 @@
+"""The error for input that a person can put right."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Bad input, named in one sentence: what was expected, what came, where, and what to do.
+
+    The command line prints the sentence alone; anything else that is raised counts as a fault of the program.
+    """

@@ -1,0 +1,172 @@
+"""Cards: what the Hub and a reader are told about a corpus, rendered from values and never written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from string import Template
+from typing import Any
+
+import yaml
+
+SIZES = (
+    (1e3, "n<1K"),
+    (1e4, "1K<n<10K"),
+    (1e5, "10K<n<100K"),
+    (1e6, "100K<n<1M"),
+    (1e7, "1M<n<10M"),
+    (1e8, "10M<n<100M"),
+)
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    return next((name for limit, name in SIZES if rows < limit), "100M<n<1B")
+
+
+def dataset_card(values: Mapping[str, Any]) -> str:
+    """Render the card of a corpus.
+
+    Args:
+        values: The content of a release's `build.json` and, under `columns`, name, type and meaning of each column.
+
+    Returns:
+        YAML header and Markdown text.
+    """
+    header = yaml.safe_dump(_header(values), sort_keys=False, allow_unicode=True, width=1000)
+    template = Template(
+        (resources.files("paranmt_hf.hub") / "templates" / "dataset_card.md").read_text(encoding="utf8")
+    )
+    return f"---\n{header}---\n\n{template.substitute(_texts(values))}"
+
+
+def _header(values: Mapping[str, Any]) -> dict[str, Any]:
+    configs = values["configs"]
+    features = [{"name": column["name"], "dtype": column["type"]} for column in values["columns"]]
+    header: dict[str, Any] = {
+        "pretty_name": values["name"],
+        "license": values["license"],
+        "language": ["en"],
+        "task_categories": ["sentence-similarity", "text-generation"],
+        "size_categories": [size_category(configs["default"]["rows"])],
+        "tags": ["paraphrase", "back-translation", "paranmt"],
+        "configs": [],
+        "dataset_info": [],
+    }
+    for name, config in configs.items():
+        folder = next(iter(config["files"])).split("/")[0]
+        entry: dict[str, Any] = {"config_name": name}
+        if name == "default":
+            entry["default"] = True
+        entry["data_files"] = [{"split": "train", "path": f"{folder}/train-*.parquet"}]
+        header["configs"].append(entry)
+        header["dataset_info"].append(
+            {
+                "config_name": name,
+                "features": features,
+                "splits": [{"name": "train", "num_bytes": config["bytes"], "num_examples": config["rows"]}],
+                "download_size": config["file_bytes"],
+                "dataset_size": config["bytes"],
+            }
+        )
+    return header
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    statistics, configs = values["statistics"], values["configs"]
+    return {
+        "name": values["name"],
+        "rows": f"{statistics['rows']:,}",
+        "sample_rows": f"{configs['sample']['rows']:,}",
+        "configs": _table(
+            [f"`{name}`", f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
+            for name, config in configs.items()
+        ),
+        "columns": _table([f"`{column['name']}`", column["type"], column["meaning"]] for column in values["columns"]),
+        "ranges": _table(
+            [
+                part["range"],
+                f"{part['rows']:,}",
+                _number(part["mean_trigram_overlap"], 2),
+                _number(part["mean_length"], 1),
+            ]
+            for part in statistics["ranges"]
+        ),
+        "picture": "![Histogram of the paraphrase score](para_score.png)\n\n" if values["picture"] else "",
+        "histogram": values["text_histogram"],
+        "examples": _examples(statistics["ranges"]),
+        "mean_reference_length": str(statistics["mean_reference_length"]),
+        "mean_translation_length": str(statistics["mean_translation_length"]),
+        "mean_translation_score": _number(statistics["mean_translation_score"], 3),
+        "made": _settings(values["settings"]),
+        "dropped": ", ".join(f"{count:,} {reason}" for reason, count in values["dropped"].items()) or "nothing",
+        "schema_version": values["schema_version"],
+        "version": values["version"],
+        "license": values["license"],
+        "provenance": _provenance(values["settings"]),
+    }
+
+
+def _selection(name: str, selection: Mapping[str, Any]) -> str:
+    if name == "default":
+        return "all"
+    if name == "sample":
+        return f"drawn by chance, seed {selection['seed']}"
+    parts = []
+    for column, (low, high) in selection.items():
+        parts += [f"{column} >= {low:.4f}"] if low is not None else []
+        parts += [f"{column} <= {high}"] if high is not None else []
+    return ", ".join(parts)
+
+
+def _table(rows: Any) -> str:  # noqa: ANN401
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    """Keep text from breaking out of its table cell or becoming markup."""
+    for character in "\\|<>`*_[]" if not text.startswith("`") else "|":
+        text = text.replace(character, f"\\{character}")
+    return " ".join(text.split())
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
+
+
+def _examples(ranges: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [part["range"], f"{row['para_score']:.2f}", row["reference"], row["translation"]]
+        for part in ranges
+        for row in part["examples"]
+    ]
+    return f"| range | score | reference | translation |\n|---|---:|---|---|\n{_table(rows)}"
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    """List nested settings, one line for each part."""
+    lines = []
+    for part, value in settings.items():
+        if isinstance(value, Mapping):
+            text = ", ".join(f"{name} {_short(entry)}" for name, entry in value.items() if entry is not None)
+        else:
+            text = _short(value)
+        lines.append(f"- **{part.replace('_', ' ')}**: {text}")
+    return "\n".join(lines)
+
+
+def _short(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        return "(" + ", ".join(f"{name} {_short(entry)}" for name, entry in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return ", ".join(_short(entry) for entry in value)
+    return f"`{value}`"
+
+
+def _provenance(settings: Mapping[str, Any]) -> str:
+    lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
+    if "translator" in settings:
+        lines.append(f"The translations were made by the model `{settings['translator']['name']}`.")
+    else:
+        lines.append("The translations were imported; which system made them is for the input's owner to say.")
+    return " ".join(lines)

@@ -1,0 +1,104 @@
+"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from paranmt_hf.errors import InputError
+
+ASSETS = Path(__file__).parent / "assets"
+EMBEDDED = {"embedded": "captions-cs-en"}
+
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
+CODE = ("*.py",)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is at hand.
+
+    Attributes:
+        name: Hub id, or name of the folder.
+        folder: Where its files are.
+        revision: Commit hash on the Hub, or `sha256:` and the checksum of the folder's files.
+    """
+
+    name: str
+    folder: Path
+    revision: str
+
+
+def locate(name: str, revision: str | None = None) -> Model:
+    """Find a model by folder or Hub id, fetching it from the Hub where necessary.
+
+    Args:
+        name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, or `embedded`, the small translator that the
+            package carries.
+        revision: Branch, tag or commit on the Hub.
+
+    Raises:
+        InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
+    """
+    folder = ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()
+    if folder.is_dir():
+        if revision is not None:
+            raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
+        return Model(folder.resolve().name, folder, f"sha256:{_check_safe(folder)}")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or name.startswith("."):
+        raise InputError(f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        fetched = Path(
+            snapshot_download(name, revision=revision, ignore_patterns=[*PICKLES, *CODE, "onnx/*", "openvino/*"])
+        )
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"no folder {name!r}, and the Hub did not give a model of that id: {reason}") from None
+    _check_safe(fetched)
+    return Model(name, fetched, fetched.name)
+
+
+def _check_safe(folder: Path) -> str:
+    """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not any(path.suffix == ".safetensors" for path in files):
+        raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))
+    safe = {path.parent for path in files if path.suffix == ".safetensors"}
+    # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
+    if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
+        raise InputError(_advice(folder, unsafe))
+    digest = hashlib.sha256()
+    for path in files:
+        if path.suffix in {".json", ".safetensors", ".spm", ".model", ".txt"}:
+            with path.open("rb") as file:
+                checksum = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{path.relative_to(folder).as_posix()} {checksum}\n".encode())
+    return digest.hexdigest()
+
+
+def _is_pickle(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in PICKLES)
+
+
+def _advice(folder: Path, pickles: list[Path]) -> str:
+    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles)
+    holds = f"weights in {names}, which is not read because it can run code" if pickles else "no weights"
+    return (
+        f"{folder} holds {holds}; expected model.safetensors: load the model once in a place you trust and call "
+        "save_pretrained(), or name a revision that has safetensors (on the Hub often refs/pr/1)"
+    )
+
+
+def usual_score(name: str) -> float | None:
+    """The mean translation score that a translator says it reaches on the text it was made for.
+
+    It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
+    """
+    path = (ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()) / "about.json"
+    return float(json.loads(path.read_text(encoding="utf8"))["mean_translation_score"]) if path.is_file() else None

@@ -1,0 +1,31 @@
+"""Packages that only some uses need."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+from paranmt_hf.errors import InputError
+
+
+def available(package: str) -> bool:
+    """Tell whether `package` can be imported, without importing it."""
+    return importlib.util.find_spec(package) is not None
+
+
+def require(package: str, extra: str) -> ModuleType:
+    """Import an optional package.
+
+    Args:
+        package: Name of the module to import.
+        extra: The extra of `paranmt-hf` that installs it.
+
+    Raises:
+        InputError: The package is not installed; the sentence holds the command that installs it.
+    """
+    if not available(package):
+        raise InputError(
+            f"this needs the package {package!r}, which is not installed: pip install 'paranmt-hf[{extra}]'"
+        )
+    return importlib.import_module(package)

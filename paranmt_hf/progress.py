@@ -1,0 +1,74 @@
+"""Progress of long work: a bar on a terminal, a line in a log now and then elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from types import TracebackType
+
+logger = logging.getLogger(__name__)
+
+
+class Progress:
+    """Counts rows: rate, share done, time left.
+
+    Args:
+        label: What is being done.
+        total: Number of rows, if known.
+        done: Rows that an earlier run has done already; they count as done but not for the rate.
+        every: Seconds between two lines where there is no terminal.
+    """
+
+    def __init__(self, label: str, total: int | None = None, *, done: int = 0, every: float = 30.0) -> None:
+        self.label, self.total, self.initial, self.rows = label, total, done, done
+        self._every, self._started, self._last = every, time.monotonic(), time.monotonic()
+        self._bar = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, desc=label, unit=" sentences", unit_scale=True)
+
+    def advance_to(self, rows: int) -> None:
+        """Set the number of rows done so far, those of earlier runs included."""
+        if self._bar is not None:
+            self._bar.update(rows - self.rows)
+        self.rows = rows
+        if self._bar is None and time.monotonic() - self._last >= self._every:
+            self._last = time.monotonic()
+            logger.info(self.describe())
+
+    def describe(self) -> str:
+        """Say how far the work is, in one line."""
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        rate = (self.rows - self.initial) / seconds
+        line = f"{self.label}: {self.rows:,}"
+        if self.total:
+            line += f" of {self.total:,} ({self.rows / self.total:.0%})"
+        line += f", {rate:,.0f} sentences/s"
+        if self.total and rate > 0:
+            line += f", {duration((self.total - self.rows) / rate)} left"
+        return line
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif kind is None:
+            seconds = time.monotonic() - self._started
+            rows = self.rows - self.initial
+            logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {rows / max(seconds, 1e-9):,.0f} sentences/s")
+
+
+def duration(seconds: float) -> str:
+    """Write a number of seconds the way people do: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,90 @@
+"""Pretrained word vectors: text files in, vocabulary and matrix out."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A vocabulary and its vectors.
+
+    Attributes:
+        words: The words, most frequent first in the usual files.
+        matrix: Vectors [word, dimension], float32.
+    """
+
+    words: list[str]
+    matrix: np.ndarray
+
+
+def read_vectors(path: Path | str, *, limit: int | None = None) -> WordVectors:
+    """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
+
+    A first line with two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
+
+    Args:
+        path: The file, plain or `.gz`, UTF-8.
+        limit: Read at most this many words.
+
+    Raises:
+        InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
+    """
+    path = Path(path)
+    words: dict[str, int] = {}
+    rows: list[np.ndarray] = []
+    try:
+        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+        with opened as lines:
+            for number, line in enumerate(lines, 1):
+                if number == 1 and _is_header(line):
+                    continue
+                word, vector = _parse(line, path, number, len(rows[0]) if rows else None)
+                if word not in words:
+                    words[word] = len(rows)
+                    rows.append(vector)
+                if limit is not None and len(rows) >= limit:
+                    break
+    except (OSError, EOFError) as error:
+        raise InputError(
+            f"cannot read word vectors from {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    if not rows:
+        raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
+    return WordVectors(list(words), np.stack(rows))
+
+
+def _is_header(line: bytes) -> bool:
+    fields = line.split()
+    return len(fields) == 2 and all(field.isdigit() for field in fields)
+
+
+def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str, np.ndarray]:
+    # Some files hold words with blanks inside, so the numbers are counted from the right.
+    fields = line.rstrip().split(b" ")
+    count = width if width is not None else len(fields) - 1
+    try:
+        if count < 1 or len(fields) < count + 1:
+            raise ValueError
+        word = b" ".join(fields[:-count]).decode("utf8")
+        vector = np.array(fields[-count:], dtype=np.float32)
+    except ValueError:
+        expected = f"a word and {width} numbers" if width else "a word and its numbers"
+        start = line[:40].decode("utf8", "replace").rstrip()
+        raise InputError(f"{path}, line {number}: expected {expected}, found {start!r}") from None
+    if not np.isfinite(vector).all():
+        raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")
+    return word, vector
+
+
+def fingerprint(path: Path | str) -> str:
+    """SHA-256 of a file, as hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,214 @@
+"""Selection, statistics, the Parquet release and the builder, on rows that can be counted by hand."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.corpus import release as release_module
+from paranmt_hf.corpus.builder import ParaNMT
+from paranmt_hf.corpus.release import read_tables, release_files, write_release
+from paranmt_hf.corpus.schema import arrow_schema
+from paranmt_hf.corpus.selection import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
+from paranmt_hf.corpus.statistics import Statistics, plot_histogram, text_histogram
+from paranmt_hf.errors import InputError
+
+
+def make_rows(count: int, start: int = 0) -> pa.Table:
+    """Rows whose score is id / 1000 and whose reference has id % 40 tokens."""
+    ids = np.arange(start, start + count)
+    return pa.table(
+        {
+            "id": ids,
+            "reference": [f"reference {number}" for number in ids],
+            "translation": [f"translation {number}" for number in ids],
+            "source": ["quelle"] * count,
+            "translation_score": pa.array([None if n % 2 else -0.5 for n in ids], pa.float32()),
+            "para_score": (ids / 1000).astype(np.float32),
+            "trigram_overlap": pa.array([None if n % 4 == 0 else 0.5 for n in ids], pa.float32()),
+            "reference_length": (ids % 40).astype(np.int32),
+            "translation_length": np.full(count, 7, np.int32),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release") / "corpus"
+    write_release([make_rows(400), make_rows(600, 400)], folder)
+    return folder
+
+
+def test_top_tenths_by_hand():
+    scores = np.array([0.1, 0.9, 0.5, 0.3, 0.7, 0.2, 0.8, 0.4, 0.6, 0.0])
+    assert top_tenths(scores, 2) == 0.8
+    assert top_tenths(scores, 1) == 0.9
+    assert top_tenths(scores, 10) == 0.0
+    assert top_tenths(np.array([0.5])) == 0.5
+    with pytest.raises(InputError, match="from 1 to 10, not 0"):
+        top_tenths(scores, 0)
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=10, max_size=60), st.integers(1, 10))
+def test_top_tenths_equals_sorting(scores, tenths):
+    threshold = top_tenths(np.array(scores, np.float32), tenths)
+    assert threshold == sorted(scores, reverse=True)[len(scores) * tenths // 10 - 1]
+
+
+def test_ranges_take_both_ends_and_no_null():
+    table = pa.table({"a": pa.array([1, 2, None, 4, 3]), "b": [5.0, 5.0, 5.0, 5.0, 6.0]})
+    assert in_ranges(table, {"a": (2, 4), "b": (None, 5.0)}).to_pylist() == [False, True, False, True, False]
+    assert in_ranges(table, {}).to_pylist() == [True] * 5
+
+
+def test_sample_does_not_depend_on_order_or_seedless_chance():
+    ids = np.arange(5000)
+    chosen = sample_ids(ids, 100, seed=3)
+    assert len(chosen) == 100
+    assert (sample_ids(ids[::-1], 100, seed=3) == chosen).all()
+    assert (sample_ids(ids, 100, seed=4) != chosen).any()
+    assert sample_ids(ids[:5], 100, seed=3).tolist() == [0, 1, 2, 3, 4]
+    # Evenly spread: the mean of 5,000 draws lies within four standard errors of the middle.
+    draws = lottery(ids, 0) / 2**64
+    assert abs(draws.mean() - 0.5) < 4 * 0.2887 / np.sqrt(5000)
+
+
+def test_statistics_by_hand():
+    statistics = Statistics()
+    table = make_rows(1000)
+    statistics.add(table.slice(0, 300))
+    statistics.add(table.slice(300))
+    summary = statistics.summary()
+    assert summary["rows"] == 1000
+    # Scores are 0, 0.001, ..., 0.999: an edge belongs to the lower range.
+    assert [part["rows"] for part in summary["ranges"]] == [201, 200, 200, 200, 199]
+    assert {part["mean_trigram_overlap"] for part in summary["ranges"]} == {0.5}
+    assert summary["mean_reference_length"] == 19.5
+    assert summary["mean_translation_length"] == 7
+    assert summary["mean_translation_score"] == -0.5
+    assert sum(summary["histogram"]) == 1000
+    assert summary["histogram"][:20] == [0] * 20
+    whole = Statistics()
+    whole.add(table)
+    assert whole.summary() == summary, "the batches must not matter"
+
+
+def test_histogram_is_drawn(tmp_path):
+    histogram = [0] * 38 + [5, 10]
+    text = text_histogram(histogram, width=10)
+    assert text == "  0.9 to  1.0 | ########## 15"
+    assert plot_histogram(histogram, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_release_by_hand(folder):
+    table = pa.concat_tables(read_tables(release_files(folder)))
+    assert table.schema.equals(arrow_schema())
+    assert table["id"].to_pylist() == list(range(1000))
+    assert table["para_score"].null_count == 0
+    filtered = pa.concat_tables(read_tables(release_files(folder, "filtered")))
+    assert filtered["id"].to_pylist() == [n for n in range(800, 1000) if n % 40 <= 30]
+    sample = pa.concat_tables(read_tables(release_files(folder, "sample")))
+    assert sample.num_rows == 1000
+
+
+def test_files_are_cut_at_the_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(release_module, "ROW_GROUP_ROWS", 100)
+    generator = np.random.default_rng(0)
+    rows = make_rows(1000)
+    noise = pa.array([generator.bytes(100).hex() for _ in range(1000)])
+    rows = rows.set_column(1, "reference", noise)
+    write_release([rows], tmp_path, max_shard_bytes=40_000)
+    files = release_files(tmp_path)
+    assert len(files) > 2
+    assert files[0].name == f"train-00000-of-{len(files):05d}.parquet"
+    assert max(path.stat().st_size for path in files) <= 40_000
+    assert pa.concat_tables(read_tables(files))["reference"].to_pylist() == noise.to_pylist()
+
+
+def test_same_rows_same_bytes_however_they_come(tmp_path):
+    write_release([make_rows(1000)], tmp_path / "a")
+    write_release([make_rows(10, 0), make_rows(990, 10)], tmp_path / "b")
+    for path in sorted((tmp_path / "a").rglob("*.parquet")):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+
+
+def test_nothing_to_release(tmp_path):
+    with pytest.raises(InputError, match="no pairs are left"):
+        write_release([make_rows(0)], tmp_path)
+
+
+def test_incomplete_release_is_told(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        release_files(tmp_path / "none")
+    with pytest.raises(InputError, match="is no release"):
+        release_files(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train-00000-of-00002.parquet").touch()
+    with pytest.raises(InputError, match="holds 1 of 2 Parquet files"):
+        release_files(tmp_path)
+    with pytest.raises(InputError, match="default, filtered, sample, not 'best'"):
+        release_files(tmp_path, "best")
+
+
+def test_damaged_parquet_is_told(tmp_path):
+    path = tmp_path / "train-00000-of-00001.parquet"
+    pq.write_table(make_rows(10), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="cannot read .*train-00000-of-00001.parquet"):
+        list(read_tables([path]))
+    pq.write_table(make_rows(10).drop_columns(["para_score"]), path)
+    with pytest.raises(InputError, match="lacks the columns para_score"):
+        list(read_tables([path]))
+
+
+def test_keeps_source_and_origin(tmp_path):
+    rows = make_rows(20).append_column("origin", pa.array(["news"] * 20))
+    write_release([rows], tmp_path, source=True, origin=True)
+    table = pa.concat_tables(read_tables(release_files(tmp_path)))
+    assert table.schema.equals(arrow_schema(source=True, origin=True))
+    assert set(table["origin"].to_pylist()) == {"news"}
+
+
+@pytest.mark.parametrize("processes", [None, 2])
+def test_builder_gives_the_release(folder, tmp_path, processes):
+    for config in ("default", "filtered", "sample"):
+        builder = ParaNMT(config_name=config, data_dir=str(folder), cache_dir=str(tmp_path))
+        builder.download_and_prepare(num_proc=processes)
+        built = builder.as_dataset(split="train")
+        released = pa.concat_tables(read_tables(release_files(folder, config)))
+        assert built.with_format("arrow")[:].to_pylist() == released.to_pylist()
+
+
+def test_builder_streams(folder, tmp_path):
+    builder = ParaNMT(config_name="filtered", data_dir=str(folder), cache_dir=str(tmp_path))
+    rows = list(builder.as_streaming_dataset(split="train"))
+    assert [row["id"] for row in rows] == [n for n in range(800, 1000) if n % 40 <= 30]
+    assert rows[0]["reference"] == "reference 800"
+
+
+def test_builder_takes_plain_parquet_files(folder, tmp_path):
+    files = [str(path) for path in release_files(folder)]
+    builder = ParaNMT(data_files={"train": files}, cache_dir=str(tmp_path))
+    builder.download_and_prepare()
+    assert builder.as_dataset(split="train").num_rows == 1000
+
+
+def test_builder_without_data_is_told(tmp_path):
+    with pytest.raises(InputError, match="needs data_dir"):
+        ParaNMT(cache_dir=str(tmp_path))
+
+
+def test_numbers_of_the_filter():
+    ranges = filtered_ranges(np.linspace(0, 1, 11))
+    assert ranges == {"para_score": (0.9, None), "reference_length": (None, 30), "translation_length": (None, 30)}
+
+
+def test_import_is_light():
+    code = "import paranmt_hf, sys; print([m for m in ('torch', 'datasets', 'transformers') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

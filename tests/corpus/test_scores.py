@@ -1,0 +1,133 @@
+"""The score columns against hand-worked cases and brute force."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.corpus import scores
+from paranmt_hf.corpus.scores import WordAverage, cosines, paraphrase_scores, score_pairs, trigram_overlap
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import WordTokenizer, words
+
+VOCABULARY = ["a", "cat", "sat", "dog"]
+MATRIX = np.array([[1, 0], [0, 2], [2, 2], [0, -1]], np.float32)
+
+
+def overlap_by_hand(reference: str, translation: str) -> float | None:
+    """Count trigrams one by one."""
+    left, right = (
+        Counter(zip(tokens, tokens[1:], tokens[2:], strict=False)) for tokens in (words(reference), words(translation))
+    )
+    smaller = min(left.total(), right.total())
+    return (left & right).total() / smaller if smaller else None
+
+
+@pytest.mark.parametrize(
+    ("reference", "translation", "expected"),
+    [
+        ("a b c d", "a b c e", 1 / 2),  # one of two
+        ("a b c", "a b c d e", 1.0),  # the smaller side has one trigram, shared
+        ("a b a b a b", "a b a x", 1 / 2),  # aba and bax; aba is shared once
+        ("a a a a", "a a a a a a", 1.0),  # two copies against four
+        ("A cat's hat", "a cat 's hat", 1.0),
+        ("a b", "a b c", None),
+        ("x y z", "a b c", 0.0),
+    ],
+)
+def test_trigram_overlap_by_hand(reference: str, translation: str, expected: float | None) -> None:
+    assert overlap_by_hand(reference, translation) == expected
+    tables = WordTokenizer().tables([reference], [translation])
+    assert trigram_overlap(*tables).to_pylist() == ([None] if expected is None else [pytest.approx(expected)])
+
+
+sentence = st.lists(st.sampled_from(["a", "b", "c", "d'll", "E"]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(sentence, sentence), max_size=12))
+def test_trigram_overlap_equals_brute_force(pairs: list[tuple[str, str]]) -> None:
+    tables = WordTokenizer().tables([left for left, _ in pairs], [right for _, right in pairs])
+    expected = [overlap_by_hand(*pair) for pair in pairs]
+    assert trigram_overlap(*tables).to_pylist() == [
+        None if x is None else pytest.approx(x, abs=1e-6) for x in expected
+    ]
+
+
+def test_many_pairs_with_many_words_do_not_fit_one_key() -> None:
+    generator = np.random.default_rng(0)
+    left = [" ".join(map(str, generator.integers(0, 400_000, 6))) for _ in range(70_000)]
+    right = [" ".join(reversed(text.split())) if row % 3 else text for row, text in enumerate(left)]
+    values = trigram_overlap(*WordTokenizer().tables(left, right)).to_numpy()
+    assert values[::3].min() == 1
+    assert values.sum() == pytest.approx(len(values[::3]), abs=5)
+
+
+def test_cosines_by_hand() -> None:
+    left = np.array([[1, 0], [3, 4], [0, 0], [1, 1]], np.float32)
+    right = np.array([[0, 2], [3, 4], [1, 0], [-2, -2]], np.float32)
+    np.testing.assert_allclose(cosines(left, right), [0, 1, 0, -1], atol=1e-7)
+
+
+def test_word_average_leaves_unknown_words_out() -> None:
+    encoder = WordAverage(VOCABULARY, MATRIX)
+    np.testing.assert_array_equal(
+        encoder.encode(["A cat", "a zebra sat", "zebra", ""]), [[1, 2], [3, 2], [0, 0], [0, 0]]
+    )
+    # a cat / a dog: (1, 2) . (1, -1) / sqrt(5 * 2)
+    found = paraphrase_scores(pa.array(["a cat", "zebra"]), pa.array(["a dog", "a"]), encoder)
+    assert found.to_pylist() == [pytest.approx(-1 / np.sqrt(10)), 0.0]
+    assert found.type == pa.float32()
+
+
+def test_word_average_follows_a_tokenizer_that_forgets() -> None:
+    encoder, tokenizer = WordAverage(VOCABULARY, MATRIX), WordTokenizer(capacity=1)
+    for text, expected in (("a", [1, 0]), ("cat sat", [2, 4]), ("dog", [0, -1]), ("a dog", [1, -1])):
+        np.testing.assert_array_equal(encoder.encode_tokens(tokenizer.tables([text])[0]), [expected])
+
+
+class CountingEncoder:
+    """Encodes by length and counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        self.asked += sentences
+        return np.array([[len(sentence), 1] for sentence in sentences], float)
+
+
+def test_repeated_sentences_are_encoded_once() -> None:
+    encoder = CountingEncoder()
+    columns = score_pairs(pa.array(["aa", "aa", "b"]), pa.array(["c", "dd", "b"]), encoder, WordTokenizer())
+    assert encoder.asked == ["aa", "b", "c", "dd", "b"]
+    expected = [3 / np.sqrt(10), 1, 1]
+    np.testing.assert_allclose(columns["para_score"].to_numpy(), expected, rtol=1e-6)
+    assert columns["reference_length"].to_pylist() == [1, 1, 1]
+
+
+def test_scores_do_not_depend_on_the_batch() -> None:
+    left, right = ["a cat sat", "a dog", "cat"], ["a cat sat down", "dog a dog a", "sat"]
+    encoder = WordAverage(VOCABULARY, MATRIX)
+    whole = score_pairs(pa.array(left), pa.array(right), encoder, WordTokenizer())
+    for row in range(3):
+        single = score_pairs(pa.array(left[row : row + 1]), pa.array(right[row : row + 1]), encoder, WordTokenizer())
+        for name, column in whole.items():
+            assert column[row] == single[name][0], name
+
+
+def test_scorer_that_gives_nan_is_an_error() -> None:
+    class Broken:
+        def encode(self, sentences: list[str]) -> np.ndarray:
+            return np.full((len(sentences), 2), np.nan)
+
+    with pytest.raises(InputError, match="not finite for 'one' or 'two'"):
+        paraphrase_scores(pa.array(["one"]), pa.array(["two"]), Broken())
+
+
+def test_empty_batch() -> None:
+    columns = score_pairs(pa.array([], pa.string()), pa.array([], pa.string()), CountingEncoder(), WordTokenizer())
+    assert {len(column) for column in columns.values()} == {0}
+    assert scores.cosines(np.empty((0, 2)), np.empty((0, 2))).shape == (0,)
