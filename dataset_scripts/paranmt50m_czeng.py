@@ -4,7 +4,7 @@ ParaNMT-50M (Wieting & Gimpel 2018), section 3, back-translated CzEng 1.6. CzEng
 research only and is not on the Hub: get your own copy of CzEng 2.0 (files of six tab-separated columns, Czech in the
 fifth, English in the sixth) and name its files:
 
-    python dataset_scripts/paranmt50m_czeng.py czeng20-train*.gz --out paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2
+    python dataset_scripts/paranmt50m_czeng.py czeng20-train*.gz --scorer sentence-transformers/all-MiniLM-L6-v2
 
 On one GPU this takes days; `docs/scale.md` has the arithmetic and shows several GPUs and a cluster. Interrupted at any
 moment, the same command continues.

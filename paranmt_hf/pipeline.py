@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from paranmt_hf.corpus.engine import EngineConfig, run_job
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION
 from paranmt_hf.corpus.scorers import ScorerConfig
-from paranmt_hf.corpus.shards import Manifest, describe_differences, locked, sweep, write_bytes, write_shard
+from paranmt_hf.corpus.shards import Manifest, Stage, describe_differences, locked, sweep, write_bytes, write_shard
 from paranmt_hf.corpus.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.statistics import plot_histogram, text_histogram
 from paranmt_hf.errors import InputError
@@ -107,7 +107,7 @@ def build(
         InputError: Bad input, or `out` was made with other settings.
     """
     settings = {"bitext": bitext.fingerprint(), "translator": translator.identity, "scorer": scorer.identity}
-    stages = [TranslateStage(translator), ScoreStage(scorer)]
+    stages: list[Stage] = [TranslateStage(translator), ScoreStage(scorer)]
     return _run(
         lambda report: bitext.batches(report, rows=release.rows_per_shard), out, settings, stages, release, engine
     )
@@ -214,7 +214,7 @@ def _run(
     batches: Callable[[Report], Iterable[pa.RecordBatch | pa.Table]],
     out: Path,
     settings: dict[str, Any],
-    stages: list[TranslateStage | ScoreStage],
+    stages: Sequence[Stage],
     release: ReleaseConfig,
     engine: EngineConfig | None,
     *,
@@ -299,7 +299,7 @@ def _prepare(
 
 
 def _warn_of_misfit(manifest: Manifest, translator: TranslatorConfig) -> None:
-    """Tell that the translator does not know this kind of text, where it says what score it gives to its own kind."""
+    """Warn when this text gets far less than the score that the translator reaches on its own kind of text."""
     expected = usual_score(translator.name)
     if expected is None:
         return

@@ -50,7 +50,7 @@ COLUMNS = (
     ),
     Column("reference_length", pa.int32(), "number of word tokens of the reference"),
     Column("translation_length", pa.int32(), "number of word tokens of the translation"),
-    Column("origin", pa.string(), "which corpus or domain the line came from", optional=True),
+    Column("origin", pa.string(), "which corpus or domain the line came from", nullable=True, optional=True),
 )
 
 

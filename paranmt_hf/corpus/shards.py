@@ -33,7 +33,10 @@ Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
 class Stage(Protocol):
     """What a job does to a shard. A stage is a small value that can be sent to a worker, and hashable."""
 
-    label: str
+    @property
+    def label(self) -> str:
+        """What the stage does, in one word."""
+        ...
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from paranmt_hf.corpus.backtranslation import TranslatorConfig, translate_table
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scorers import ScorerConfig
 from paranmt_hf.corpus.scores import score_pairs
-from paranmt_hf.corpus.shards import Report, Work
+from paranmt_hf.corpus.shards import Report, Work, describe_differences
+from paranmt_hf.errors import InputError
 from paranmt_hf.text import WordTokenizer
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000
 SCORE_ROWS = 10_000
+ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,23 @@ class TranslateStage:
         return {"translator": self.config.identity}
 
     def load(self) -> Work:
-        """Load the translator."""
+        """Load the translator.
+
+        Raises:
+            InputError: On this machine the settings mean another translator than where the job was started.
+        """
         translator = self.config.load()
+        # A stage that was sent here brings the identity that the manifest has.
+        if differences := describe_differences(self.config.identity, translator.identity):
+            raise InputError(
+                f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
+                "name --device, --dtype and --backend instead of leaving them to each machine"
+            )
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            parts, dropped, done = [], {}, 0
+            parts: list[pa.Table] = []
+            dropped: dict[str, int] = {}
+            done = 0
             for window in _windows(table, WINDOW):
                 part, reasons = translate_table(window, translator)
                 parts.append(part)
@@ -75,13 +89,33 @@ class ScoreStage:
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
             parts, done = [], 0
             for window in _windows(table, SCORE_ROWS):
-                pairs = [window[name].combine_chunks() for name in ("reference", "translation")]
-                parts.append(with_columns(window, score_pairs(*pairs, encoder, tokenizer)))
+                references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
+                columns = score_pairs(references, translations, encoder, tokenizer)
+                if encoder is None:
+                    columns["para_score"] = check_imported(window)
+                parts.append(with_columns(window, columns))
                 done += window.num_rows
                 report(done)
             return pa.concat_tables(parts), {}
 
         return work
+
+
+def check_imported(table: pa.Table) -> pa.ChunkedArray:
+    """Take over a paraphrase score that came with the pairs, rounding errors beyond [-1, 1] cut off.
+
+    Raises:
+        InputError: A score is no cosine.
+    """
+    scores = table["para_score"]
+    wrong = pc.greater(pc.abs(scores), 1 + ROUNDING)
+    if pc.any(wrong).as_py():
+        row = pc.index(wrong, True).as_py()
+        raise InputError(
+            f"para_score of row {table['id'][row].as_py()} (from 0) is {scores[row].as_py():g}; expected a cosine from "
+            "-1 to 1: name the column of the score with --columns, or leave it out and give a --scorer"
+        )
+    return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
 
 
 def _windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:

@@ -148,7 +148,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
     lines = []
     for part, value in settings.items():
         if isinstance(value, Mapping):
-            text = ", ".join(f"{name} {_short(entry)}" for name, entry in value.items() if entry is not None)
+            text = ", ".join(f"{name} {_short(entry)}" for name, entry in value.items() if entry not in (None, [], {}))
         else:
             text = _short(value)
         lines.append(f"- **{part.replace('_', ' ')}**: {text}")
@@ -166,7 +166,7 @@ def _short(value: Any) -> str:  # noqa: ANN401
 def _provenance(settings: Mapping[str, Any]) -> str:
     lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
     if "translator" in settings:
-        lines.append(f"The translations were made by the model `{settings['translator']['name']}`.")
+        lines.append(f"The translations were made by the model `{settings['translator']['model']}`.")
     else:
         lines.append("The translations were imported; which system made them is for the input's owner to say.")
     return " ".join(lines)

@@ -1,0 +1,189 @@
+"""The command: help, one sentence for each kind of bad input, and no traceback."""
+
+import gzip
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import COMMANDS, main
+
+IMPORT = ["--out", "out", "--license", "mit", "--workers", "1"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("a 1 0\nb 0 1\n")
+    return tmp_path
+
+
+def fails(capsys, arguments, *messages):
+    assert main([str(argument) for argument in arguments]) == 1
+    error = capsys.readouterr().err
+    last = error.strip().split("\n")[-1]
+    assert last.startswith("paranmt: ")
+    assert "Traceback" not in error
+    for message in messages:
+        assert message in last
+    return last
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    assert "usage: paranmt" in capsys.readouterr().out
+
+
+def test_help_is_fast_and_light():
+    code = "import sys; from paranmt_hf.cli import main\ntry: main(['--help'])\nfinally: print(sorted(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    for heavy in ("'torch'", "'datasets'", "'pyarrow'", "'numpy'"):
+        assert heavy not in result.stdout
+    assert "quickstart" in result.stdout
+
+
+def test_import_tsv_with_its_own_score(folder, capsys):
+    (folder / "pairs.txt").write_text('he said "a\thow "he said a\t0.5\nx \\n y\tx\r y\t-0.25\n')
+    assert main(["import", "pairs.txt", *IMPORT]) == 0
+    out = capsys.readouterr().out
+    assert "out: 2 pairs" in out
+    assert "load_dataset('out')" in out
+    rows = pq.read_table(folder / "out" / "data").to_pylist()
+    assert [row["para_score"] for row in rows] == [0.5, -0.25]
+    assert rows[0]["reference"] == 'he said "a'
+    assert (rows[1]["reference"], rows[1]["translation"]) == ("x \\n y", "x y")
+
+
+def test_import_with_vectors_scores_anew(folder, capsys):
+    (folder / "pairs.tsv").write_text("a b\ta\t0.9\n")
+    assert main(["import", "pairs.tsv", "--vectors", "vectors.txt", *IMPORT]) == 0
+    assert pq.read_table(folder / "out" / "data")["para_score"].to_pylist() == [pytest.approx(0.5**0.5)]
+    assert main(["score", "out", "--workers", "1", "--vectors", "vectors.txt"]) == 0
+    assert "was built already" in capsys.readouterr().out
+
+
+def test_import_parquet_with_mapped_columns(folder):
+    pq.write_table(pa.table({"en": ["a", "b"], "mt": ["a", "a"], "set": ["x", "y"]}), folder / "p.parquet")
+    columns = "reference=en,translation=mt,origin=set"
+    assert main(["import", "p.parquet", "--columns", columns, "--vectors", "vectors.txt", *IMPORT]) == 0
+    table = pq.read_table(folder / "out" / "data")
+    assert table["para_score"].to_pylist() == [1.0, 0.0]
+    assert table["origin"].to_pylist() == ["x", "y"]
+
+
+def test_missing_licence(folder, capsys):
+    (folder / "pairs.txt").write_text("a\tb\n")
+    fails(capsys, ["import", "pairs.txt", "--out", "out"], "needs a licence", "cc-by-4.0")
+
+
+@pytest.mark.parametrize(
+    ("content", "messages"),
+    [
+        (b"", ["pairs.tsv", "empty"]),
+        (b"a\tb\t0.5\na\tb\n", ["pairs.tsv:2"]),
+        (b"a\tb\t0.5\na\tb\tbest\n", ["pairs.tsv:2", "best"]),
+        (b"a\tb\tnan\n", ["pairs.tsv:1", "nan"]),
+        (b"a\tb\t7\n", ["para_score of row 0", "is 7"]),
+        (b"\xff\tb\t0.5\n\t\t0.5\n", ["no usable line", "1 undecodable", "1 empty"]),
+    ],
+)
+def test_bad_tsv(folder, capsys, content, messages):
+    (folder / "pairs.tsv").write_bytes(content)
+    fails(capsys, ["import", "pairs.tsv", *IMPORT], *messages)
+    assert not (folder / "out").exists()
+
+
+def test_truncated_gzip(folder, capsys):
+    content = gzip.compress(b"a\tb\t0.5\n" * 10_000)
+    (folder / "pairs.tsv.gz").write_bytes(content[: len(content) // 2])
+    fails(capsys, ["import", "pairs.tsv.gz", *IMPORT], "pairs.tsv.gz")
+
+
+def test_truncated_parquet(folder, capsys):
+    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), folder / "p.parquet")
+    content = (folder / "p.parquet").read_bytes()
+    (folder / "p.parquet").write_bytes(content[:-20])
+    fails(capsys, ["import", "p.parquet", *IMPORT], "p.parquet")
+
+
+def test_wrong_columns(folder, capsys):
+    pq.write_table(pa.table({"en": ["a"], "mt": ["b"]}), folder / "p.parquet")
+    fails(capsys, ["import", "p.parquet", *IMPORT], "'reference'", "en, mt")
+    fails(capsys, ["import", "p.parquet", "--columns", "reference=en", *IMPORT], "translation is missing")
+    (folder / "t.tsv").write_text("a\tb\n")
+    columns = ["--columns", "reference=en,translation=2"]
+    fails(capsys, ["import", "t.tsv", *columns, *IMPORT], "numbered 1, 2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "a"], "belong together"),
+        ([], "give the bitext once"),
+        (["--source", "a", "--reference", "b", "--tsv", "c"], "give the bitext once"),
+        (["--source", "none.cs", "--reference", "none.en"], "none.cs"),
+        (["--tsv", "none.tsv", "--columns", "source=1,reference=2"], "none.tsv"),
+        (["--dataset", "no-such-folder-or-id", "--columns", "source=a,reference=b"], "no-such-folder-or-id"),
+    ],
+)
+def test_bad_bitext(capsys, arguments, message, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    rest = ["--translator", "embedded", "--out", "out", "--license", "mit", "--vectors", "vectors.txt"]
+    fails(capsys, ["build", *arguments, *rest], message)
+
+
+def test_misaligned_files(folder, capsys):
+    (folder / "a").write_text("1\n2\n")
+    (folder / "b").write_text("1\n2\n3\n")
+    arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out", "--license", "mit"]
+    fails(capsys, ["build", *arguments, "--vectors", "vectors.txt"], "a has 2, b has 3")
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("a 1 0\nb 1\n", "line 2: expected a word and 2 numbers"), ("", "no word vectors"), ("a nan 1\n", "not finite")],
+)
+def test_bad_vectors(folder, capsys, content, message):
+    (folder / "pairs.txt").write_text("a\tb\n")
+    (folder / "v.txt").write_text(content)
+    fails(capsys, ["import", "pairs.txt", "--vectors", "v.txt", *IMPORT], message)
+    fails(capsys, ["import", "pairs.txt", "--vectors", "none.txt", *IMPORT], "no such file")
+
+
+def test_bad_scorer_and_release(folder, capsys):
+    (folder / "pairs.txt").write_text("a\tb\n")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "x", "--vectors", "y", *IMPORT], "not both")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "./none", *IMPORT], "no model './none'")
+    (folder / "model").mkdir()
+    (folder / "model" / "model.safetensors").write_bytes(b"broken")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "model", *IMPORT], "cannot be loaded")
+    fails(capsys, ["score", "nothing", "--vectors", "vectors.txt"], "nothing is not a folder")
+
+
+def test_unwritable_output(folder, capsys):
+    (folder / "pairs.txt").write_text("a\tb\n")
+    (folder / "file").write_text("")
+    arguments = ["import", "pairs.txt", "--vectors", "vectors.txt", "--license", "mit", "--workers", "1"]
+    fails(capsys, [*arguments, "--out", "file/out"], "file")
+
+
+def test_second_command_on_one_folder(folder):
+    (folder / "pairs.txt").write_text("a\tb\n" * 10)
+    code = "from paranmt_hf.corpus.shards import locked; import time\nwith locked(__import__('pathlib').Path('out.work')): print(1, flush=True); time.sleep(60)"  # noqa: E501
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
+    holder.stdout.readline()
+    command = [sys.executable, "-m", "paranmt_hf.cli", "import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]
+    second = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    holder.kill()
+    holder.wait()
+    assert second.returncode == 1
+    assert "another command is at work in out.work" in second.stderr
+    time.sleep(0.1)
+    assert subprocess.run(command, capture_output=True, cwd=folder).returncode == 0
