@@ -34,7 +34,7 @@ class Recipe:
     Attributes:
         pieces: Size of the joint unigram vocabulary, special symbols not counted.
         sampled: Share of source sentences whose segmentation is drawn and not the best one (Kudo 2018, "Subword
-            Regularization"). Targets always have the best one: drawing them as well cost far more than it gave.
+            Regularization"); targets always have the best one.
         alpha: Smoothing of the drawn segmentations.
         tokens: Target tokens per batch, padding counted.
         average: Decay of the running average of the weights; the average is what is saved.
@@ -44,16 +44,16 @@ class Recipe:
     width: int = 192
     heads: int = 4
     feed_forward: int = 768
-    encoder_layers: int = 4
+    encoder_layers: int = 3
     decoder_layers: int = 2
-    dropout: float = 0.15
-    sampled: float = 0.5
+    dropout: float = 0.2
+    sampled: float = 0.0
     alpha: float = 0.3
     label_smoothing: float = 0.1
-    tokens: int = 1500
-    rate: float = 2e-3
+    tokens: int = 1200
+    rate: float = 1e-3
     warmup: int = 500
-    steps: int = 9000
+    steps: int = 11000
     average: float = 0.998
     evaluate_every: int = 1000
     seed: int = 1
