@@ -16,6 +16,7 @@ import argparse
 import json
 import math
 import random
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -250,6 +251,7 @@ def train(data: Path, out: Path, recipe: Recipe) -> None:
         if step % recipe.evaluate_every == 0 or step == recipe.steps:
             print(f"step {step} development BLEU {development_bleu(averaged, out, data):.2f}", flush=True)
             averaged.save_pretrained(out / "float32")
+    shutil.rmtree(out / "float32")
     averaged.half().save_pretrained(out)
     (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n", encoding="utf8")
 
