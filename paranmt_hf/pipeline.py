@@ -307,8 +307,9 @@ def _warn_of_misfit(manifest: Manifest, translator: TranslatorConfig) -> None:
     mean = float(scores.mean()) if len(scores) else -math.inf
     if mean < expected - MISFIT:
         logger.warning(
-            f"warning: the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} "
-            "reaches on the text it was trained for: these translations are of no use; choose another --translator"
+            f"warning: the mean translation score is {mean:.2f}, far below the {expected:.2f} that "
+            f"{translator.name!r} reaches on the text it was trained for: these translations are of no use; choose "
+            "another --translator"
         )
 
 

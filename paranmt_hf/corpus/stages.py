@@ -112,8 +112,8 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
     if pc.any(wrong).as_py():
         row = pc.index(wrong, True).as_py()
         raise InputError(
-            f"para_score of row {table['id'][row].as_py()} (from 0) is {scores[row].as_py():g}; expected a cosine from "
-            "-1 to 1: name the column of the score with --columns, or leave it out and give a --scorer"
+            f"para_score of row {table['id'][row].as_py()} (from 0) is {scores[row].as_py():g}; expected a cosine "
+            "from -1 to 1: name the column of the score with --columns, or leave it out and give a --scorer"
         )
     return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
 
