@@ -1,0 +1,102 @@
+"""The whole way with the model and the sample that the package carries."""
+
+import logging
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.backtranslation import TranslatorConfig
+from paranmt_hf.models import ASSETS, locate, usual_score
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return tmp_path
+
+
+def test_sample_is_aligned_and_distinct():
+    sides = [
+        (ASSETS / "sample" / f"sample.{language}").read_text(encoding="utf8").split("\n")[:-1]
+        for language in ("cs", "en")
+    ]
+    assert len(sides[0]) == len(sides[1]) >= 400
+    for side in sides:
+        assert len(set(side)) == len(side)
+        assert all(line.strip() == line and line for line in side)
+    # A misaligned side would give unrelated lengths.
+    ratios = sorted(len(left) / len(right) for left, right in zip(*sides, strict=True))
+    assert 0.4 < ratios[0] and ratios[-1] < 2
+
+
+def test_embedded_model_is_small_and_safe():
+    model = locate("embedded")
+    files = [path for path in model.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 10_000_000
+    assert {path.suffix for path in files} == {".json", ".spm", ".safetensors", ".md"}
+    assert usual_score("embedded") == pytest.approx(-0.42)
+
+
+def test_embedded_model_translates():
+    translator = TranslatorConfig(name="embedded", backend="transformers").load()
+    result = translator.translate(["Muž hraje na kytaru.", "Dva psi běží po trávě."])
+    assert result.texts == ["A man is playing a guitar.", "Two dogs run on the grass."]
+    assert all(-0.6 < score < 0 for score in result.scores)
+
+
+def test_quickstart(folder, capsys):
+    assert main(["quickstart", "--out", "demo"]) == 0
+    out = capsys.readouterr().out
+    assert "demo/paranmt50m: 475 pairs" in out
+    assert "load_dataset('paranmt50m') -> 475 rows" in out
+    table = pq.read_table(folder / "demo" / "paranmt50m" / "data")
+    assert table.num_rows == 475
+    assert table["translation_score"].to_numpy().max() <= 0
+    # Captions are what the model knows: its mean score is near the one it reached in its test.
+    assert table["translation_score"].to_numpy().mean() > usual_score("embedded") - 0.3
+    assert main(["quickstart", "--out", "demo"]) == 0
+
+
+def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
+    for language in ("cs", "en"):
+        lines = (shared_data / "bitext" / "news" / f"news.{language}").read_text(encoding="utf8").split("\n")[:40]
+        (folder / f"news.{language}").write_text("\n".join(lines) + "\n", encoding="utf8")
+    caplog.set_level(logging.WARNING)
+    arguments = ["--source", "news.cs", "--reference", "news.en", "--translator", "embedded", "--workers", "1"]
+    assert main(["build", *arguments, "--out", "news", "--license", "other"]) == 0
+    assert re.search(r"mean translation score is -1\.\d\d, far below the -0\.42", caplog.text)
+
+
+def test_readme_examples_run(folder, capsys):
+    """The Python blocks of the README, word for word, in one folder after the quickstart."""
+    assert main(["quickstart", "--out", "demo"]) == 0
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "corpus.md").read_text(encoding="utf8"), re.DOTALL
+    ):
+        exec(compile(block, "docs/corpus.md", "exec"), {})
+
+
+@pytest.mark.slow
+def test_bleu_of_the_embedded_model(shared_data):
+    import sacrebleu
+
+    folder = shared_data / "bitext" / "multi30k"
+    sides = [
+        (folder / f"test_2016_flickr.{language}").read_text(encoding="utf8").split("\n")[:1000]
+        for language in ("cs", "en")
+    ]
+    result = TranslatorConfig(name="embedded").load().translate(sides[0])
+    bleu = sacrebleu.corpus_bleu(result.texts, [sides[1]]).score
+    assert bleu > 36.5, f"recorded: 37.1, found {bleu:.1f}"

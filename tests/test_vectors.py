@@ -1,0 +1,72 @@
+"""Word-vector files: what is read, and what is told when one is broken."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.vectors import read_vectors
+
+PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
+
+
+def test_plain_gz_and_header_give_the_same(tmp_path):
+    (tmp_path / "plain.txt").write_text(PLAIN)
+    (tmp_path / "header.txt").write_text("2 3\n" + PLAIN)
+    (tmp_path / "packed.txt.gz").write_bytes(gzip.compress(PLAIN.encode()))
+    for name in ("plain.txt", "header.txt", "packed.txt.gz"):
+        vectors = read_vectors(tmp_path / name)
+        assert vectors.words == ["the", "cat"]
+        np.testing.assert_array_equal(vectors.matrix, np.array([[1, 2, 3], [0.5, -1, 0.2]], np.float32))
+
+
+def test_first_of_two_counts_and_words_may_hold_blanks(tmp_path):
+    (tmp_path / "v.txt").write_text("a 1 2\na 3 4\n. . 5 6\n")
+    vectors = read_vectors(tmp_path / "v.txt")
+    assert vectors.words == ["a", ". ."]
+    assert vectors.matrix.tolist() == [[1, 2], [5, 6]]
+    assert read_vectors(tmp_path / "v.txt", limit=1).words == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no word vectors"),
+        (b"a 1 2\nb 1\n", "line 2: expected a word and 2 numbers, found 'b 1'"),
+        (b"a 1 2\nb x 2\n", "line 2: expected a word and 2 numbers"),
+        (b"a\n", "line 1: expected a word and its numbers, found 'a'"),
+        (b"a 1 2\n\xff 1 2\n", "line 2"),
+        (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
+    ],
+)
+def test_malformed_line_is_named(tmp_path, content, message):
+    (tmp_path / "v.txt").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_vectors(tmp_path / "v.txt")
+
+
+def test_missing_and_truncated_files(tmp_path):
+    with pytest.raises(InputError, match="cannot read word vectors from .*none.txt: No such file"):
+        read_vectors(tmp_path / "none.txt")
+    packed = gzip.compress(("word 1 2\n" * 1000).encode())
+    (tmp_path / "v.gz").write_bytes(packed[:-10])
+    with pytest.raises(InputError, match="cannot read word vectors"):
+        read_vectors(tmp_path / "v.gz")
+
+
+words = st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1), min_size=1, unique=True)
+
+
+@given(words, st.integers(1, 5), st.randoms())
+def test_round_trip(tmp_path_factory, words, width, random):
+    path = tmp_path_factory.mktemp("vectors") / "v.txt"
+    rows = [[round(random.uniform(-9, 9), 4) for _ in range(width)] for _ in words]
+    lines = [f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, rows, strict=True)]
+    # A first line of two whole numbers would be a header; the numbers here have decimals.
+    path.write_text("".join(lines), encoding="utf8", newline="")
+    vectors = read_vectors(path)
+    assert vectors.words == words
+    np.testing.assert_allclose(vectors.matrix, np.array(rows, np.float32))
