@@ -11,7 +11,7 @@ import logging
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,10 @@ def build(
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    engine = (engine or EngineConfig()).settled()
+    if engine.engine == "ray" or engine.workers > 1:
+        # Several translators share the cores, so none may take them all.
+        translator = replace(translator, threads=translator.threads or engine.threads)
     settings = {"bitext": bitext.fingerprint(), "translator": translator.identity, "scorer": scorer.identity}
     stages: list[Stage] = [TranslateStage(translator), ScoreStage(scorer)]
     return _run(

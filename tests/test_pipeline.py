@@ -34,6 +34,7 @@ class FakeTranslatorConfig:
     beam: int = 12
     seconds: float = 0.0
     log: str = ""
+    threads: int | None = None
 
     @property
     def identity(self) -> dict:

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -157,12 +158,10 @@ class _Pool:
     def _start(self, number: int) -> _Worker:
         # A fresh interpreter: forking a process that has threads or a GPU context breaks both.
         context = multiprocessing.get_context("spawn")
-        # Read by the numerical libraries when the worker imports them.
-        os.environ["OMP_NUM_THREADS"] = str(self.config.threads)
         ours, theirs = context.Pipe()
-        arguments = (self.stage, theirs, os.getpid(), number, self.config)
-        process = context.Process(target=_serve, args=arguments, daemon=True)
-        process.start()
+        process = context.Process(target=_serve, args=(self.stage, theirs, os.getpid()), daemon=True)
+        with _environment(_worker_environment(number, self.config)):
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -210,15 +209,36 @@ class _Pool:
         waiting.append(task)
 
 
-def _serve(stage: Stage, connection: Connection, parent: int, number: int, config: EngineConfig) -> None:
+def _worker_environment(number: int, config: EngineConfig) -> dict[str, str]:
+    """What the numerical libraries read when a worker imports them: its share of the cores, and its GPUs."""
+    environment = {"OMP_NUM_THREADS": str(config.threads)}
+    if config.gpus:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else [str(index) for index in range(_count_gpus())]
+        first = number * config.gpus
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(names[(first + own) % len(names)] for own in range(config.gpus))
+    return environment
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(stage: Stage, connection: Connection, parent: int) -> None:
     """Body of a worker process: take shards from the pipe until it closes."""
     # Ctrl-C reaches the whole group; the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
-    if config.gpus:
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        names = visible.split(",") if visible else [str(index) for index in range(config.workers)]
-        os.environ["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]
     last = 0.0
 
     def report(count: int) -> None:

@@ -129,3 +129,25 @@ def test_write_bytes_leaves_no_half(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_bytes(path, b"new")
     assert path.read_bytes() == b"old"
+
+
+def test_workers_share_cores_and_gpus(monkeypatch):
+    from paranmt_hf.corpus import engine
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 8)
+    config = EngineConfig().settled()
+    assert (config.workers, config.gpus) == (8, 1)
+    given = [engine._worker_environment(number, config)["CUDA_VISIBLE_DEVICES"] for number in range(9)]
+    assert given == ["0", "1", "2", "3", "4", "5", "6", "7", "0"]
+    two = EngineConfig(workers=4, gpus=2).settled()
+    assert engine._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert engine._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 0)
+    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
+    config = EngineConfig().settled()
+    assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
+    assert engine._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
+    with pytest.raises(InputError, match="workers must not be negative, not -1"):
+        EngineConfig(workers=-1)
