@@ -141,21 +141,22 @@ def write_release(
     schema = arrow_schema(source=source, origin=origin)
     statistics = Statistics(seed)
     writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
-    scores, ids = [np.empty(0, np.float32)], [np.empty(0, np.int64)]
+    scores: list[np.ndarray] = []
+    chosen = np.empty(0, np.int64)
     for table in tables:
         if not table.num_rows:
             continue
         rows = table.select(schema.names).cast(schema)
         statistics.add(rows if "translation_score" in rows.column_names else table)
         scores.append(rows["para_score"].to_numpy())
-        ids.append(rows["id"].to_numpy())
+        # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
+        chosen = sample_ids(np.concatenate([chosen, rows["id"].to_numpy()]), SAMPLE_ROWS, seed)
         writer.write(rows)
     files = writer.close()
     if not statistics.rows:
         raise InputError("no pairs are left to release: every line was dropped; see the counts above for the reasons")
     configs = {"default": _describe(folder, files, writer)}
     ranges = filtered_ranges(np.concatenate(scores))
-    chosen = sample_ids(np.concatenate(ids), SAMPLE_ROWS, seed)
     configs["filtered"] = _write_config(folder, "filtered", files, schema, max_shard_bytes, ranges=ranges)
     configs["sample"] = _write_config(folder, "sample", files, schema, max_shard_bytes, ids=chosen)
     configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
