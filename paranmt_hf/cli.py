@@ -120,7 +120,8 @@ def _bitext(arguments: argparse.Namespace) -> AlignedText:
     columns = arguments.columns or {"source": "source", "reference": "reference"}
     if missing := {"source", "reference"} - columns.keys():
         raise InputError(f"--columns must name source and reference; {', '.join(sorted(missing))} is missing")
-    options = {**limit, "optional": columns.keys() - {"source", "reference"}}
+    _check_names(columns, ["source", "reference", "origin"])
+    options = {**limit, "optional": columns.keys() & {"origin"}}
     if arguments.tsv:
         return TabFile(arguments.tsv, _numbers(columns), **options)
     if arguments.parquet:
@@ -133,6 +134,11 @@ def _bitext(arguments: argparse.Namespace) -> AlignedText:
         revision=arguments.dataset_revision,
         **options,
     )
+
+
+def _check_names(columns: dict[str, str], known: Sequence[str]) -> None:
+    if unknown := columns.keys() - set(known):
+        raise InputError(f"--columns can name {', '.join(known)}, not {', '.join(sorted(unknown))}")
 
 
 def _numbers(columns: dict[str, str]) -> dict[str, int]:
@@ -190,13 +196,14 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
             columns["para_score"] = "3"
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"--columns must name reference and translation; {', '.join(sorted(missing))} is missing")
+    _check_names(columns, ["reference", "translation", "para_score", "origin"])
     scored = "para_score" in columns
     if arguments.scorer or arguments.vectors:
         columns = {name: column for name, column in columns.items() if name != "para_score"}
     options = {
         "max_characters": arguments.max_characters,
         "numbers": {"para_score"} & columns.keys(),
-        "optional": columns.keys() - {"reference", "translation", "para_score"},
+        "optional": columns.keys() & {"origin"},
     }
     if parquet == {True}:
         return ParquetFiles(arguments.files, columns, **options), scored

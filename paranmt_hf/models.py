@@ -69,7 +69,7 @@ def _check_safe(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not any(path.suffix == ".safetensors" for path in files):
         raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))
-    safe = {path.parent for path in files if path.suffix == ".safetensors"}
+    safe = {path.parent for path in files if path.name in ("model.safetensors", "model.safetensors.index.json")}
     # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
     if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
         raise InputError(_advice(folder, unsafe))
@@ -101,4 +101,6 @@ def usual_score(name: str) -> float | None:
     It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
     """
     path = (ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()) / "about.json"
-    return float(json.loads(path.read_text(encoding="utf8"))["mean_translation_score"]) if path.is_file() else None
+    about = json.loads(path.read_text(encoding="utf8")) if path.is_file() else None
+    score = about.get("mean_translation_score") if isinstance(about, dict) else None
+    return float(score) if isinstance(score, int | float) else None

@@ -12,6 +12,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,15 @@ from paranmt_hf.corpus.statistics import plot_histogram, text_histogram
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import dataset_card
 from paranmt_hf.models import usual_score
+from paranmt_hf.optional import available
 from paranmt_hf.progress import Progress
 
 logger = logging.getLogger(__name__)
 
 # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
 MISFIT = 0.4
+# Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
+PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,13 @@ def build(
         InputError: Bad input, or `out` was made with other settings.
     """
     engine = (engine or EngineConfig()).settled()
-    if engine.engine == "ray" or engine.workers > 1:
-        # Several translators share the cores, so none may take them all.
-        translator = replace(translator, threads=translator.threads or engine.threads)
+    if engine.workers > 1 and (translator.device or "").startswith("cuda:"):
+        raise InputError(
+            f"device {translator.device!r} is one GPU, and there are {engine.workers} workers with a GPU each: give "
+            "--device cuda, or --workers 1"
+        )
+    # Translators beside each other share the cores, so none may take them all.
+    translator = replace(translator, threads=translator.threads or engine.threads)
     settings = {"bitext": bitext.fingerprint(), "translator": translator.identity, "scorer": scorer.identity}
     stages: list[Stage] = [TranslateStage(translator), ScoreStage(scorer)]
     return _run(
@@ -152,45 +160,54 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
     Raises:
         InputError: The folder is not a release.
     """
-    folder = Path(folder)
-    _finish_swap(folder)
-    files = release_files(folder)
-    record = read_record(folder)
-    before = record["settings"]
-    settings = {**before, "scorer": scorer.identity}
-    if settings == before:
-        return Built(folder, record, fresh=False)
-    kept = before["release"]
-    release = ReleaseConfig(**kept)
-    checksums = record["configs"]["default"]["files"]
-    parts = {name: value for name, value in settings.items() if name != "release"}
+    folder = Path(folder).resolve()
+    work = _work(folder)
+    if not (work / "old").exists():
+        release_files(folder)
+    with locked(work):
+        _finish_swap(folder)
+        record = read_record(folder)
+        parts = {name: value for name, value in record["settings"].items() if name != "release"}
+        if parts["scorer"] == scorer.identity:
+            shutil.rmtree(work)
+            return Built(folder, record, fresh=False)
+        files = release_files(folder)
 
-    def batches(report: Report) -> Iterator[pa.Table]:
-        for table in read_tables(files):
-            report.read += table.num_rows
-            report.kept += table.num_rows
-            yield table
+        def batches(report: Report) -> Iterator[pa.Table]:
+            for table in read_tables(files):
+                report.read += table.num_rows
+                report.kept += table.num_rows
+                yield table
 
-    out = folder.with_name(f"{folder.name}.rescored")
-    built = _run(
-        batches, out, {**parts, "rescored": checksums}, [ScoreStage(scorer)], release, engine,
-        name=folder.name, record_settings=parts, dropped=record["dropped"],
-    )  # fmt: skip
-    folder.rename(_old(folder))
-    _finish_swap(folder)
+        parts["scorer"] = scorer.identity
+        built = _run(
+            batches,
+            work / "new",
+            {**parts, "rescored": record["configs"]["default"]["files"]},
+            [ScoreStage(scorer)],
+            ReleaseConfig(**record["settings"]["release"]),
+            engine,
+            name=folder.name,
+            record_settings=parts,
+            dropped=record["dropped"],
+        )
+        folder.rename(work / "old")
+        _finish_swap(folder)
+        shutil.rmtree(work)
     return Built(folder, built.record, fresh=True)
 
 
-def _old(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.old")
+def _work(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.work")
 
 
 def _finish_swap(folder: Path) -> None:
-    """Put the scored-again release into its place; also after a kill in the middle of that."""
-    if _old(folder).exists():
+    """Put the release that was scored again into its place; also after a kill in the middle of that."""
+    work = _work(folder)
+    if (work / "old").exists():
         if not folder.exists():
-            folder.with_name(f"{folder.name}.rescored").rename(folder)
-        shutil.rmtree(_old(folder))
+            (work / "new").rename(folder)
+        shutil.rmtree(work / "old")
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -226,12 +243,17 @@ def _run(
     record_settings: dict[str, Any] | None = None,
     dropped: dict[str, int] | None = None,
 ) -> Built:
-    engine = engine or EngineConfig()
-    out = Path(out)
-    work = out.with_name(f"{out.name}.work")
+    engine = (engine or EngineConfig()).settled()
+    out = Path(out).resolve()
+    work = _work(out)
+    wanted = {**(record_settings or settings), "release": release.settings}
+    if (record := _finished(out, wanted)) is not None and not work.exists():
+        return Built(out, record, fresh=False)
     with locked(work):
-        if (record := _finished(out, {**(record_settings or settings), "release": release.settings})) is not None:
-            shutil.rmtree(work)
+        if (record := _finished(out, wanted)) is not None:
+            # Left over from a command that was killed at its very end, or kept on purpose.
+            if not release.keep_work:
+                shutil.rmtree(work)
             return Built(out, record, fresh=False)
         manifest = _prepare(batches, work / "0-input", {**settings, "rows_per_shard": release.rows_per_shard})
         counts = dict(dropped or {})
@@ -246,9 +268,7 @@ def _run(
         final = work / "release"
         shutil.rmtree(final, ignore_errors=True)
         written = _write(manifest, final, release)
-        record = _record(
-            name or out.name, written, {**(record_settings or settings), "release": release.settings}, counts
-        )
+        record = _record(name or out.name, written, wanted, counts)
         _write_card(final, record)
         if out.exists():  # An empty folder, else it would have been refused.
             out.rmdir()
@@ -276,7 +296,8 @@ def _prepare(
     batches: Callable[[Report], Iterable[pa.RecordBatch | pa.Table]], folder: Path, settings: dict[str, Any]
 ) -> Manifest:
     """Cut the input into shards; quick beside what follows, so an interrupted cut starts again."""
-    manifest = Manifest.open(folder, settings)
+    # An unfinished cut has cost nothing yet: a mended file or a changed column must not be refused for its sake.
+    manifest = Manifest.open(folder, settings, restart=True)
     if manifest.complete:
         manifest.forget_damaged()
         if manifest.complete:
@@ -355,6 +376,7 @@ def _record(name: str, written: Release, settings: dict[str, Any], dropped: dict
         "settings": json.loads(json.dumps(settings)),
         "dropped": dropped,
         "columns": written.schema.names,
+        "packages": {package: version(package) for package in PACKAGES if available(package)},
         "configs": {config: asdict(files) for config, files in written.configs.items()},
         "statistics": written.statistics.summary(),
     }

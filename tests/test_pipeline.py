@@ -1,6 +1,7 @@
 """From files to a release that `load_dataset` reads, with a translator that needs no model."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -160,11 +161,13 @@ def test_card_tells_the_truth(bitext, vectors, tmp_path):
 
 def test_text_cannot_break_out_of_the_card(vectors, tmp_path):
     evil = "a | b <script>alert(1)</script> [x](http://y) `c`"
-    pq.write_table(pa.table({"reference": [evil], "translation": [evil]}), tmp_path / "p.parquet")
+    worse = "`a` <img src=x onerror=alert(1)> `b`"
+    pq.write_table(pa.table({"reference": [evil, worse], "translation": [evil, worse]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     import_pairs(pairs, tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), release=RELEASE, engine=LOCAL)
     card = (tmp_path / "corpus" / "README.md").read_text()
-    assert "<script>" not in card
+    assert not re.search(r"(?<!\\)<(script|img)", card)
+    assert r"\`a\` \<img src=x onerror=alert(1)\> \`b\`" in card
     assert r"a \| b \<script\>alert(1)\</script\> \[x\](http://y) \`c\`" in card
     assert rows_of(tmp_path / "corpus")[0]["reference"] == evil
 
@@ -280,9 +283,11 @@ def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
     folder = tmp_path / "corpus"
     make(bitext, folder, vectors)
     want = bytes_of(folder)
-    folder.rename(tmp_path / "corpus.old")
-    (tmp_path / "corpus.old").rename(tmp_path / "corpus.rescored")
-    (tmp_path / "corpus.old").mkdir()
+    work = tmp_path / "corpus.work"
+    work.mkdir()
+    (work / "lock").touch()
+    (work / "old").mkdir()
+    folder.rename(work / "new")
     rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
     assert bytes_of(folder) == want
 
@@ -302,3 +307,120 @@ def test_every_line_dropped(vectors, tmp_path):
     with pytest.raises(InputError, match="no usable line"):
         make(bitext, tmp_path / "corpus", vectors)
     assert not (tmp_path / "corpus").exists()
+
+
+def test_folders_of_others_beside_the_release_are_left_alone(bitext, vectors, tmp_path):
+    for name in ("corpus.old", "corpus.rescored"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("mine")
+    make(bitext, tmp_path / "corpus", vectors)
+    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\n")
+    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    assert [(tmp_path / name / "thesis.txt").read_text() for name in ("corpus.old", "corpus.rescored")] == ["mine"] * 2
+    (tmp_path / "second.work").mkdir()
+    (tmp_path / "second.work" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="second.work is needed for work in progress and holds something else"):
+        make(bitext, tmp_path / "second", vectors)
+    assert (tmp_path / "second.work" / "thesis.txt").read_text() == "mine"
+
+
+def test_kept_work_stays_and_refusals_leave_nothing(bitext, vectors, tmp_path):
+    release = replace(RELEASE, keep_work=True)
+    make(bitext, tmp_path / "corpus", vectors, release=release)
+    before = bytes_of(tmp_path / "corpus.work")
+    assert len(before) > 8
+    assert not make(bitext, tmp_path / "corpus", vectors, release=release).fresh
+    assert bytes_of(tmp_path / "corpus.work") == before
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    with pytest.raises(InputError, match="is not a release"):
+        make(bitext, tmp_path / "taken", vectors)
+    assert not (tmp_path / "taken.work").exists()
+
+
+def test_mended_input_is_taken(vectors, tmp_path):
+    (tmp_path / "a").write_text("a\nb\n")
+    (tmp_path / "b").write_text("a\nb\nc\n")
+    files = {"source": tmp_path / "a", "reference": tmp_path / "b"}
+    with pytest.raises(InputError, match="equally many lines"):
+        make(LineFiles(files), tmp_path / "corpus", vectors)
+    (tmp_path / "a").write_text("a\nb\nc\n")
+    assert make(LineFiles(files), tmp_path / "corpus", vectors).record["statistics"]["rows"] == 3
+
+
+def test_build_keeps_the_origin(vectors, tmp_path):
+    from paranmt_hf.corpus.bitext import TabFile
+
+    (tmp_path / "t.tsv").write_text("wort\tword\tnews\na b\tb\t\n")
+    bitext = TabFile([tmp_path / "t.tsv"], {"source": 1, "reference": 2, "origin": 3}, optional={"origin"})
+    make(bitext, tmp_path / "corpus", vectors)
+    assert [row["origin"] for row in rows_of(tmp_path / "corpus")] == ["news", None]
+
+
+def test_changed_vectors_are_read_anew(vectors, tmp_path):
+    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    path = tmp_path / "w.txt"
+    for number, (content, score) in enumerate((("a 1 0\nb 0 1\n", 0.0), ("a 1 0\nb 1 0\n", 1.0))):
+        path.write_text(content)
+        out = tmp_path / f"corpus{number}"
+        import_pairs(pairs, out, scorer=ScorerConfig(vectors=str(path)), release=RELEASE, engine=LOCAL)
+        assert rows_of(out)[0]["para_score"] == score
+
+
+def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
+    from paranmt_hf import ParaNMT
+
+    make(bitext, tmp_path / "corpus", vectors)
+    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\nc 0 1\n")
+    for _ in range(2):
+        builder = ParaNMT(data_dir=str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
+        builder.download_and_prepare()
+        built = builder.as_dataset(split="train")["para_score"][:]
+        assert list(built) == [row["para_score"] for row in rows_of(tmp_path / "corpus")]
+        rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+
+
+def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
+    long = " ".join(["a"] * 40)
+    pq.write_table(pa.table({"reference": [long], "translation": [long]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    scorer = ScorerConfig(vectors=str(vectors))
+    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    assert list(built.record["configs"]) == ["default", "sample"]
+    assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
+    assert not (tmp_path / "corpus" / "filtered").exists()
+
+
+@pytest.fixture
+def sentence_transformer(tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    weights = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
+    folder = tmp_path / "encoder"
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
+    return folder
+
+
+def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
+    pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    scorer = ScorerConfig(scorer=str(sentence_transformer))
+    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
+    assert built.record["settings"]["scorer"]["name"] == "encoder"
+
+
+def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
+    (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
+    modules = sentence_transformer / "modules.json"
+    modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
+    with pytest.raises(InputError, match="encoder needs code of its own .evil.*which is not run"):
+        ScorerConfig(scorer=str(sentence_transformer)).load()
+    with pytest.raises(InputError, match="no readable modules.json"):
+        ScorerConfig(scorer="embedded").load()

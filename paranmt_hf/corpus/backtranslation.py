@@ -317,7 +317,7 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
 
     Returns:
         A table with `id`, `reference`, `translation`, `source` and `translation_score` (float32), in the order of the
-        input, white space normalised; and the number of rows left out, by reason.
+        input, white space normalised, and any other columns as they came; and the number of rows left out, by reason.
     """
     sources = [" ".join(text.split()) for text in batch.column("source").to_pylist()]
     references = [" ".join(text.split()) for text in batch.column("reference").to_pylist()]
@@ -335,6 +335,7 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
             "translation": pa.array(translations, pa.string()),
             "source": pa.array(sources, pa.string()),
             "translation_score": pa.array(result.scores, pa.float32()),
+            **{name: batch.column(name) for name in batch.schema.names if name not in ("id", "reference", "source")},
         }
     )
     kept = table.filter(pa.array([bool(text) for text in translations], pa.bool_()))

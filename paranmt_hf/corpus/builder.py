@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,19 @@ from paranmt_hf.corpus.selection import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
 
+@dataclass
 class ParaNMTConfig(datasets.BuilderConfig):
-    """One way to take rows from a corpus: `default` (all), `filtered` or `sample`."""
+    """One way to take rows from a corpus: `default` (all), `filtered` or `sample`.
+
+    Attributes:
+        fingerprint: What the files hold; part of the name under which `datasets` keeps the result, so that a corpus
+            that was scored again, or another one of the same name, is not taken for it.
+    """
+
+    fingerprint: str | None = None
+
+
+FOOTER_BYTES = 1 << 16
 
 
 class ParaNMT(datasets.ArrowBasedBuilder):
@@ -42,6 +55,11 @@ class ParaNMT(datasets.ArrowBasedBuilder):
         ParaNMTConfig(name="filtered", version=VERSION, description="top two tenths of para_score, at most 30 tokens"),
         ParaNMTConfig(name="sample", version=VERSION, description=f"{SAMPLE_ROWS} pairs drawn by chance"),
     ]
+
+    def __init__(self, *args: Any, data_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401
+        if data_dir is not None:
+            options["fingerprint"] = _fingerprint(release_files(Path(data_dir)))
+        super().__init__(*args, data_dir=data_dir, **options)
 
     def _files(self) -> list[Path]:
         if self.config.data_files is not None:
@@ -79,3 +97,13 @@ class ParaNMT(datasets.ArrowBasedBuilder):
         for number, path in enumerate(files):
             for group, table in enumerate(read_tables([Path(path)])):
                 yield Key(number, group), select_rows(table, ranges=ranges, ids=ids)
+
+
+def _fingerprint(files: list[Path]) -> str:
+    """Tell files apart without reading them whole: a Parquet footer has sizes and statistics of every column."""
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - FOOTER_BYTES))
+            digest.update(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}".encode() + file.read())
+    return digest.hexdigest()[:16]

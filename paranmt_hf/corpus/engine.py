@@ -24,6 +24,8 @@ from paranmt_hf.optional import require
 from paranmt_hf.progress import Progress
 
 RETRIES = 3
+# Counted for each shard; the loss of a node counts as well as a worker that dies of the shard.
+RAY_RETRIES = 10
 
 Done = Callable[[Task, dict[str, Any]], None]
 Report = Callable[[Task, int], None]
@@ -54,8 +56,11 @@ class EngineConfig:
         """The same with every 0 replaced by what suits this machine."""
         gpus = _count_gpus()
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        workers = self.workers or gpus or min(cores, 8)
-        return EngineConfig(self.engine, workers, self.threads or max(1, cores // workers), self.gpus or min(1, gpus))
+        if self.engine == "local" and self.gpus > gpus:
+            raise InputError(f"{self.gpus} GPUs for each worker are asked for, and torch sees {gpus} on this machine")
+        each = self.gpus or min(1, gpus)
+        workers = self.workers or (gpus // each if each and gpus else min(cores, 8))
+        return EngineConfig(self.engine, workers, self.threads or max(1, cores // workers), each)
 
 
 def _count_gpus() -> int:
@@ -123,6 +128,7 @@ class _Worker:
     process: Any
     connection: Connection
     task: Task | None = None
+    started: bool = False
 
 
 @dataclass
@@ -180,11 +186,12 @@ class _Pool:
             worker.process.kill()
             worker.process.join()
             return False
+        worker.started = True
         if kind == "error":
             raise value
         if worker.task is not None and kind == "rows":
             self.report(worker.task, value)
-        elif worker.task is not None:
+        elif worker.task is not None and kind == "done":
             task, worker.task = worker.task, None
             self.done(task, value)
         return True
@@ -196,6 +203,11 @@ class _Pool:
             pass
         worker.connection.close()
         task = worker.task
+        if not worker.started and worker.process.exitcode == 1:
+            raise InputError(
+                "a worker process ended while it started; its own message is above. A Python script that calls this "
+                "must do so under `if __name__ == '__main__':`, because workers import the script; or use 1 worker"
+            )
         if task is None:
             return
         self.deaths[task] = self.deaths.get(task, 0) + 1
@@ -247,6 +259,7 @@ def _serve(stage: Stage, connection: Connection, parent: int) -> None:
             last = time.monotonic()
             connection.send(("rows", count))
 
+    connection.send(("ready", None))
     while True:
         try:
             task = connection.recv()
@@ -280,8 +293,15 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
     if not ray.is_initialized():
         ray.init(address=os.environ.get("RAY_ADDRESS"), log_to_driver=False, include_dashboard=False)
 
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= config.threads and node.get("GPU", 0) >= config.gpus for node in nodes):
+        raise InputError(
+            f"no node of the Ray cluster has {config.threads} cores and {config.gpus} GPUs for a worker: lower "
+            "--threads or --gpus"
+        )
+
     # A worker process that Ray uses again keeps the loaded stage, so a model is loaded once in each, not per shard.
-    @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=100)
+    @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=RAY_RETRIES)
     def remote(stage: Stage, task: Task) -> dict[str, Any]:
         return run_shard(stage, task, lambda count: None)
 

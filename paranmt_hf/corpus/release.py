@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,9 +72,16 @@ class _RollingWriter:
         self._waiting_rows += table.num_rows
         while self._waiting_rows >= ROW_GROUP_ROWS:
             whole = pa.concat_tables(self._waiting)
-            self._write_group(whole.slice(0, ROW_GROUP_ROWS))
+            self._write_groups(whole.slice(0, ROW_GROUP_ROWS))
             self._waiting = [whole.slice(ROW_GROUP_ROWS)]
             self._waiting_rows -= ROW_GROUP_ROWS
+
+    def _write_groups(self, table: pa.Table) -> None:
+        """Write rows as one row group, or as several where files are to be small."""
+        groups = max(1, -(-4 * table.nbytes // self.max_bytes))
+        rows = max(1, -(-table.num_rows // groups))
+        for start in range(0, max(1, table.num_rows), rows):
+            self._write_group(table.slice(start, rows))
 
     def _write_group(self, table: pa.Table) -> None:
         if self._writer is None:
@@ -105,7 +113,7 @@ class _RollingWriter:
 
     def close(self) -> list[Path]:
         if self._waiting_rows or not self._parts:
-            self._write_group(pa.concat_tables([self.schema.empty_table(), *self._waiting]))
+            self._write_groups(pa.concat_tables([self.schema.empty_table(), *self._waiting]))
         self._end_file()
         count = len(self._parts)
         named = [
@@ -156,10 +164,17 @@ def write_release(
     if not statistics.rows:
         raise InputError("no pairs are left to release: every line was dropped; see the counts above for the reasons")
     configs = {"default": _describe(folder, files, writer)}
-    ranges = filtered_ranges(np.concatenate(scores))
+    column = np.concatenate(scores)
+    scores.clear()
+    ranges = filtered_ranges(column)
     configs["filtered"] = _write_config(folder, "filtered", files, schema, max_shard_bytes, ranges=ranges)
+    if not configs["filtered"].rows:
+        # `datasets` cannot stream a file without rows.
+        shutil.rmtree(folder / FOLDERS["filtered"])
+        del configs["filtered"]
+    else:
+        configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
     configs["sample"] = _write_config(folder, "sample", files, schema, max_shard_bytes, ids=chosen)
-    configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
     configs["sample"].selection = {"rows": len(chosen), "seed": seed}
     return Release(configs, statistics, schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -101,6 +102,7 @@ class SentenceTransformerScorer:
     """Any sentence-transformers model; no code from the model runs, no pickle is read."""
 
     def __init__(self, model: Model, device: str | None = None) -> None:
+        _check_modules(model)
         from sentence_transformers import SentenceTransformer
 
         try:
@@ -115,6 +117,22 @@ class SentenceTransformerScorer:
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension]."""
         return self._model.encode(sentences, batch_size=256, show_progress_bar=False, convert_to_numpy=True)
+
+
+def _check_modules(model: Model) -> None:
+    """Refuse what is no SentenceTransformer, and one whose modules are code of its own."""
+    try:
+        modules = json.loads((model.folder / "modules.json").read_text(encoding="utf8"))
+        types = [str(module["type"]) for module in modules]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InputError(
+            f"{model.name} cannot be loaded as a SentenceTransformer: it has no readable modules.json; a plain "
+            "transformers model has no sentence vectors of its own"
+        ) from None
+    if foreign := [kind for kind in types if not kind.startswith("sentence_transformers.")]:
+        raise InputError(
+            f"{model.name} needs code of its own ({', '.join(foreign)}), which is not run; choose another scorer"
+        )
 
 
 def _first_line(error: Exception) -> str:

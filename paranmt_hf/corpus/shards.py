@@ -81,8 +81,13 @@ class Manifest:
     complete: bool = False
 
     @classmethod
-    def open(cls, folder: Path, settings: Mapping[str, Any]) -> Manifest:
+    def open(cls, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> Manifest:
         """Open the manifest of a folder, or start one.
+
+        Args:
+            folder: The folder.
+            settings: What determines the content.
+            restart: Start anew, whatever the settings were, where the folder is not complete.
 
         Raises:
             InputError: The folder was made with other settings, or its manifest cannot be read.
@@ -100,6 +105,8 @@ class Manifest:
             raise InputError(
                 f"{path} is not a manifest of this program ({error}); delete {folder} to start anew"
             ) from None
+        if restart and not manifest.complete:
+            return cls(folder, wanted, {}, {})
         if differences := describe_differences(manifest.settings, wanted):
             raise InputError(
                 f"{folder} was made with other settings: {'; '.join(differences)}; "
@@ -191,7 +198,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_loaded: dict[Stage, Work] = {}
+_loaded: dict[tuple[Stage, str], Work] = {}
 
 
 def run_shard(stage: Stage, task: Task, report: Report) -> dict[str, Any]:
@@ -200,10 +207,12 @@ def run_shard(stage: Stage, task: Task, report: Report) -> dict[str, Any]:
     Returns:
         The shard's entry in the manifest.
     """
-    if stage not in _loaded:
+    # The settings hold checksums: a model that has changed under the same name is loaded anew.
+    key = (stage, json.dumps(stage.settings, sort_keys=True))
+    if key not in _loaded:
         _loaded.clear()
-        _loaded[stage] = stage.load()
-    table, dropped = _loaded[stage](pq.read_table(task.source), report)
+        _loaded[key] = stage.load()
+    table, dropped = _loaded[key](pq.read_table(task.source), report)
     digest = write_shard(table, task.target)
     return {"rows": table.num_rows, "sha256": digest, "dropped": dropped}
 
@@ -213,8 +222,10 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for one command; the lock goes with the process, however it ends.
 
     Raises:
-        InputError: Another command is at work in the folder.
+        InputError: Another command is at work in the folder, or the folder is somebody else's.
     """
+    if folder.exists() and not (folder / "lock").exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is needed for work in progress and holds something else; move it away")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as file:
         try:

@@ -79,10 +79,10 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "rows": f"{statistics['rows']:,}",
         "sample_rows": f"{configs['sample']['rows']:,}",
         "configs": _table(
-            [f"`{name}`", f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
+            [_Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
             for name, config in configs.items()
         ),
-        "columns": _table([f"`{column['name']}`", column["type"], column["meaning"]] for column in values["columns"]),
+        "columns": _table([_Code(column["name"]), column["type"], column["meaning"]] for column in values["columns"]),
         "ranges": _table(
             [
                 part["range"],
@@ -123,11 +123,22 @@ def _table(rows: Any) -> str:  # noqa: ANN401
     return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
 
 
+class _Code(str):
+    """A cell to be set as code."""
+
+
 def _cell(text: str) -> str:
     """Keep text from breaking out of its table cell or becoming markup."""
-    for character in "\\|<>`*_[]" if not text.startswith("`") else "|":
+    if isinstance(text, _Code):
+        return _code(text)
+    for character in "\\|<>`*_[]":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())
+
+
+def _code(value: object) -> str:
+    """Set a value as code; a backtick in it would end that."""
+    return "`" + " ".join(str(value).replace("`", "'").replace("|", "/").split()) + "`"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -160,13 +171,13 @@ def _short(value: Any) -> str:  # noqa: ANN401
         return "(" + ", ".join(f"{name} {_short(entry)}" for name, entry in value.items()) + ")"
     if isinstance(value, list | tuple):
         return ", ".join(_short(entry) for entry in value)
-    return f"`{value}`"
+    return _code(value)
 
 
 def _provenance(settings: Mapping[str, Any]) -> str:
     lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
     if "translator" in settings:
-        lines.append(f"The translations were made by the model `{settings['translator']['model']}`.")
+        lines.append(f"The translations were made by the model {_code(settings['translator']['model'])}.")
     else:
         lines.append("The translations were imported; which system made them is for the input's owner to say.")
     return " ".join(lines)

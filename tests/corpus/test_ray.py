@@ -1,12 +1,17 @@
 """The same shards on a Ray cluster of two nodes, one of which is lost in the middle."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from paranmt_hf.corpus.engine import EngineConfig, run_job
+from paranmt_hf.errors import InputError
 from tests.corpus import fakes
 from tests.corpus.test_shards import contents
 
@@ -53,24 +58,30 @@ def test_job_survives_the_loss_of_a_node(cluster, tmp_path):
 
 
 def test_killed_driver_continues(cluster, tmp_path):
-    fakes.run(tmp_path / "whole")
-    fakes.run(tmp_path / "ray", engine="ray")
-    manifest = tmp_path / "ray" / "output" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    # What a kill between a rename and the manifest leaves: shards without an entry.
-    for name in list(content["shards"])[2:]:
-        del content["shards"][name]
-    content["complete"] = False
-    manifest.write_text(json.dumps(content))
-    fakes.run(tmp_path / "ray", engine="ray")
-    assert contents(tmp_path / "ray" / "output") == contents(tmp_path / "whole" / "output")
-    assert len((tmp_path / "ray" / "log").read_text().split()) == 20 + 10
+    fakes.run(tmp_path / "whole", shards=4)
+    folder, manifest = tmp_path / "ray", tmp_path / "ray" / "output" / "manifest.json"
+    command = [sys.executable, "-m", "tests.corpus.fakes", str(folder), "0.4", "1", "ray"]
+    driver = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": cluster.address})
+    while not (manifest.exists() and json.loads(manifest.read_text())["shards"]):
+        assert driver.poll() is None, "the job ended before it could be killed"
+        time.sleep(0.05)
+    driver.kill()
+    driver.wait()
+    assert len(json.loads(manifest.read_text())["shards"]) < 4
+    fakes.run(folder, engine="ray", shards=4)
+    assert contents(folder / "output") == contents(tmp_path / "whole" / "output")
+    rows = (folder / "log").read_text().split()
+    assert set(rows) == {str(row) for row in range(20)}
+    assert len(rows) <= 20 + 2 * 5, "more was done twice than the shards in hand"
+
+
+def test_request_that_no_node_can_meet_is_told(cluster, tmp_path):
+    source = fakes.make_input(tmp_path / "input")
+    with pytest.raises(InputError, match="no node of the Ray cluster has 64 cores and 0 GPUs"):
+        run_job(source, tmp_path / "output", fakes.UpperStage(str(tmp_path / "log")), EngineConfig("ray", 1, 64))
 
 
 def test_error_on_ray_is_the_users_sentence(cluster, tmp_path):
-    from paranmt_hf.corpus.engine import EngineConfig, run_job
-    from paranmt_hf.errors import InputError
-
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
     with pytest.raises(InputError, match="^cannot write 'row 7' in capitals$"):

@@ -212,3 +212,19 @@ def test_numbers_of_the_filter():
 def test_import_is_light():
     code = "import paranmt_hf, sys; print([m for m in ('torch', 'datasets', 'transformers') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_sample_of_a_larger_corpus(tmp_path):
+    written = write_release([make_rows(700), make_rows(1800, 700)], tmp_path, seed=5)
+    sample = pa.concat_tables(read_tables(release_files(tmp_path, "sample")))
+    assert sample["id"].to_pylist() == sample_ids(np.arange(2500), 1000, seed=5).tolist()
+    assert written.configs["sample"].rows == 1000
+
+
+def test_small_files_of_the_real_row_groups(tmp_path):
+    generator = np.random.default_rng(0)
+    rows = make_rows(30_000)
+    rows = rows.set_column(1, "reference", pa.array([generator.bytes(60).hex() for _ in range(30_000)]))
+    write_release([rows], tmp_path, max_shard_bytes=1_000_000)
+    assert max(path.stat().st_size for path in tmp_path.rglob("*.parquet")) <= 1_000_000
+    assert sum(pq.read_metadata(path).num_rows for path in release_files(tmp_path)) == 30_000

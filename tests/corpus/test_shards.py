@@ -151,3 +151,21 @@ def test_workers_share_cores_and_gpus(monkeypatch):
     assert engine._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
     with pytest.raises(InputError, match="workers must not be negative, not -1"):
         EngineConfig(workers=-1)
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 1)
+    with pytest.raises(InputError, match="2 GPUs for each worker are asked for, and torch sees 1"):
+        EngineConfig(gpus=2).settled()
+
+
+def test_script_without_a_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\nfrom tests.corpus import fakes\n"
+        f"fakes.run(Path({str(tmp_path / 'work')!r}), workers=2)\n"
+    )
+    root = Path(__file__).parent.parent.parent
+    command = [sys.executable, str(script)]
+    result = subprocess.run(
+        command, env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert result.returncode == 1
+    assert "must do so under `if __name__ == '__main__':`" in result.stderr
