@@ -73,8 +73,8 @@ class ScorerConfig:
 class PieceAverage:
     """Stand-in scorer: weighted average of a small translator's target-piece embeddings.
 
-    It needs nothing beyond what the package carries. Pearson 0.71 on STS 2017 track 5, which is of the kind of text that
-    the translator knows; on other text it sees little more than which pieces two sentences share.
+    It needs nothing beyond what the package carries. Pearson 0.71 on STS 2017 track 5, which is of the kind of text
+    that the translator knows; on other text it sees little more than which pieces two sentences share.
 
     Args:
         folder: A Marian model with `target.spm`, `vocab.json` and `model.safetensors`.
