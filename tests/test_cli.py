@@ -187,3 +187,36 @@ def test_second_command_on_one_folder(folder):
     assert "another command is at work in" in second.stderr
     time.sleep(0.1)
     assert subprocess.run(command, capture_output=True, cwd=folder).returncode == 0
+
+
+def test_damage_in_the_middle_of_a_dataset(folder, capsys):
+    (folder / "corpus").mkdir()
+    path = folder / "corpus" / "train.parquet"
+    texts = [f"sentence {number} {number * 7919 % 1000}" for number in range(60_000)]
+    pq.write_table(pa.table({"cs": texts, "en": texts}), path, row_group_size=5000, compression="zstd")
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 20_000] = bytes(20_000)
+    path.write_bytes(content)
+    arguments = ["--dataset", "corpus", "--columns", "source=cs,reference=en", "--translator", "embedded"]
+    fails(capsys, ["build", *arguments, "--out", "out", "--license", "mit"], "cannot be read beyond row")
+
+
+def test_unknown_column_name(folder, capsys):
+    (folder / "t.tsv").write_text("a\tb\tc\n")
+    columns = ["--columns", "reference=1,translation=2,orgin=3"]
+    fails(
+        capsys,
+        ["import", "t.tsv", *columns, *IMPORT],
+        "can name reference, translation, para_score, origin, not orgin",
+    )
+
+
+def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
+    (folder / "t.tsv").write_text("a\tb\t0.5\n")
+    (folder / "empty").mkdir()
+    (folder / "link").symlink_to(folder / "empty")
+    assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--workers", "1"]) == 0
+    monkeypatch.chdir(folder / "empty")
+    assert main(["score", ".", "--vectors", str(folder / "vectors.txt"), "--workers", "1"]) == 0
+    assert "empty: 1 pairs" in capsys.readouterr().out

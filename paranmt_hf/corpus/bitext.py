@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.columns import find_column, read_column, rebatch
+from paranmt_hf.corpus.columns import find_column, read_column, rebatch, stream_batches
 from paranmt_hf.corpus.lines import Side, count_fields, cut, existing, find_fields, identity, read_blocks
 from paranmt_hf.corpus.normalisation import decode, normalise, read_numbers
 from paranmt_hf.errors import InputError
@@ -356,10 +356,9 @@ class HubDataset(_Table):
         revision = None if self._local else self._commit()
         stream = self._load(load_dataset, split=self.split, revision=revision, streaming=True)
         rows = 0
-        for table in stream.with_format("arrow").iter(BLOCK_ROWS):
-            for batch in table.combine_chunks().to_batches():
-                yield self._piece(batch, self._name, rows)
-                rows += batch.num_rows
+        for batch in stream_batches(stream, self._name, BLOCK_ROWS):
+            yield self._piece(batch, self._name, rows)
+            rows += batch.num_rows
 
     def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
         try:

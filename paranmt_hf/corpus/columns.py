@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,3 +92,24 @@ def _leaves(fields: pa.Schema | pa.StructType) -> list[str]:
         inner = _leaves(item.type) if pa.types.is_struct(item.type) else []
         names += [f"{item.name}.{name}" for name in inner] or [item.name]
     return names
+
+
+def stream_batches(stream: Any, name: str, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a streamed dataset
+    """Read a streamed dataset of `datasets` as record batches.
+
+    Raises:
+        InputError: The stream breaks off: a damaged file, or a connection that is lost.
+    """
+    tables = iter(stream.with_format("arrow").iter(rows))
+    done = 0
+    while True:
+        try:
+            table = next(tables, None)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{name}: cannot be read beyond row {done}: {error}; fetch it again, or run the command once more"
+            ) from error
+        if table is None:
+            return
+        yield from table.combine_chunks().to_batches()
+        done += table.num_rows

@@ -119,6 +119,10 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     number_of = np.cumsum(used) - 1
     word_bits, pair_bits = int(np.count_nonzero(used)).bit_length(), pairs.bit_length()
     if 3 * word_bits + pair_bits + 1 > 64:
+        if pairs == 1:
+            raise InputError(
+                "a pair of more than a million different words is no pair of sentences; lower max_characters"
+            )
         middle = pairs // 2
         halves = [(0, middle), (middle, pairs)]
         cuts = [(slice_table(references, *half), slice_table(translations, *half)) for half in halves]
