@@ -142,6 +142,7 @@ def plot_histogram(histogram: list[int], path: Path) -> bool:
     axes.set_xlim(min(0.0, float(first)), 1)
     axes.set_xlabel("paraphrase score")
     axes.set_ylabel("pairs")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     return True
