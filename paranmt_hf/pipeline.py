@@ -22,7 +22,7 @@ from paranmt_hf import __version__
 from paranmt_hf.corpus.backtranslation import TranslatorConfig
 from paranmt_hf.corpus.bitext import AlignedText, Report
 from paranmt_hf.corpus.engine import EngineConfig, run_job
-from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_tables, release_files, write_release
+from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION
 from paranmt_hf.corpus.scorers import ScorerConfig
 from paranmt_hf.corpus.shards import Manifest, Stage, describe_differences, locked, sweep, write_bytes, write_shard
@@ -118,6 +118,7 @@ def build(
         )
     # Translators beside each other share the cores, so none may take them all.
     translator = replace(translator, threads=translator.threads or engine.threads)
+    scorer.load()  # A scorer that cannot be read must show now and not after days of translating.
     settings = {"bitext": bitext.fingerprint(), "translator": translator.identity, "scorer": scorer.identity}
     stages: list[Stage] = [TranslateStage(translator), ScoreStage(scorer)]
     return _run(
@@ -190,6 +191,7 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
             name=folder.name,
             record_settings=parts,
             dropped=record["dropped"],
+            warned=record.get("warnings", ()),
         )
         folder.rename(work / "old")
         _finish_swap(folder)
@@ -210,27 +212,6 @@ def _finish_swap(folder: Path) -> None:
         shutil.rmtree(work / "old")
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Read a release's `build.json`.
-
-    Raises:
-        InputError: It is missing or damaged.
-    """
-    path = folder / "build.json"
-    try:
-        record = json.loads(path.read_text(encoding="utf8"))
-        if record["schema_version"].split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-            raise InputError(
-                f"{folder} has schema version {record['schema_version']}, this program knows {SCHEMA_VERSION}: "
-                "use the version of paranmt-hf that its card names, or build it again"
-            )
-        return record
-    except (OSError, ValueError, KeyError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{folder} is not a finished release: cannot read {path}") from None
-
-
 def _run(
     batches: Callable[[Report], Iterable[pa.RecordBatch | pa.Table]],
     out: Path,
@@ -242,6 +223,7 @@ def _run(
     name: str | None = None,
     record_settings: dict[str, Any] | None = None,
     dropped: dict[str, int] | None = None,
+    warned: Sequence[str] = (),
 ) -> Built:
     engine = (engine or EngineConfig()).settled()
     out = Path(out).resolve()
@@ -255,20 +237,23 @@ def _run(
             if not release.keep_work:
                 shutil.rmtree(work)
             return Built(out, record, fresh=False)
-        manifest = _prepare(batches, work / "0-input", {**settings, "rows_per_shard": release.rows_per_shard})
-        counts = dict(dropped or {})
+        # Another scorer must not cost the translations, so each stage answers for its own settings only.
+        cut = {name: value for name, value in settings.items() if name not in ("translator", "scorer")}
+        manifest = _prepare(batches, work / "0-input", {**cut, "rows_per_shard": release.rows_per_shard})
+        counts, warnings = dict(dropped or {}), list(warned)
         _count(counts, manifest.extra["report"]["dropped"])
         for number, stage in enumerate(stages, 1):
             manifest = run_job(manifest, work / f"{number}-{stage.label}", stage, engine)
             _count(counts, manifest.dropped)
-            if isinstance(stage, TranslateStage):
-                _warn_of_misfit(manifest, stage.config)
+            if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
+                logger.warning(f"warning: {warning}")
+                warnings.append(warning)
         if any(counts.values()):
             logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
         final = work / "release"
         shutil.rmtree(final, ignore_errors=True)
         written = _write(manifest, final, release)
-        record = _record(name or out.name, written, wanted, counts)
+        record = {**_record(name or out.name, written, wanted, counts), "warnings": warnings}
         _write_card(final, record)
         if out.exists():  # An empty folder, else it would have been refused.
             out.rmdir()
@@ -323,19 +308,19 @@ def _prepare(
     return manifest
 
 
-def _warn_of_misfit(manifest: Manifest, translator: TranslatorConfig) -> None:
-    """Warn when this text gets far less than the score that the translator reaches on its own kind of text."""
+def _misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
+    """Tell when this text gets far less than the score that the translator reaches on its own kind of text."""
     expected = usual_score(translator.name)
     if expected is None:
-        return
+        return None
     scores = pa.concat_tables(read_tables(manifest.paths(), ["translation_score"]))["translation_score"].to_numpy()
     mean = float(scores.mean()) if len(scores) else -math.inf
-    if mean < expected - MISFIT:
-        logger.warning(
-            f"warning: the mean translation score is {mean:.2f}, far below the {expected:.2f} that "
-            f"{translator.name!r} reaches on the text it was trained for: these translations are of no use; choose "
-            "another --translator"
-        )
+    if mean >= expected - MISFIT:
+        return None
+    return (
+        f"the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} reaches on "
+        "the text it was trained for: these translations are of no use; choose another --translator"
+    )
 
 
 def _count(total: dict[str, int], more: dict[str, int]) -> None:

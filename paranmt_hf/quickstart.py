@@ -31,7 +31,8 @@ def quickstart(out: Path) -> Iterator[str]:
     built = build(
         LineFiles({"source": sample / "sample.cs", "reference": sample / "sample.en"}),
         folder,
-        translator=TranslatorConfig(name="embedded"),
+        # The engine that every install has, so that an extra installed later does not make this another corpus.
+        translator=TranslatorConfig(name="embedded", backend="transformers"),
         scorer=ScorerConfig(),
         # The sample and its translations are the project's own: MIT.
         release=ReleaseConfig(license="mit", keep_source=True, rows_per_shard=250),
@@ -42,7 +43,7 @@ def quickstart(out: Path) -> Iterator[str]:
     from datasets import load_dataset
 
     pairs = load_dataset(str(folder), split="train")
-    yield f"load_dataset({folder.name!r}) -> {pairs.num_rows} rows, columns {', '.join(pairs.column_names)}"
+    yield f"load_dataset({str(folder)!r}) -> {pairs.num_rows} rows, columns {', '.join(pairs.column_names)}"
     for row in sorted(pairs.select(range(min(60, pairs.num_rows))), key=lambda row: -row["para_score"])[:60:12]:
         yield f"  {row['para_score']:.2f}  {row['reference']}  |  {row['translation']}"
     yield f"the card is {folder / 'README.md'}"

@@ -220,3 +220,32 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder / "empty")
     assert main(["score", ".", "--vectors", str(folder / "vectors.txt"), "--workers", "1"]) == 0
     assert "empty: 1 pairs" in capsys.readouterr().out
+
+
+def test_lines_that_the_translator_has_no_piece_for(folder, capsys):
+    (folder / "a").write_text("Muž hraje na kytaru.\n\u200b\n\ufffd\n")
+    (folder / "b").write_text("A man plays the guitar.\nx\ny\n")
+    arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out", "--license", "mit"]
+    assert main(["build", *arguments, "--workers", "1"]) == 0
+    assert pq.read_table(folder / "out" / "data")["id"].to_pylist()[0] == 0
+
+
+def test_wrong_column_of_a_dataset_ends_in_order(folder):
+    (folder / "corpus").mkdir()
+    pq.write_table(pa.table({"translation": [{"cs": "a", "en": "b"}] * 50}), folder / "corpus" / "train.parquet")
+    command = [
+        sys.executable,
+        "-m",
+        "paranmt_hf.cli",
+        "build",
+        "--dataset",
+        "corpus",
+        "--out",
+        "out",
+        "--license",
+        "mit",
+    ]
+    command += ["--columns", "source=cs,reference=en", "--translator", "embedded"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert "there is no column 'cs'" in result.stderr
+    assert result.returncode == 1, result.stderr

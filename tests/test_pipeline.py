@@ -424,3 +424,26 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
         ScorerConfig(scorer=str(sentence_transformer)).load()
     with pytest.raises(InputError, match="no readable modules.json"):
         ScorerConfig(scorer="embedded").load()
+
+
+def test_another_scorer_keeps_the_translations(bitext, vectors, tmp_path):
+    log = tmp_path / "log"
+    translator = FakeTranslatorConfig(log=str(log))
+    (tmp_path / "broken.txt").write_text("a nan\n")
+    with pytest.raises(InputError, match="not finite"):
+        make(bitext, tmp_path / "corpus", tmp_path / "broken.txt", translator=translator)
+    assert not log.exists(), "a broken scorer must show before the translation"
+    make(bitext, tmp_path / "corpus", vectors, translator=translator)
+    assert len(log.read_text().split("\n")[:-1]) == 38
+
+
+def test_damaged_release_is_not_taken_for_built(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    path = release_files(tmp_path / "corpus")[0]
+    path.write_bytes(b"")
+    for again in (
+        lambda: make(bitext, tmp_path / "corpus", vectors),
+        lambda: rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL),
+    ):
+        with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not"):
+            again()

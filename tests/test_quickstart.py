@@ -55,7 +55,7 @@ def test_quickstart(folder, capsys):
     assert main(["quickstart", "--out", "demo"]) == 0
     out = capsys.readouterr().out
     assert "demo/paranmt50m: 475 pairs" in out
-    assert "load_dataset('paranmt50m') -> 475 rows" in out
+    assert "load_dataset('demo/paranmt50m') -> 475 rows" in out
     table = pq.read_table(folder / "demo" / "paranmt50m" / "data")
     assert table.num_rows == 475
     assert table["translation_score"].to_numpy().max() <= 0
@@ -71,7 +71,9 @@ def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
     caplog.set_level(logging.WARNING)
     arguments = ["--source", "news.cs", "--reference", "news.en", "--translator", "embedded", "--workers", "1"]
     assert main(["build", *arguments, "--out", "news", "--license", "other"]) == 0
-    assert re.search(r"mean translation score is -1\.\d\d, far below the -0\.42", caplog.text)
+    warning = r"mean translation score is -1\.\d\d, far below the -0\.42"
+    assert re.search(warning, caplog.text)
+    assert re.search(r"\*\*Warning:\*\* the " + warning, (folder / "news" / "README.md").read_text())
 
 
 def test_readme_examples_run(folder, capsys):

@@ -6,6 +6,7 @@ Rows that cannot be used are dropped for a reason that the report counts; `id` c
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -353,12 +354,12 @@ class HubDataset(_Table):
     def _pieces(self) -> Iterator[_Piece]:
         from datasets import load_dataset
 
-        revision = None if self._local else self._commit()
-        stream = self._load(load_dataset, split=self.split, revision=revision, streaming=True)
+        options = {} if self._local else {"revision": self._commit()}
+        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
         rows = 0
-        for batch in stream_batches(stream, self._name, BLOCK_ROWS):
-            yield self._piece(batch, self._name, rows)
-            rows += batch.num_rows
+        with contextlib.closing(stream_batches(stream, self._name, BLOCK_ROWS)) as batches:
+            for batch in batches:
+                yield self._piece(batch, self._name, (rows := rows + batch.num_rows) - batch.num_rows)
 
     def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -94,13 +95,18 @@ def _leaves(fields: pa.Schema | pa.StructType) -> list[str]:
     return names
 
 
-def stream_batches(stream: Any, name: str, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a streamed dataset
+def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
     """Read a streamed dataset of `datasets` as record batches.
 
     Raises:
         InputError: The stream breaks off: a damaged file, or a connection that is lost.
     """
-    tables = iter(stream.with_format("arrow").iter(rows))
+    # Closed in any case: readers that are left open abort the interpreter when it ends.
+    with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
+        yield from _batches(tables, name)
+
+
+def _batches(tables: Iterator[pa.Table], name: str) -> Iterator[pa.RecordBatch]:
     done = 0
     while True:
         try:

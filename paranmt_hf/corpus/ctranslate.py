@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -209,7 +210,8 @@ class CTranslate2Translator(BatchTranslator):
         hypotheses = [[self._ids[token] for token in result.hypotheses[0][len(prefix) :]] for result in results]
         # CTranslate2 divides by a length that counts the prefix.
         means = [
-            result.scores[0] * (len(ids) + len(prefix)) / len(ids)
+            # No token at all, not even the end: an empty hypothesis, which has no score.
+            result.scores[0] * (len(ids) + len(prefix)) / len(ids) if ids else math.nan
             for result, ids in zip(results, hypotheses, strict=True)
         ]
         return hypotheses, means

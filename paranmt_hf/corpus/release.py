@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
+from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.shards import checksum
 from paranmt_hf.corpus.statistics import Statistics
@@ -232,6 +233,33 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     if len(files) != expected:
         raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
     return files
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Read a release's `build.json`, and check that its files are the ones that were written.
+
+    Raises:
+        InputError: The record or a file is missing or damaged, or the release has another schema.
+    """
+    path = folder / "build.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf8"))
+        if record["schema_version"].split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+            raise InputError(
+                f"{folder} has schema version {record['schema_version']}, this program knows {SCHEMA_VERSION}: "
+                "use the version of paranmt-hf that its card names, or build it again"
+            )
+        files = {name: digest for config in record["configs"].values() for name, digest in config["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder} is not a finished release: cannot read {path}") from None
+    for name, digest in files.items():
+        if not (folder / name).is_file() or checksum(folder / name) != digest:
+            raise InputError(
+                f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
+            )
+    return record
 
 
 def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

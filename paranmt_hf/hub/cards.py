@@ -102,6 +102,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "dropped": ", ".join(f"{count:,} {reason}" for reason, count in values["dropped"].items()) or "nothing",
         "schema_version": values["schema_version"],
         "version": values["version"],
+        "warnings": _warnings(values),
         "license": values["license"],
         "provenance": _provenance(values["settings"]),
     }
@@ -172,6 +173,13 @@ def _short(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, list | tuple):
         return ", ".join(_short(entry) for entry in value)
     return _code(value)
+
+
+def _warnings(values: Mapping[str, Any]) -> str:
+    lines = [f"**Warning:** {_cell(warning)}." for warning in values.get("warnings", ())]
+    if values["settings"]["scorer"]["name"].startswith("stand-in"):
+        lines.append("The scorer is a stand-in: outside of captions it sees little more than shared word pieces.")
+    return "\n\n".join(lines)
 
 
 def _provenance(settings: Mapping[str, Any]) -> str:
