@@ -13,6 +13,7 @@ defaults below; `--steps` trades time for quality. Needs `sacrebleu` for the dev
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import random
@@ -70,9 +71,11 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
 
     The padding symbol comes last, so that cutting the last row of the embedding keeps it out of the softmax.
     """
+    written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        input=[str(data / "train.cs"), str(data / "train.en")],
-        model_prefix=str(out / "source"),
+        # Lines and not files, so that no path of this machine ends up in the model.
+        sentence_iterator=iter(read_lines(data / "train.cs") + read_lines(data / "train.en")),
+        model_writer=written,
         vocab_size=recipe.pieces + 2,
         character_coverage=1.0,
         unk_id=1,
@@ -82,8 +85,7 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
         num_threads=1,
         minloglevel=2,
     )
-    (out / "source.model").rename(out / "source.spm")
-    (out / "source.vocab").unlink()
+    (out / "source.spm").write_bytes(written.getvalue())
     (out / "target.spm").write_bytes((out / "source.spm").read_bytes())
     model = sentencepiece.SentencePieceProcessor(model_file=str(out / "source.spm"))
     vocabulary = {model.id_to_piece(number): number for number in range(model.get_piece_size())}
