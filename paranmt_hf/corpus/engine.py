@@ -257,20 +257,28 @@ def _serve(stage: Stage, connection: Connection, parent: int) -> None:
         nonlocal last
         if time.monotonic() - last > 0.5:
             last = time.monotonic()
-            connection.send(("rows", count))
+            _send(connection, ("rows", count))
 
-    connection.send(("ready", None))
+    _send(connection, ("ready", None))
     while True:
         try:
             task = connection.recv()
         except EOFError:
             return
         try:
-            connection.send(("done", run_shard(stage, task, report)))
+            _send(connection, ("done", run_shard(stage, task, report)))
         except (InputError, OSError) as error:
-            connection.send(("error", error))
+            _send(connection, ("error", error))
         except Exception as error:
-            connection.send(("error", RuntimeError(f"{task.source}: {type(error).__name__}: {error}")))
+            _send(connection, ("error", RuntimeError(f"{task.source}: {type(error).__name__}: {error}")))
+
+
+def _send(connection: Connection, message: tuple[str, Any]) -> None:
+    """Send to the parent; a worker whose parent is gone has nobody to tell and ends."""
+    try:
+        connection.send(message)
+    except OSError:
+        os._exit(1)
 
 
 def _die_with(parent: int) -> None:
