@@ -263,7 +263,7 @@ def _serve(stage: Stage, connection: Connection, parent: int) -> None:
     while True:
         try:
             task = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
         try:
             _send(connection, ("done", run_shard(stage, task, report)))
