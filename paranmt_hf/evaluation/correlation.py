@@ -1,0 +1,147 @@
+"""Pearson's and Spearman's correlation and their uncertainty, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+
+# Weights of one block of resamples [resample, pair] stay below this many numbers, whatever the size of the data.
+_BLOCK = 4_000_000
+# A variance below this, of values that were scaled to variance 1, is nothing but rounding.
+_NO_VARIANCE = 1e-12
+
+
+def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
+    """Pearson's product-moment correlation.
+
+    Args:
+        left: Values [pair].
+        right: Values [pair].
+
+    Returns:
+        The correlation, in [-1, 1].
+
+    Raises:
+        InputError: The lengths differ, there are fewer than two pairs, a value is not finite or a side is constant.
+    """
+    x, y = _standardised(left, "first"), _standardised(right, "second")
+    _check_lengths(x, y)
+    return float(np.clip(np.mean(x * y), -1, 1))
+
+
+def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
+    """Spearman's rank correlation; equal values share the average of their ranks.
+
+    Args:
+        left: Values [pair].
+        right: Values [pair].
+
+    Returns:
+        The correlation, in [-1, 1].
+
+    Raises:
+        InputError: See `pearson`.
+    """
+    x, y = _checked(left, "first"), _checked(right, "second")
+    _check_lengths(x, y)
+    return pearson(ranks(x), ranks(y))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Rank values from 1 upwards; equal ones share the average of their ranks.
+
+    >>> ranks(np.array([10, 30, 10, 20])).tolist()
+    [1.5, 4.0, 1.5, 3.0]
+    """
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[inverse]
+
+
+def bootstrap_interval(
+    left: Sequence[float] | np.ndarray,
+    right: Sequence[float] | np.ndarray,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 1,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
+
+    Resamples in which a side is constant have no correlation and are left out; they only occur with a few pairs.
+
+    Args:
+        left: Values [pair].
+        right: Values [pair].
+        resamples: How often to draw.
+        level: Share of the resamples inside the interval, in (0, 1).
+        seed: Equal seeds give equal intervals.
+
+    Returns:
+        Lower and upper bound, in [-1, 1].
+
+    Raises:
+        InputError: See `pearson`; or an argument is out of range.
+    """
+    if resamples < 1 or not 0 < level < 1:
+        raise InputError(
+            f"expected at least one resample and a level between 0 and 1, got {resamples!r} resamples and {level!r}"
+        )
+    x, y = _standardised(left, "first"), _standardised(right, "second")
+    _check_lengths(x, y)
+    generator = np.random.default_rng(seed)
+    moments = np.stack([x, y, x * x, y * y, x * y], axis=1)
+    rows = max(1, _BLOCK // len(x))
+    blocks = [_resampled(moments, min(rows, resamples - done), generator) for done in range(0, resamples, rows)]
+    found = np.concatenate(blocks)
+    if not len(found):
+        raise InputError(f"{len(x)} pairs are too few for a bootstrap interval: every resample was constant")
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _resampled(moments: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+    """Correlations of resamples [resample], from the moments [pair, 5]; those without variance are left out."""
+    pairs = len(moments)
+    drawn = generator.integers(pairs, size=(resamples, pairs)) + np.arange(resamples)[:, None] * pairs
+    weights = np.bincount(drawn.ravel(), minlength=resamples * pairs).reshape(resamples, pairs)
+    x, y, xx, yy, xy = (weights @ moments / pairs).T
+    x_variance, y_variance = xx - x * x, yy - y * y
+    valid = (x_variance > _NO_VARIANCE) & (y_variance > _NO_VARIANCE)
+    values = (xy - x * y)[valid] / np.sqrt(x_variance[valid] * y_variance[valid])
+    return np.clip(values, -1, 1)
+
+
+def _checked(values: Sequence[float] | np.ndarray, side: str) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the {side} values of a correlation must be numbers: {error}") from None
+    if array.ndim != 1 or len(array) < 2:
+        raise InputError(
+            f"the {side} values of a correlation must be a list of at least two, got the shape {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InputError(f"a correlation needs finite values, but the {side} value {where} is {array[where]}")
+    if array.min() == array.max():
+        raise InputError(f"there is no correlation, because the {side} values are all {array[0]:g}")
+    return array
+
+
+def _standardised(values: Sequence[float] | np.ndarray, side: str) -> np.ndarray:
+    """Scale to mean 0 and variance 1."""
+    array = _checked(values, side)
+    # The scale first, so that the squares of very large or very small values neither overflow nor vanish.
+    array = array / np.abs(array).max()
+    centred = array - array.mean()
+    centred /= np.abs(centred).max()
+    return centred / np.sqrt(np.mean(centred * centred))
+
+
+def _check_lengths(x: np.ndarray, y: np.ndarray) -> None:
+    if len(x) != len(y):
+        raise InputError(f"a correlation needs as many first as second values, got {len(x)} and {len(y)}")

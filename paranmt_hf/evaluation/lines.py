@@ -1,0 +1,72 @@
+"""Small text files that people edit and download: lines and numbers, checked where they enter."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from paranmt_hf.errors import InputError
+
+
+def read_lines(path: Path) -> list[str]:
+    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator.
+
+    Raises:
+        InputError: The file is missing, empty, unreadable or not UTF-8; with file and line.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not raw.strip():
+        raise InputError(f"{path} is empty: expected a line for each pair of sentences; get the file anew")
+    lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [_decoded(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def _decoded(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf8").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: expected UTF-8, found the byte {line[error.start]:#04x} at position "
+            f"{error.start + 1}; convert the file to UTF-8"
+        ) from None
+
+
+def parse_number(text: str, place: str, what: str) -> float:
+    """Read a finite number.
+
+    Args:
+        text: As it stands in the file.
+        place: File and line, for the error.
+        what: What the number means, for the error.
+
+    Raises:
+        InputError: It is no finite number.
+    """
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{place}: expected {what}, which is a number, found {_short(text)}; check the columns")
+    return number
+
+
+def parse_sentence(text: str, place: str, column: str) -> str:
+    """Strip the white space around a sentence.
+
+    Raises:
+        InputError: Nothing is left.
+    """
+    sentence = text.strip()
+    if not sentence:
+        raise InputError(f"{place}: expected a sentence in {column}, found none; check the columns")
+    return sentence
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")

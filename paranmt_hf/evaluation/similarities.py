@@ -1,0 +1,123 @@
+"""Similarities of pairs of sentences, from an encoder's vectors or from a measure that looks at the pair itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+
+# Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result.
+_BLOCK_PAIRS = 1024
+
+
+class Encoder(Protocol):
+    """Anything that turns sentences into vectors: a `SentenceTransformer`, or one of our encoders.
+
+    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for.
+    """
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension]."""
+        ...
+
+
+@runtime_checkable
+class PairSimilarity(Protocol):
+    """A measure that needs no vectors, such as BLEU."""
+
+    def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
+        """Compute the similarities [pair] of the sentences with the same number; higher is more alike."""
+        ...
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """What was found for the pairs of a set.
+
+    Attributes:
+        values: Similarities [pair], float64; cosines in [-1, 1] where an encoder made them.
+        zeros: Sides that the encoder gave a vector of zeros [pair], 0 to 2; their cosine is 0.
+        unknown: Sides without any known token [pair], 0 to 2; None if the encoder cannot tell.
+    """
+
+    values: np.ndarray
+    zeros: np.ndarray
+    unknown: np.ndarray | None
+
+
+def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right: list[str], name: str) -> Similarities:
+    """Compute the similarity of every pair; each distinct sentence is encoded once.
+
+    Args:
+        encoder: An encoder, compared by cosine, or a measure of pairs.
+        left: First sentences [pair].
+        right: Second sentences [pair].
+        name: Name of the set, for errors.
+
+    Raises:
+        InputError: The encoder gave vectors of a wrong shape, or a similarity is not finite; with set and pair.
+    """
+    if isinstance(encoder, PairSimilarity):
+        values = np.asarray(encoder.similarities(left, right), dtype=np.float64)
+        if values.shape != (len(left),):
+            raise InputError(f"{name}: expected {len(left)} similarities, one a pair, got the shape {values.shape}")
+        found = Similarities(values, np.zeros(len(left), np.int64), None)
+    else:
+        found = _from_vectors(encoder, left, right, name)
+    if not np.isfinite(found.values).all():
+        where = int(np.flatnonzero(~np.isfinite(found.values))[0])
+        raise InputError(
+            f"{name}, pair {where + 1}: the similarity of {left[where]!r} and {right[where]!r} is "
+            f"{found.values[where]}; a vector of the model is not finite, so it cannot be evaluated"
+        )
+    return found
+
+
+def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str) -> Similarities:
+    rows: dict[str, int] = {}
+    sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
+    sentences = list(rows)
+    vectors = np.asarray(encoder.encode(sentences))
+    if vectors.ndim != 2 or len(vectors) != len(sentences):
+        raise InputError(
+            f"{name}: expected a vector for each of {len(sentences)} sentences, got the shape {vectors.shape} from "
+            f"{type(encoder).__name__}.encode"
+        )
+    zero = np.logical_not(np.any(vectors != 0, axis=1))
+    return Similarities(
+        _cosines(vectors, sides[0], sides[1]),
+        zero[sides[0]].astype(np.int64) + zero[sides[1]],
+        _unknown(encoder, sentences, sides, name),
+    )
+
+
+def _unknown(encoder: Encoder, sentences: list[str], sides: list[np.ndarray], name: str) -> np.ndarray | None:
+    known_tokens = getattr(encoder, "known_tokens", None)
+    if known_tokens is None:
+        return None
+    known = np.asarray(known_tokens(sentences))
+    if known.shape != (len(sentences),):
+        raise InputError(f"{name}: expected {len(sentences)} numbers of known tokens, got the shape {known.shape}")
+    none = known == 0
+    return none[sides[0]].astype(np.int64) + none[sides[1]]
+
+
+def _cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cosines [pair] of the rows that `left` and `right` name, in float64; 0 where a row is all zeros."""
+    values = np.zeros(len(left))
+    for start in range(0, len(left), _BLOCK_PAIRS):
+        block = slice(start, start + _BLOCK_PAIRS)
+        x, y = _directions(vectors[left[block]]), _directions(vectors[right[block]])
+        values[block] = np.einsum("ij,ij->i", x, y)
+    # Rounding may step over 1; what is not finite stays so.
+    return np.clip(values, -1, 1)
+
+
+def _directions(vectors: np.ndarray) -> np.ndarray:
+    wide = vectors.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+        return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths != 0)

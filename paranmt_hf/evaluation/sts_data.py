@@ -1,0 +1,337 @@
+"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, TSV, Hub datasets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+
+# Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
+COUNTS: Mapping[str, Mapping[str, int]] = {
+    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    "STS13": {"FNWN": 189, "OnWN": 561, "headlines": 750},
+    "STS14": {
+        "OnWN": 750,
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "tweet-news": 750,
+    },
+    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "STS16": {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    },
+}
+DEVELOPMENT = "STS17-track5"
+_TRACK5, _TRACK5_PAIRS = "track5.en-en", 250
+_CAPTIONS = "main-captions"
+_INPUT = re.compile(r"STS(?:20\d\d)?\.input\.(.+)\.txt")
+_YEAR = re.compile(r"STS(?:20)?(1[2-6])(?!\d)", re.IGNORECASE)
+_TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
+
+
+@dataclass(frozen=True)
+class StsSet:
+    """Pairs of sentences with gold similarities.
+
+    Attributes:
+        name: Name of the set, such as `MSRpar`.
+        left: First sentences [pair].
+        right: Second sentences [pair].
+        gold: Gold similarities [pair], float64; 0 (nothing in common) to 5 (the same) in SemEval's data.
+        year: The task whose yearly mean the set belongs to, such as `STS12`; None for a set that stands alone.
+        skipped: Pairs left out because their gold score is blank.
+        subsets: Names of parts that have results of their own, and the pairs that belong to them [pair], bool.
+    """
+
+    name: str
+    left: list[str]
+    right: list[str]
+    gold: np.ndarray
+    year: str | None = None
+    skipped: int = 0
+    subsets: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+def read_sts(data: Path | str) -> list[StsSet]:
+    """Read everything that is at a place.
+
+    Args:
+        data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, a folder that
+            holds such folders, a TSV file, a folder with a dataset (Parquet, JSON lines), or a Hub id such as
+            `mteb/sts12-sts`.
+
+    Returns:
+        The sets, years first. Of the STS benchmark dev and test are there, and the development set; not train.
+
+    Raises:
+        InputError: There is nothing to read, or a file is damaged.
+    """
+    path = Path(data)
+    if path.is_file():
+        return [read_tsv(path)]
+    if not path.is_dir():
+        if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(data)):
+            return [read_hub(str(data))]
+        raise InputError(f"there is no file or folder {data}; expected STS data or a Hub id like 'mteb/sts12-sts'")
+    sets = _read_folder(path)
+    if not sets:
+        folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
+        sets = [one for folder in folders for one in _read_folder(folder)]
+    if not sets and any(file.name.endswith(_TABLES) for file in path.rglob("*")):
+        return [read_hub(str(path))]
+    if not sets:
+        raise InputError(
+            f"{path} holds no STS data: expected STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, "
+            "or folders with such files"
+        )
+    _check_twice(sets, path)
+    return sets
+
+
+def _read_folder(folder: Path) -> list[StsSet]:
+    sets: list[StsSet] = []
+    if any(_INPUT.fullmatch(file.name) for file in folder.iterdir()):
+        sets += read_senteval(folder)
+    splits: list[Literal["dev", "test"]] = [
+        split for split in ("dev", "test") if (folder / f"sts-{split}.csv").exists()
+    ]
+    sets += [read_benchmark(folder, split) for split in splits]
+    if len(splits) == 2:
+        sets.append(development_set(folder))
+    return sets
+
+
+def _check_twice(sets: list[StsSet], path: Path) -> None:
+    seen = set()
+    for one in sets:
+        if (one.year, one.name) in seen:
+            raise InputError(f"{path} holds {one.year or ''} {one.name} twice; move one copy elsewhere")
+        seen.add((one.year, one.name))
+
+
+def read_senteval(folder: Path | str) -> list[StsSet]:
+    """Read one year in SentEval's layout: `STS.input.<name>.txt` and `STS.gs.<name>.txt`, aligned line by line.
+
+    An input line is two sentences and a tab between; what follows another tab (2016: the sources) is left out.
+
+    Raises:
+        InputError: A file is missing, its partner has another number of lines, or a line is malformed.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; expected one with STS.input.*.txt and STS.gs.*.txt")
+    found = _YEAR.search(folder.resolve().name)
+    year = f"STS{found.group(1)}" if found else folder.resolve().name
+    inputs = {match.group(1): file for file in sorted(folder.iterdir()) if (match := _INPUT.fullmatch(file.name))}
+    if not inputs:
+        raise InputError(f"{folder} holds no STS.input.*.txt; is it a folder in SentEval's layout?")
+    golds = {file.name.replace(".input.", ".gs.", 1) for file in inputs.values()}
+    for file in sorted(folder.glob("STS*.gs.*.txt")):
+        if file.name not in golds:
+            raise InputError(f"{file} has no {file.name.replace('.gs.', '.input.', 1)} beside it; get the data anew")
+    return [_read_pair_of_files(year, name, file) for name, file in inputs.items()]
+
+
+def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
+    gold_file = file.with_name(file.name.replace(".input.", ".gs.", 1))
+    lines, golds = read_lines(file), read_lines(gold_file)
+    if len(lines) != len(golds):
+        raise InputError(
+            f"expected as many pairs as gold scores, but {file} has {len(lines)} lines and {gold_file} has "
+            f"{len(golds)}: one of them is cut off; get the data anew"
+        )
+    rows = []
+    for number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
+        fields = line.split("\t")
+        if gold.strip() and len(fields) < 2:
+            raise InputError(f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}")
+        rows.append((gold, *fields[:2]))
+    places = (gold_file, file)
+    return _collect(name, rows, places, year=year)
+
+
+def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
+    """Read a tab-separated file without header or quoting.
+
+    Args:
+        path: The file.
+        columns: Where score, first and second sentence stand, from 1 as `cut` counts.
+        name: Name of the set; by default that of the file.
+
+    Raises:
+        InputError: The file is missing or malformed.
+    """
+    path = Path(path)
+    if min(columns) < 1 or len(set(columns)) != 3:
+        raise InputError(f"expected three different column numbers, from 1, got {columns}")
+    rows = [
+        tuple(fields[column - 1] for column in columns)
+        for fields in _tab_fields(path, max(columns), "a score and two sentences")
+    ]
+    return _collect(name or path.stem, rows, (path, path))
+
+
+def _tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split("\t")
+        if len(fields) < width:
+            raise InputError(
+                f"{path}, line {number}: expected {what} in at least {width} columns with tabs between, "
+                f"found {len(fields)}"
+            )
+        yield fields
+
+
+def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = "test") -> StsSet:
+    """Read a split of the STS benchmark, with the subsets of Table 16 of ParaNMT-50M: captions and no captions.
+
+    Captions are the rows of the genre `main-captions`: MSRvid, images, and track 5 of 2017.
+
+    Raises:
+        InputError: The file is missing or malformed.
+    """
+    rows = _benchmark_rows(Path(folder), split)
+    path = Path(folder) / f"sts-{split}.csv"
+    captions = [row[0] == _CAPTIONS for row in rows if row[4].strip()]
+    subsets = {"captions": np.array(captions, bool)}
+    subsets["no captions"] = ~subsets["captions"]
+    found = {name: mask for name, mask in subsets.items() if mask.any()}
+    return _collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=found)
+
+
+def development_set(folder: Path | str) -> StsSet:
+    """Read the papers' development set: the 250 pairs of STS 2017 track 5, which no test set of 2012-2016 shares.
+
+    They stand in the STS benchmark's dev and test files as `track5.en-en`. STS-B dev itself must not select a model
+    that is tested on STS 2012-2016, because most of its pairs come from those years.
+
+    Args:
+        folder: The STS benchmark's folder, or the folder that holds it as `STSBenchmark`.
+
+    Raises:
+        InputError: The files are missing, malformed, or do not hold the 250 pairs.
+    """
+    folder = Path(folder)
+    if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
+        folder = folder / "STSBenchmark"
+    parts = []
+    for split in ("dev", "test"):
+        path = folder / f"sts-{split}.csv"
+        rows = [row[4:7] if row[1] == _TRACK5 else ("", "", "") for row in _benchmark_rows(folder, split)]
+        parts.append(_collect(DEVELOPMENT, rows, (path, path), may_be_empty=True))
+    left, right = parts[0].left + parts[1].left, parts[0].right + parts[1].right
+    if len(left) != _TRACK5_PAIRS:
+        raise InputError(
+            f"expected {_TRACK5_PAIRS} pairs of {_TRACK5} in sts-dev.csv and sts-test.csv of {folder}, found "
+            f"{len(left)}; get the STS benchmark anew"
+        )
+    return StsSet(DEVELOPMENT, left, right, np.concatenate([part.gold for part in parts]))
+
+
+def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
+    """Genre, file, year, id, score and the two sentences; two more columns, which some rows have, are licences."""
+    path = folder / f"sts-{split}.csv"
+    if not path.is_file():
+        raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
+    what = "genre, file, year, id, score and two sentences"
+    return [tuple(fields[:7]) for fields in _tab_fields(path, 7, what)]
+
+
+def read_hub(
+    dataset: str,
+    *,
+    split: str = "test",
+    columns: tuple[str, str, str] = ("score", "sentence1", "sentence2"),
+    revision: str | None = None,
+) -> StsSet:
+    """Read a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one.
+
+    Args:
+        dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
+        split: Which split.
+        columns: Names of the columns of score, first and second sentence.
+        revision: Branch, tag or commit on the Hub.
+
+    Raises:
+        InputError: It cannot be loaded, or lacks a column, or a value is malformed.
+    """
+    from datasets import load_dataset
+
+    try:
+        rows = load_dataset(dataset, split=split, revision=revision)
+    except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"cannot load the split {split!r} of {dataset}: {reason}") from None
+    if missing := [column for column in columns if column not in rows.column_names]:
+        raise InputError(
+            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "
+            "columns of score and sentences"
+        )
+    values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
+    name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
+    return _collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), place="row")
+
+
+def _collect(
+    name: str,
+    rows: list[tuple[str, ...]],
+    files: tuple[Path, Path],
+    *,
+    year: str | None = None,
+    subsets: Mapping[str, np.ndarray] | None = None,
+    place: str = "line",
+    may_be_empty: bool = False,
+) -> StsSet:
+    """Check rows of score, first and second sentence.
+
+    Args:
+        name: Name of the set.
+        rows: Score and sentences as text [row]; rows without a score are skipped.
+        files: Where the scores stand, and the sentences.
+        year: See `StsSet`.
+        subsets: See `StsSet`; only of the rows that are not skipped.
+        place: What a row is called in errors.
+        may_be_empty: Whether no pairs at all are no error.
+    """
+    left, right, gold = [], [], []
+    for number, (score, *sentences) in enumerate(rows, 1):
+        if not score.strip():
+            continue
+        gold.append(parse_number(score, f"{files[0]}, {place} {number}", "a gold similarity"))
+        where = f"{files[1]}, {place} {number}"
+        left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
+        right.append(parse_sentence(sentences[1], where, "the second sentence's column"))
+    if not gold and not may_be_empty:
+        raise InputError(f"{files[0]} has no gold score at all; get the file with gold scores")
+    return StsSet(name, left, right, np.array(gold, np.float64), year, len(rows) - len(gold), subsets or {})
+
+
+def notes(sets: list[StsSet]) -> list[str]:
+    """Say what keeps yearly figures from being comparable with published ones, a sentence for each."""
+    found = []
+    for year in sorted({one.year for one in sets if one.year} & COUNTS.keys()):
+        have = {one.name: len(one) for one in sets if one.year == year}
+        if year == "STS13" and "SMT" not in have:
+            found.append("STS13 is without SMT, which is not free; papers that had it report the mean of four sets.")
+        for name, count in COUNTS[year].items():
+            if name not in have:
+                found.append(f"{year} lacks {name}: its mean is not comparable with published figures.")
+            elif have[name] != count:
+                found.append(f"{year} {name} has {have[name]} scored pairs where {count} are expected.")
+    return found
