@@ -1,0 +1,124 @@
+"""STS as an evaluator of sentence-transformers: during training, and in the model card.
+
+Importing this module imports sentence-transformers.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import StsResult
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
+
+
+class StsEvaluator(BaseEvaluator):
+    """Evaluates a model on STS; for `SentenceTransformerTrainer(evaluator=...)` and by itself.
+
+    The metrics are, of each year, the papers' mean of Pearson's r over the data sets (`sts12_mean`) and MTEB's
+    Spearman over all pairs (`sts12_spearman`), and `mean`, the mean of the yearly means; of a set that stands alone,
+    Pearson and Spearman (`stsb_test_pearson`). The primary metric, by which checkpoints are chosen, is Pearson on the
+    development set; where that is absent the mean; where there are no years the first set's Pearson. Choose a
+    checkpoint on `development_set` alone: a test set must not take part in it.
+
+    A model that gives a vector that is not finite, or the same vector to all, stops the training with an `InputError`.
+
+    Args:
+        data: Where the data are, see `read_sts`; or the sets themselves.
+        name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
+        write_csv: Whether each call adds a line to `sts_evaluation_<name>_results.csv` in the output folder.
+
+    Raises:
+        InputError: There are no data, or they are damaged.
+    """
+
+    def __init__(self, data: Path | str | Sequence[StsSet], *, name: str = "sts", write_csv: bool = True) -> None:
+        super().__init__()
+        self.sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+        if not self.sets:
+            raise InputError("there is nothing to evaluate: expected at least one set of pairs")
+        self.name, self.write_csv = name, write_csv
+        self.primary_metric = f"{name}_{self._primary()}" if name else self._primary()
+        self.csv_file = f"sts_evaluation_{name}_results.csv" if name else "sts_evaluation_results.csv"
+
+    def __call__(
+        self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Evaluate a model.
+
+        Args:
+            model: The model.
+            output_path: Folder for the CSV file; None writes none.
+            epoch: Epoch of the training, -1 outside of one.
+            steps: Step of the training, -1 at the end of an epoch.
+
+        Returns:
+            The metrics, each in [-1, 1], with the name before each.
+
+        Raises:
+            InputError: See `evaluate_sts`.
+        """
+        found = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
+        if output_path is not None and self.write_csv:
+            self._add_line(Path(output_path), found, epoch, steps)
+        metrics = self.prefix_name_to_metrics(found, self.name)
+        logger.info(f"STS: {self.primary_metric} {metrics[self.primary_metric]:.4f}")
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+    @property
+    def description(self) -> str:
+        """What the model card calls the task."""
+        return "Semantic Textual Similarity"
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What the model card says about the settings."""
+        return {"similarity": "cosine", "pairs": sum(map(len, self.sets))}
+
+    def _primary(self) -> str:
+        names = {one.name for one in self.sets if not one.year}
+        if DEVELOPMENT in names:
+            return f"{_key(DEVELOPMENT)}_pearson"
+        return "mean" if any(one.year for one in self.sets) else f"{_key(self.sets[0].name)}_pearson"
+
+    def _add_line(self, folder: Path, metrics: dict[str, float], epoch: float, steps: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self.csv_file
+        new = not path.exists()
+        with path.open("a", newline="", encoding="utf8") as file:
+            writer = csv.writer(file)
+            if new:
+                writer.writerow(["epoch", "steps", *metrics])
+            writer.writerow([epoch, steps, *metrics.values()])
+
+
+def metrics_of(result: StsResult) -> dict[str, float]:
+    """Give a result as flat metrics, named as in `StsEvaluator`; each in [-1, 1]."""
+    metrics: dict[str, float] = {}
+    for one in result.sets:
+        if not one.year:
+            metrics[f"{_key(one.name)}_pearson"] = one.pearson
+            metrics[f"{_key(one.name)}_spearman"] = one.spearman
+    for year in result.years:
+        metrics[f"{_key(year.name)}_mean"] = year.mean
+        metrics[f"{_key(year.name)}_spearman"] = year.all_spearman
+    if result.mean is not None:
+        metrics["mean"] = result.mean
+    return metrics
+
+
+def _key(name: str) -> str:
+    return re.sub(r"\W+", "_", name.lower()).strip("_")

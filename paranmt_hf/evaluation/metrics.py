@@ -1,0 +1,76 @@
+"""Metrics for the `evaluate` library, used directly: nothing is fetched.
+
+Importing this module imports `evaluate` and `datasets`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from datasets import Features, Value
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import pearson, spearman
+from paranmt_hf.evaluation.similarities import Encoder, PairSimilarity, pair_similarities
+from paranmt_hf.optional import require
+
+evaluate: Any = require("evaluate", "evaluate")
+
+
+class _InMemory(evaluate.Metric):
+    """What both metrics share: examples stay in memory, so that no two instances ever meet in a cache file."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**{"keep_in_memory": settings.get("num_process", 1) == 1, **settings})
+
+
+class StsCorrelation(_InMemory):
+    """Pearson's r and Spearman's rho between similarities and gold scores.
+
+    Args:
+        settings: Those of `evaluate.Metric`.
+
+    >>> round(StsCorrelation().compute(predictions=[0.1, 0.4, 0.5], references=[1, 2, 4])["spearman"], 6)
+    1.0
+    """
+
+    def _info(self) -> Any:  # noqa: ANN401
+        return evaluate.MetricInfo(
+            description="Pearson's r and Spearman's rho of similarities and gold scores, in [-1, 1].",
+            citation="",
+            inputs_description="predictions: the model's similarities; references: the gold scores.",
+            features=Features({"predictions": Value("float64"), "references": Value("float64")}),
+        )
+
+    def _compute(self, predictions: list[float], references: list[float]) -> dict[str, float]:
+        return {"pearson": pearson(predictions, references), "spearman": spearman(predictions, references)}
+
+
+class ParaphraseScore(_InMemory):
+    """How close generated sentences are to their references: mean cosine, and the cosine of each pair.
+
+    The cosine is the corpus's `para_score` under the same encoder.
+
+    Args:
+        encoder: See `evaluate_sts`.
+        settings: Those of `evaluate.Metric`.
+    """
+
+    def __init__(self, encoder: Encoder | PairSimilarity, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**settings)
+        self.encoder = encoder
+
+    def _info(self) -> Any:  # noqa: ANN401
+        return evaluate.MetricInfo(
+            description="Cosine of the embeddings of prediction and reference, in [-1, 1].",
+            citation="",
+            inputs_description="predictions: generated sentences; references: sentences they are to paraphrase.",
+            features=Features({"predictions": Value("string"), "references": Value("string")}),
+        )
+
+    def _compute(self, predictions: list[str], references: list[str]) -> dict[str, Any]:
+        if not len(predictions):
+            raise InputError("there is no prediction to score")
+        found = pair_similarities(self.encoder, list(predictions), list(references), "paraphrase score")
+        return {"paraphrase_score": float(np.mean(found.values)), "scores": found.values.tolist()}
