@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.text import WordTokenizer, ngram_starts, words
+from paranmt_hf.text import words
+from paranmt_hf.tokens import WordTokenizer, ngram_starts
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import TokenTable, WordTokenizer, ngram_starts
+from paranmt_hf.tokens import TokenTable, WordTokenizer, ngram_starts
 
 
 class Encoder(Protocol):

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.scorers import ScorerConfig
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.shards import Report, Work, describe_differences
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import WordTokenizer
+from paranmt_hf.tokens import WordTokenizer
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus import scores
 from paranmt_hf.corpus.scores import WordAverage, cosines, paraphrase_scores, score_pairs, trigram_overlap
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import WordTokenizer, words
+from paranmt_hf.text import words
+from paranmt_hf.tokens import WordTokenizer
 
 VOCABULARY = ["a", "cat", "sat", "dog"]
 MATRIX = np.array([[1, 0], [0, 2], [2, 2], [0, -1]], np.float32)
