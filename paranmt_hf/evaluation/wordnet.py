@@ -90,15 +90,8 @@ class _Part:
     def _base_forms(self, word: str) -> list[str]:
         if word in self.exceptions:
             return self._known([word, *self.exceptions[word]])
-        forms = self._detached([word])
-        found = self._known([word, *forms])
-        while forms and not found:
-            forms = self._detached(forms)
-            found = self._known(forms)
-        return found
-
-    def _detached(self, forms: list[str]) -> list[str]:
-        return [form[: -len(old)] + new for form in forms for old, new in _ENDINGS[self.name] if form.endswith(old)]
+        detached = [word[: -len(old)] + new for old, new in _ENDINGS[self.name] if word.endswith(old)]
+        return self._known([word, *detached])
 
     def _known(self, forms: list[str]) -> list[str]:
         return [form for form in forms if form in self.offsets]

@@ -1,0 +1,224 @@
+"""The readers of STS data: what they read, and what they say about what they cannot read."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sts_data import (
+    COUNTS,
+    DEVELOPMENT,
+    development_set,
+    notes,
+    read_benchmark,
+    read_hub,
+    read_senteval,
+    read_sts,
+    read_tsv,
+)
+from tests.evaluation.toys import write_benchmark, write_senteval
+
+ROWS = [("5", "a cat", "the cat"), ("0.5", "a dog", "tea")]
+# What a line of text may hold: not a tab, not the end of a line, and not nothing.
+sentences = (
+    st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
+    .map(str.strip)
+    .filter(lambda text: text and not text.startswith("\ufeff"))
+)
+scores = st.one_of(st.just(""), st.floats(0, 5).map(str))
+tables = st.lists(st.tuples(scores, sentences, sentences), min_size=1).filter(
+    lambda rows: any(score for score, _, _ in rows)
+)
+
+
+def test_senteval(tmp_path):
+    write_senteval(tmp_path / "STS12-en-test", "MSRpar", [*ROWS, ("", "no", "score")])
+    (one,) = read_senteval(tmp_path / "STS12-en-test")
+    assert (one.year, one.name, one.skipped, len(one)) == ("STS12", "MSRpar", 1, 2)
+    assert one.left == ["a cat", "a dog"]
+    assert one.right == ["the cat", "tea"]
+    assert one.gold.tolist() == [5, 0.5]
+
+
+@given(tables)
+def test_senteval_round_trip(tmp_path_factory, rows):
+    r"""Quotes, `\u2028` and the like are text: only a tab and the end of a line have a meaning."""
+    folder = tmp_path_factory.mktemp("sts") / "STS15"
+    write_senteval(folder, "belief", rows)
+    (one,) = read_senteval(folder)
+    kept = [row for row in rows if row[0]]
+    assert list(zip(map(str, one.gold.tolist()), one.left, one.right, strict=True)) == kept
+    assert one.skipped == len(rows) - len(kept)
+
+
+@given(tables, st.permutations([1, 2, 3]))
+def test_tsv_round_trip(tmp_path_factory, rows, columns):
+    path = tmp_path_factory.mktemp("sts") / "mine.tsv"
+    places = [columns.index(column) for column in (1, 2, 3)]
+    lines = ["\t".join(row[place] for place in places) for row in rows]
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    one = read_tsv(path, columns=tuple(place + 1 for place in map(places.index, (0, 1, 2))))
+    assert one.left == [row[1] for row in rows if row[0]]
+    assert one.right == [row[2] for row in rows if row[0]]
+
+
+def test_sources_behind_the_sentences_are_left_out(tmp_path):
+    """The official files of 2016 have the sources of both sentences in two more columns."""
+    write_senteval(tmp_path / "STS16", "headlines", [("1", "a", "b\thttp://a\thttp://b"), ("2", "c", "d\t\t")])
+    (one,) = read_senteval(tmp_path / "STS16")
+    assert one.right == ["b", "d"]
+
+
+def test_a_folder_of_everything(tmp_path):
+    write_senteval(tmp_path / "STS13-en-test", "FNWN", ROWS)
+    write_senteval(tmp_path / "STS12-en-test", "MSRpar", ROWS)
+    write_benchmark(tmp_path / "STSBenchmark")
+    (tmp_path / "README.md").write_text("not data", encoding="utf8")
+    found = [(one.year, one.name, len(one)) for one in read_sts(tmp_path)]
+    assert found == [
+        ("STS12", "MSRpar", 2),
+        ("STS13", "FNWN", 2),
+        (None, "STSB-dev", 130),
+        (None, "STSB-test", 130),
+        (None, DEVELOPMENT, 250),
+    ]
+
+
+def test_benchmark_and_its_subsets(tmp_path):
+    write_benchmark(tmp_path)
+    one = read_benchmark(tmp_path, "dev")
+    assert one.subsets["captions"][:5].tolist() == [True, True, False, False, False]
+    assert one.subsets["captions"].sum() == 2 + 125
+    assert (one.subsets["captions"] ^ one.subsets["no captions"]).all()
+    assert development_set(tmp_path).gold.tolist()[:4] == [0, 1, 2, 0]
+
+
+def test_real_counts(shared_data):
+    sets = read_sts(shared_data / "sts")
+    pairs = {year: sum(len(one) for one in sets if one.year == year) for year in ("STS12", "STS13", "STS14")}
+    assert pairs == {"STS12": 3108, "STS13": 1500, "STS14": 3750}
+    alone = {one.name: (len(one), {name: int(mask.sum()) for name, mask in one.subsets.items()}) for one in sets[14:]}
+    assert alone == {
+        "STSB-dev": (1500, {"captions": 625, "no captions": 875}),
+        "STSB-test": (1379, {"captions": 625, "no captions": 754}),
+        DEVELOPMENT: (250, {}),
+    }
+    assert len(read_benchmark(shared_data / "sts" / "STSBenchmark", "train")) == 5749
+    assert notes(sets) == ["STS13 is without SMT, which is not free; papers that had it report the mean of four sets."]
+
+
+def test_expected_counts():
+    assert [sum(sets.values()) for sets in COUNTS.values()] == [3108, 1500, 3750, 3000, 1186]
+
+
+def test_what_is_missing_is_noted(tmp_path):
+    write_senteval(tmp_path / "STS12", "MSRpar", ROWS)
+    found = notes(read_sts(tmp_path))
+    assert "STS12 MSRpar has 2 scored pairs where 750 are expected." in found
+    assert "STS12 lacks MSRvid: its mean is not comparable with published figures." in found
+    assert len(found) == 5
+
+
+def test_local_folder_of_a_dataset(tmp_path):
+    """The columns of MTEB's sets, read by `load_dataset`."""
+    rows = [{"sentence1": left, "sentence2": right, "score": float(score)} for score, left, right in ROWS]
+    rows.append({"sentence1": "no", "sentence2": "score", "score": None})
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "sts12-sts").mkdir()
+    (tmp_path / "sts12-sts" / "test.jsonl").write_text(text, encoding="utf8")
+    (one,) = read_sts(tmp_path / "sts12-sts")
+    assert (one.year, one.name, one.skipped, one.left) == (None, "sts12-sts", 1, ["a cat", "a dog"])
+    with pytest.raises(
+        InputError, match="sts12-sts has no column 'label'; its columns are sentence1, sentence2, score"
+    ):
+        read_hub(str(tmp_path / "sts12-sts"), columns=("label", "sentence1", "sentence2"))
+    with pytest.raises(InputError, match="cannot load the split 'dev' of .*sts12-sts"):
+        read_hub(str(tmp_path / "sts12-sts"), split="dev")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "golds", "message"),
+    [
+        (b"a\tb\nc\td\n", b"1\n", r"input\.x\.txt has 2 lines and .*gs\.x\.txt has 1: one of them is cut off"),
+        (b"a\tb\n", b"1\n\n", r"has 1 lines and .*gs\.x\.txt has 2"),
+        (b"a\tb\nc d\n", b"1\n2\n", r"input\.x\.txt, line 2: expected two sentences and a tab between, found 'c d'"),
+        (b"a\tb\nc\t \n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the second sentence's column"),
+        (b"a\tb\n\td\n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the first sentence's column"),
+        (b"a\tb\nc\td\n", b"1\nhigh\n", r"gs\.x\.txt, line 2: expected a gold similarity, .*found 'high'"),
+        (b"a\tb\n", b"nan\n", r"gs\.x\.txt, line 1: .*found 'nan'"),
+        (b"a\tb\n", b"1_0\n", r"gs\.x\.txt, line 1: .*found '1_0'"),
+        (
+            b"a\tb\nc\t\xe9t\xe9\n",
+            b"1\n2\n",
+            r"input\.x\.txt, line 2: expected UTF-8, found the byte 0xe9 at position 3",
+        ),
+        (b"", b"1\n", r"input\.x\.txt is empty"),
+        (b"a\tb\n", b"\n", r"gs\.x\.txt is empty"),
+        (b"a\tb\n", None, r"cannot read .*gs\.x\.txt: No such file"),
+        (None, b"1\n", r"holds no STS\.input"),
+    ],
+)
+def test_damaged_senteval_files(tmp_path, inputs, golds, message):
+    folder = tmp_path / "STS12"
+    folder.mkdir()
+    for kind, content in (("input", inputs), ("gs", golds)):
+        if content is not None:
+            (folder / f"STS.{kind}.x.txt").write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_senteval(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_gold_scores_without_sentences(tmp_path):
+    write_senteval(tmp_path / "STS12", "MSRpar", ROWS)
+    (tmp_path / "STS12" / "STS.gs.MSRvid.txt").write_text("1\n", encoding="utf8")
+    with pytest.raises(InputError, match=r"STS\.gs\.MSRvid\.txt has no STS\.input\.MSRvid\.txt beside it"):
+        read_sts(tmp_path)
+
+
+def test_no_gold_score_at_all(tmp_path):
+    path = tmp_path / "blank.tsv"
+    path.write_text(" \ta\tb\n", encoding="utf8")
+    with pytest.raises(InputError, match=r"blank\.tsv has no gold score at all"):
+        read_sts(path)
+
+
+def test_tsv_columns_are_checked(tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text("1\ta\tb\n2\ta b\n", encoding="utf8")
+    with pytest.raises(
+        InputError, match=r"line 2: expected a score and two sentences in at least 3 columns .* found 2"
+    ):
+        read_tsv(path)
+    for columns in ((0, 1, 2), (1, 1, 2)):
+        with pytest.raises(InputError, match="three different column numbers, from 1"):
+            read_tsv(path, columns=columns)
+
+
+def test_damaged_benchmark(tmp_path):
+    with pytest.raises(InputError, match=r"there is no .*sts-dev\.csv"):
+        development_set(tmp_path)
+    write_benchmark(tmp_path, track5=249)
+    with pytest.raises(InputError, match=r"expected 250 pairs of track5\.en-en .* found 249"):
+        development_set(tmp_path)
+    (tmp_path / "sts-dev.csv").write_text("genre,file,year,id,score,a,b\n", encoding="utf8")
+    with pytest.raises(InputError, match=r"sts-dev\.csv, line 1: expected genre, file, year, id, score .* found 1"):
+        read_sts(tmp_path)
+
+
+def test_places_without_data(tmp_path):
+    with pytest.raises(InputError, match="there is no file or folder nowhere; expected STS data or a Hub id"):
+        read_sts("nowhere")
+    with pytest.raises(InputError, match="holds no STS data: expected"):
+        read_sts(tmp_path)
+    with pytest.raises(InputError, match="there is no folder"):
+        read_senteval(tmp_path / "nowhere")
+
+
+def test_the_same_year_twice(tmp_path):
+    for folder in ("STS12-en-test", "STS12-en-test-copy"):
+        write_senteval(tmp_path / folder, "MSRpar", ROWS)
+    with pytest.raises(InputError, match="holds STS12 MSRpar twice"):
+        read_sts(tmp_path)
