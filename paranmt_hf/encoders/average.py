@@ -1,0 +1,111 @@
+"""Average of the vectors of a sentence's units, the base of WORD and TRIGRAM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from sentence_transformers.base.modules.input_module import InputModule
+from torch import nn
+
+VOCABULARY_FILE = "vocabulary.json"
+PRECISIONS = ("float32", "float16", "int8")
+
+
+class AverageEmbedding(InputModule):
+    """A table with a row for each unit; a sentence is the mean of its units' rows.
+
+    ParaNMT-50M (Wieting & Gimpel 2018), section 4. Row 0 belongs to the units without a row of their own; it is zeros
+    unless it was trained, so that an unknown unit shortens the vector and does not turn it. A sentence without units
+    is zeros.
+
+    Args:
+        units: Unit of each row; the first is `[UNK]`.
+        weight: Vectors [row, dimension].
+        precision: How `save` stores the rows: `float32`, `float16`, or `int8` with a scale for each row. In memory
+            they are float32.
+    """
+
+    config_keys = ["precision"]
+    config_file_name = "average_config.json"
+
+    def __init__(self, units: Sequence[str], weight: torch.Tensor | np.ndarray, precision: str = "float32") -> None:
+        super().__init__()
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
+        if len(units) != len(weight):
+            raise ValueError(f"a vocabulary of {len(units)} units needs as many rows, was {len(weight)} rows")
+        self.units = list(units)
+        self.precision = precision
+        self.embedding = nn.EmbeddingBag.from_pretrained(torch.as_tensor(weight).float(), freeze=False, mode="mean")
+        self._row_of = {unit: row for row, unit in enumerate(self.units)}
+
+    @staticmethod
+    def split(text: str) -> list[str]:
+        """Cut one text into units."""
+        raise NotImplementedError
+
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Look up the rows of each text's units: `input_ids` [unit] and `offsets` [sentence]."""
+        texts = self._prepend_prompt(list(inputs), prompt) if prompt else inputs
+        get = self._row_of.get
+        rows = [[get(unit, 0) for unit in self.split(text)] for text in texts]
+        offsets = np.cumsum([0, *(len(row) for row in rows[:-1])])
+        flat = torch.tensor([row for each in rows for row in each], dtype=torch.long)
+        return {"input_ids": flat, "offsets": torch.from_numpy(offsets)}
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Average the rows: adds `sentence_embedding` [sentence, dimension]."""
+        features["sentence_embedding"] = self.embedding(features["input_ids"], features["offsets"])
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """Number of dimensions of a sentence vector."""
+        return self.embedding.embedding_dim
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The table [row, dimension], float32."""
+        return self.embedding.weight.data
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
+        """Write configuration, vocabulary and weights (always safetensors)."""
+        self.save_config(output_path)
+        folder = Path(output_path)
+        (folder / VOCABULARY_FILE).write_text(json.dumps(self.units, ensure_ascii=False), encoding="utf8")
+        save_file(store(self.weight.cpu(), self.precision), folder / "model.safetensors")
+
+    @classmethod
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageEmbedding:
+        """Read what `save` wrote, from a folder or the Hub."""
+        kwargs = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
+        config = cls.load_config(model_name_or_path, **kwargs)
+        path = cls.load_file_path(model_name_or_path, VOCABULARY_FILE, **kwargs)
+        if path is None:
+            raise ValueError(f"{model_name_or_path} has no {VOCABULARY_FILE}, so it is no averaging encoder")
+        units = json.loads(Path(path).read_text(encoding="utf8"))
+        weights = cls.load_torch_weights(model_name_or_path, **kwargs)
+        return cls(units, restore(weights), **config)
+
+
+HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+
+
+def store(weight: torch.Tensor, precision: str) -> dict[str, torch.Tensor]:
+    """Turn a table [row, dimension] into what is written; `int8` keeps each row's largest magnitude as 127."""
+    if precision == "int8":
+        scale = (weight.abs().amax(dim=1) / 127).clamp(min=1e-7).half()
+        rows = torch.round(weight / scale.float()[:, None]).clamp(-127, 127)
+        return {"embedding.weight": rows.to(torch.int8), "embedding.scale": scale}
+    return {"embedding.weight": weight.to(getattr(torch, precision)).contiguous()}
+
+
+def restore(stored: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Turn what was written into a table [row, dimension], float32."""
+    weight = stored["embedding.weight"].float()
+    return weight * stored["embedding.scale"].float()[:, None] if "embedding.scale" in stored else weight

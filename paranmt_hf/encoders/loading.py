@@ -1,0 +1,267 @@
+"""Load and save encoders: with this package and no flag, or without it and `trust_remote_code=True`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf.encoders import average, combination, lstm, trigram, word
+from paranmt_hf.encoders.fast import FastAverage, averaging_parts
+from paranmt_hf.errors import InputError
+from paranmt_hf.models import locate
+
+DEFAULT = "embedded-encoder"
+# The file names under which our modules' code lies beside the weights, and the classes that a model may name.
+PREFIX = "paranmt_hf_"
+CODE = {"word": word, "trigram": trigram, "average": average, "lstm": lstm, "combination": combination}
+CLASSES: dict[str, type] = {
+    "word.WordEmbedding": word.WordEmbedding,
+    "trigram.TrigramEmbedding": trigram.TrigramEmbedding,
+    "lstm.AverageDirections": lstm.AverageDirections,
+    "combination.Combination": combination.Combination,
+}
+# Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
+BATCH = 8192
+
+
+class SentenceEncoder(SentenceTransformer):
+    """A SentenceTransformer whose `encode` takes the fast path where it can: WORD, TRIGRAM and their combinations."""
+
+    fast_dtype = torch.float32
+
+    def encode(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401
+        """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
+
+        On the CPU an averaging encoder cuts and averages thousands of sentences at once, whatever `batch_size` says,
+        on as many threads as torch uses.
+        """
+        if not args and _is_plain(inputs, kwargs) and self.device.type == "cpu" and self.averages is not None:
+            return self._encode_fast(inputs, **kwargs)
+        return super().encode(inputs, *args, **kwargs)
+
+    @property
+    def averages(self) -> tuple[list[average.AverageEmbedding], str] | None:
+        """The tables of an averaging encoder and how they are combined; None for any other."""
+        if "_averages" not in self.__dict__:
+            self.__dict__["_averages"] = averaging_parts(list(self))
+            self.__dict__["_workers"] = []
+        return self.__dict__["_averages"]
+
+    def forget_averages(self) -> None:
+        """Read the weights anew at the next `encode`; needed after they were changed outside of training."""
+        self.__dict__.pop("_averages", None)
+
+    def train(self, mode: bool = True) -> SentenceEncoder:
+        """Switch between training and use; weights may change meanwhile."""
+        self.forget_averages()
+        return super().train(mode)
+
+    def known_tokens(self, sentences: list[str]) -> np.ndarray:
+        """Count the units of each sentence that the encoder knows [sentence].
+
+        Raises:
+            AttributeError: It is no averaging encoder.
+        """
+        if self.averages is None:
+            raise AttributeError("only averaging encoders count their known tokens")
+        return self._take_worker().known_tokens(sentences)
+
+    def _take_worker(self) -> FastAverage:
+        averages = self.averages
+        assert averages is not None
+        workers = self.__dict__["_workers"]
+        return workers.pop() if workers else FastAverage(*averages, dtype=self.fast_dtype)
+
+    def _encode_batch(self, sentences: list[str]) -> torch.Tensor:
+        worker = self._take_worker()
+        try:
+            with torch.inference_mode():
+                return worker.encode(sentences)
+        finally:
+            self.__dict__["_workers"].append(worker)
+
+    def _encode_fast(
+        self,
+        inputs: str | list[str],
+        *,
+        prompt: str | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        **unused: Any,
+    ) -> Any:  # noqa: ANN401
+        single = isinstance(inputs, str)
+        sentences = [inputs] if isinstance(inputs, str) else inputs
+        if prompt := self._resolve_prompt(prompt, unused.get("prompt_name")):
+            sentences = [prompt + sentence for sentence in sentences]
+        batches = [sentences[start : start + BATCH] for start in range(0, len(sentences), BATCH)]
+        threads = min(torch.get_num_threads(), len(batches))
+        if threads > 1:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                encoded = list(pool.map(self._encode_batch, batches))
+        else:
+            encoded = [self._encode_batch(batch) for batch in batches]
+        width = self.get_embedding_dimension() or 0
+        vectors = torch.cat(encoded) if encoded else torch.empty(0, width)
+        cut = truncate_dim if truncate_dim is not None else self.truncate_dim
+        if cut is not None:
+            vectors = vectors[:, :cut]
+        if normalize_embeddings:
+            vectors = torch.nn.functional.normalize(vectors, dim=1)
+        if convert_to_tensor:
+            return vectors[0] if single else vectors
+        if convert_to_numpy:
+            return vectors[0].numpy() if single else vectors.numpy()
+        return vectors[0] if single else list(vectors)
+
+
+_FAST_OPTIONS = {
+    "prompt",
+    "prompt_name",
+    "batch_size",
+    "show_progress_bar",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "normalize_embeddings",
+    "truncate_dim",
+    "task",
+}
+
+
+def _is_plain(inputs: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
+    """Tell whether a call asks for nothing that the fast path does not do."""
+    usual = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
+    usual["chunk_size"] = None
+    others = {name: value for name, value in options.items() if name not in _FAST_OPTIONS}
+    if any(name not in usual or value != usual[name] for name, value in others.items()):
+        return False
+    if options.get("batch_size", 1) <= 0:
+        return False
+    return isinstance(inputs, str) or (isinstance(inputs, list) and all(type(text) is str for text in inputs))
+
+
+def load(
+    name: str | Path | None = None,
+    *,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> SentenceEncoder:
+    """Load any of our encoders, or another model of stock sentence-transformers modules.
+
+    No code from the model runs: a module class outside `sentence_transformers` and this package is refused.
+
+    Args:
+        name: Folder or Hub id; the small encoder that the package carries if left out.
+        revision: Branch, tag or commit on the Hub.
+        device: Torch device; the best one at hand if left out, the CPU for averaging encoders.
+        dtype: torch.float16 reads the rows of averaging encoders in half precision, which is faster.
+
+    Raises:
+        InputError: There is no such model, or it would need code or pickles from outside.
+    """
+    if dtype not in (torch.float32, torch.float16):
+        raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
+    model = locate(str(name) if name is not None else DEFAULT, revision)
+    modules = OrderedDict()
+    for entry in _module_list(model.folder, model.name):
+        kind = _resolve(entry["type"], model.name)
+        try:
+            modules[entry["name"]] = kind.load(  # type: ignore[attr-defined]
+                str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
+            )
+        except Exception as error:
+            reason = str(error).strip().split("\n")[0]
+            raise InputError(f"{model.name}: cannot read its module {entry['type']}: {reason}") from error
+    if device is None and averaging_parts(list(modules.values())) is not None:
+        device = "cpu"
+    settings = _settings(model.folder)
+    encoder = SentenceEncoder(
+        modules=list(modules.values()),
+        device=device,
+        prompts=settings.get("prompts"),
+        default_prompt_name=settings.get("default_prompt_name"),
+        similarity_fn_name=settings.get("similarity_fn_name"),
+    )
+    encoder.fast_dtype = dtype
+    return encoder.eval()  # type: ignore[return-value]
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / "config_sentence_transformers.json"
+    return json.loads(path.read_text(encoding="utf8")) if path.is_file() else {}
+
+
+def _module_list(folder: Path, name: str) -> list[dict[str, str]]:
+    """Read `modules.json`."""
+    try:
+        entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
+        listed = [{key: str(entry[key]) for key in ("name", "path", "type")} for entry in entries]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InputError(
+            f"{name} is no sentence encoder: expected a readable modules.json, as a SentenceTransformer saves it"
+        ) from None
+    for entry in listed:
+        if entry["path"] and not re.fullmatch(r"[\w-]+", entry["path"]):
+            raise InputError(f"{name}: modules.json names the path {entry['path']!r}, which is no plain folder name")
+    return listed
+
+
+def _resolve(reference: str, name: str) -> type:
+    """Find a module's class by its name in `modules.json`, without running code from the model."""
+    for own, kind in CLASSES.items():
+        if reference in (f"{PREFIX}{own}", f"paranmt_hf.encoders.{own}"):
+            return kind
+    if re.fullmatch(r"sentence_transformers(\.\w+)+", reference):
+        path, _, kind_name = reference.rpartition(".")
+        try:
+            return getattr(importlib.import_module(path), kind_name)
+        except (ImportError, AttributeError):
+            raise InputError(f"{name}: this sentence-transformers has no module {reference}; upgrade it") from None
+    raise InputError(
+        f"{name} needs the module {reference}, which is code of the model's own and is not run; load it with "
+        "SentenceTransformer(..., trust_remote_code=True) if you trust it"
+    )
+
+
+def save(model: SentenceTransformer, folder: Path | str) -> None:
+    """Write an encoder so that it loads everywhere: stock modules as they are, ours with their code beside them.
+
+    Args:
+        model: The encoder.
+        folder: Where to; created if missing.
+    """
+    folder = Path(folder)
+    modules = [
+        module.stock() if isinstance(module, word.WordEmbedding) and module.precision != "int8" else module
+        for module in model
+    ]
+    plain = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
+    plain.save(str(folder), create_model_card=False, safe_serialization=True)
+    entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
+    own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
+    for entry in own:
+        entry["type"] = PREFIX + entry["type"].removeprefix("paranmt_hf.encoders.")
+    (folder / "modules.json").write_text(json.dumps(entries, indent=2), encoding="utf8")
+    if own:
+        _write_code(folder)
+
+
+def _write_code(folder: Path) -> None:
+    """Put our modules' code beside the weights, its imports turned into relative ones."""
+    from paranmt_hf import text
+
+    for name, module in {**CODE, "text": text}.items():
+        source = Path(str(module.__file__)).read_text(encoding="utf8")
+        relative = re.sub(r"from paranmt_hf\.(?:encoders\.)?(\w+) import", rf"from .{PREFIX}\1 import", source)
+        (folder / f"{PREFIX}{name}.py").write_text(relative, encoding="utf8")

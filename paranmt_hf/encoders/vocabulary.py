@@ -1,0 +1,255 @@
+"""Which words and character trigrams an encoder knows, and which row of its table each one has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import spaced
+from paranmt_hf.tokens import TokenTable, WordTokenizer, expand
+
+Kind = Literal["word", "trigram"]
+UNKNOWN = "[UNK]"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The units of one kind that have a row of their own.
+
+    Attributes:
+        kind: Words or character trigrams.
+        units: The unit of each row; row 0 is `[UNK]`, which every unit without a row shares.
+    """
+
+    kind: Kind
+    units: list[str]
+
+    def __post_init__(self) -> None:
+        if len(self.units) < 2:
+            raise InputError(f"the {self.kind} vocabulary is empty: the text holds no {self.kind} that is kept")
+        if self.units[0] != UNKNOWN or len(set(self.units)) != len(self.units):
+            raise InputError(f"a {self.kind} vocabulary must begin with {UNKNOWN} and name each unit once")
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+
+def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[Kind]) -> dict[Kind, Counter[str]]:
+    """Count the words and character trigrams of a corpus.
+
+    Args:
+        columns: Columns [sentence] of strings without nulls.
+        kinds: What to count.
+
+    Returns:
+        How often each unit occurs, by kind.
+    """
+    tokenizer = WordTokenizer()
+    words: Counter[str] = Counter()
+    crossings: Counter[str] = Counter()
+    for column in columns:
+        (table,) = tokenizer.tables(column)
+        counts = np.bincount(table.ids, minlength=len(table.vocabulary))
+        used = np.flatnonzero(counts)
+        words.update({table.vocabulary[token]: int(counts[token]) for token in used.tolist()})
+        if "trigram" in kinds:
+            crossings.update(_count_crossings(table))
+    found: dict[Kind, Counter[str]] = {}
+    if "word" in kinds:
+        found["word"] = words
+    if "trigram" in kinds:
+        for word, count in words.items():
+            for trigram in _inside(word):
+                crossings[trigram] += count
+        found["trigram"] = crossings
+    return found
+
+
+def _inside(word: str) -> list[str]:
+    """Trigrams of a sentence that lie in one of its words and the blanks beside it."""
+    line = spaced([word])
+    return [line[start : start + 3] for start in range(len(word))]
+
+
+def _count_crossings(table: TokenTable) -> dict[str, int]:
+    """Count the trigrams made of a word's last character, a blank and the next word's first character."""
+    left, right, _ = _neighbours(table)
+    pairs = left.astype(np.int64) * len(table.vocabulary) + right
+    distinct, counts = np.unique(pairs, return_counts=True)
+    found: Counter[str] = Counter()
+    for pair, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        first, second = divmod(pair, len(table.vocabulary))
+        found[f"{table.vocabulary[first][-1]} {table.vocabulary[second][0]}"] += count
+    return found
+
+
+def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tokens that have a next token in their sentence.
+
+    Returns:
+        The token [pair], the next token [pair], and whether each token has one [token].
+    """
+    has_next = np.ones(len(table.ids), bool)
+    ends = table.offsets[1:][np.diff(table.offsets) > 0]
+    has_next[ends - 1] = False
+    positions = np.flatnonzero(has_next)
+    return table.ids[positions], table.ids[positions + 1], has_next
+
+
+def most_frequent(kind: Kind, counts: Counter[str], size: int, *, minimum: int = 1) -> Vocabulary:
+    """Keep the most frequent units; equally frequent ones in the order of their characters.
+
+    Args:
+        kind: What was counted.
+        counts: How often each unit occurs.
+        size: Number of units to keep.
+        minimum: Leave out units that occur less often.
+
+    Raises:
+        InputError: Nothing is left.
+    """
+    kept = [unit for unit, count in counts.items() if count >= minimum and unit != UNKNOWN]
+    kept.sort(key=lambda unit: (-counts[unit], unit))
+    return Vocabulary(kind, [UNKNOWN, *kept[:size]])
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The units of a column of sentences as rows of a table.
+
+    Attributes:
+        rows: Row of each unit [unit], int32, sentence after sentence.
+        offsets: Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`.
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Lookup:
+    """From word tokens to rows of a vocabulary; remembers what each token gave.
+
+    Args:
+        vocabulary: The units with a row.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.row_of = {unit: row for row, unit in enumerate(vocabulary.units)}
+        self._forget(())
+
+    def _forget(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+        self._known = 0
+
+    def _new_tokens(self, table: TokenTable) -> Sequence[str]:
+        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
+        if table.vocabulary is not self._tokens:
+            self._forget(table.vocabulary)
+        new = table.vocabulary[self._known :]
+        self._known += len(new)
+        return new
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up every unit of every sentence."""
+        raise NotImplementedError
+
+
+class WordLookup(Lookup):
+    """Rows of the words of sentences."""
+
+    def _forget(self, tokens: Sequence[str]) -> None:
+        super()._forget(tokens)
+        self._rows = np.empty(0, np.int32)
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up the words of every sentence, in order."""
+        new = [self.row_of.get(token, 0) for token in self._new_tokens(table)]
+        if new:
+            self._rows = np.concatenate([self._rows, np.array(new, np.int32)])
+        return Bags(self._rows[table.ids], table.offsets)
+
+
+class TrigramLookup(Lookup):
+    """Rows of the character trigrams of sentences.
+
+    A trigram lies in one word and the blanks beside it, or it is the last character of a word, a blank, and the first
+    character of the next word. So the trigrams of a sentence follow from its tokens, without looking at its text.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        # Which trigram `x y` has which row, as a table over the characters that stand there in the vocabulary.
+        crossings = [unit for unit in vocabulary.units[1:] if len(unit) == 3 and unit[1] == " "]
+        self._first = {
+            character: number + 1 for number, character in enumerate(sorted({unit[0] for unit in crossings}))
+        }
+        self._last = {
+            character: number + 1 for number, character in enumerate(sorted({unit[2] for unit in crossings}))
+        }
+        self._crossing = np.zeros((len(self._first) + 1, len(self._last) + 1), np.int32)
+        for unit in crossings:
+            self._crossing[self._first[unit[0]], self._last[unit[2]]] = self.row_of[unit]
+
+    def _forget(self, tokens: Sequence[str]) -> None:
+        super()._forget(tokens)
+        self._inside = np.empty(0, np.int32)
+        self._starts = np.empty(0, np.int64)
+        self._counts = np.empty(0, np.int64)
+        self._ends = np.empty((0, 2), np.int64)
+
+    def _learn(self, table: TokenTable) -> None:
+        new = self._new_tokens(table)
+        if not new:
+            return
+        get = self.row_of.get
+        inside = [get(trigram, 0) for token in new for trigram in _inside(token)]
+        counts = np.array([len(token) for token in new], np.int64)
+        starts = len(self._inside) + np.cumsum(counts) - counts
+        # As the left neighbour a token gives its last character, as the right one its first.
+        ends = [(self._first.get(token[-1], 0), self._last.get(token[0], 0)) for token in new]
+        self._inside = np.concatenate([self._inside, np.array(inside, np.int32)])
+        self._starts = np.concatenate([self._starts, starts])
+        self._counts = np.concatenate([self._counts, counts])
+        self._ends = np.concatenate([self._ends, np.array(ends, np.int64)])
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up the character trigrams of every sentence, in order."""
+        self._learn(table)
+        _, _, has_next = _neighbours(table)
+        counts = self._counts[table.ids]
+        bounds = np.zeros(len(table.ids) + 1, np.int64)
+        np.cumsum(counts + has_next, out=bounds[1:])
+        rows = np.empty(bounds[-1], np.int32)
+        values, inner = expand(self._inside, self._starts[table.ids], counts)
+        rows[np.arange(len(values)) + np.repeat(bounds[:-1] - inner[:-1], counts)] = values
+        rows[bounds[1:][has_next] - 1] = self.crossings(table)
+        return Bags(rows, bounds[table.offsets])
+
+    def crossings(self, table: TokenTable) -> np.ndarray:
+        """Row of the trigram between each token and its next one in the sentence [neighbours], int32."""
+        self._learn(table)
+        left, right, _ = _neighbours(table)
+        return self._crossing[self._ends[left, 0], self._ends[right, 1]]
+
+    def inside(self, tokens: np.ndarray) -> Bags:
+        """Rows of the trigrams in some tokens and the blanks beside them.
+
+        Args:
+            tokens: Token ids [token] of the last table that was looked up.
+        """
+        return Bags(*expand(self._inside, self._starts[tokens], self._counts[tokens]))
+
+
+def lookup(vocabulary: Vocabulary) -> Lookup:
+    """Make the lookup of a vocabulary's kind."""
+    return WordLookup(vocabulary) if vocabulary.kind == "word" else TrigramLookup(vocabulary)
