@@ -128,6 +128,27 @@ def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np
     return flat[positions], bounds
 
 
+@dataclass(frozen=True)
+class Bags:
+    """The units (words, character n-grams) of a column of sentences as rows of a table.
+
+    Attributes:
+        rows: Row of each unit [unit], int32, sentence after sentence.
+        offsets: Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`.
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, sentences: np.ndarray) -> Bags:
+        """Choose sentences by position [chosen], in that order."""
+        starts = self.offsets[:-1][sentences]
+        return Bags(*expand(self.rows, starts, self.offsets[1:][sentences] - starts))
+
+
 def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the word n-grams of every sentence; none reaches across a sentence's end.
 

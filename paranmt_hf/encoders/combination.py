@@ -45,13 +45,13 @@ class Combination(InputModule):
     @property
     def dimensions(self) -> list[int]:
         """Dimensions of each encoder's sentence vector."""
-        return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index, operator]
+        return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
         """Let each encoder read the texts; its features get the encoder's number as a prefix."""
         features = {}
         for number, part in enumerate(self.parts):
-            read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index, operator]
+            read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
             features.update({f"{number}_{name}": value for name, value in read.items()})
         return features
 
@@ -77,7 +77,7 @@ class Combination(InputModule):
         listed = []
         for number, part in enumerate(self.parts):
             folders = []
-            for step, module in enumerate(part):  # type: ignore[arg-type]
+            for step, module in enumerate(list(part)):  # type: ignore[call-overload]
                 name = type(module).__name__
                 folder = Path(output_path) / f"{number}_{step}_{name}"
                 folder.mkdir(parents=True, exist_ok=True)

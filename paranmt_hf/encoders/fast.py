@@ -16,8 +16,8 @@ from torch import nn
 from paranmt_hf.encoders.average import AverageEmbedding
 from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.trigram import TrigramEmbedding
-from paranmt_hf.encoders.vocabulary import Bags, TrigramLookup, Vocabulary, WordLookup
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.encoders.vocabulary import TrigramLookup, Vocabulary, WordLookup
+from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
 # Chunks of text to remember; bounds the memory beside the weights.
 CHUNKS = 100_000
@@ -147,5 +147,5 @@ def averaging_parts(modules: Sequence[nn.Module]) -> tuple[list[AverageEmbedding
     if isinstance(module, Combination):
         parts = [part[0] for part in module.parts]  # type: ignore[index]
         if all(isinstance(part, AverageEmbedding) for part in parts):
-            return parts, module.mode  # type: ignore[return-value]
+            return parts, module.mode
     return None

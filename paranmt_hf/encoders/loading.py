@@ -38,7 +38,7 @@ class SentenceEncoder(SentenceTransformer):
 
     fast_dtype = torch.float32
 
-    def encode(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401
+    def encode(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
 
         On the CPU an averaging encoder cuts and averages thousands of sentences at once, whatever `batch_size` says,
@@ -194,7 +194,7 @@ def load(
         similarity_fn_name=settings.get("similarity_fn_name"),
     )
     encoder.fast_dtype = dtype
-    return encoder.eval()  # type: ignore[return-value]
+    return encoder.eval()
 
 
 def _settings(folder: Path) -> dict[str, Any]:

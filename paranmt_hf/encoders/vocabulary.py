@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import spaced
-from paranmt_hf.tokens import TokenTable, WordTokenizer, expand
+from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
 
 Kind = Literal["word", "trigram"]
 UNKNOWN = "[UNK]"
@@ -117,22 +117,6 @@ def most_frequent(kind: Kind, counts: Counter[str], size: int, *, minimum: int =
     kept = [unit for unit, count in counts.items() if count >= minimum and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
     return Vocabulary(kind, [UNKNOWN, *kept[:size]])
-
-
-@dataclass(frozen=True)
-class Bags:
-    """The units of a column of sentences as rows of a table.
-
-    Attributes:
-        rows: Row of each unit [unit], int32, sentence after sentence.
-        offsets: Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`.
-    """
-
-    rows: np.ndarray
-    offsets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
 
 
 class Lookup:

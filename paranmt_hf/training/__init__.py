@@ -1,0 +1,1 @@
+"""Training of sentence encoders on paraphrase pairs with hard negatives from mega-batches."""

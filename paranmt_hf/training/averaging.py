@@ -1,0 +1,183 @@
+"""The training loop of averaging encoders on the CPU: a step reads and writes only the rows of its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import embedding_bag
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import Bags
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.pairs import MegaBatch
+from paranmt_hf.training.rowwise import RowwiseAdam, Rows
+
+
+@dataclass
+class Table:
+    """The rows of one encoder under training.
+
+    Attributes:
+        reader: Name of the reader whose rows it holds.
+        adam: The table and its optimiser.
+        start: The table as it was, where it is pulled back to that.
+        frozen: Keep row 0, of unknown units, at zeros.
+    """
+
+    reader: str
+    adam: RowwiseAdam
+    start: torch.Tensor | None = None
+    frozen: bool = True
+
+
+@dataclass
+class _Step:
+    """The rows of one table in one step, and how sentences are made of them.
+
+    Attributes:
+        local: The distinct rows.
+        places: Place in `local` of each unit [unit].
+        offsets: Bounds of the sentences [sentence + 1].
+        by_row: Sentence of each unit in the order of the rows [unit].
+        row_bounds: Bounds of the rows in that order [row + 1].
+        counts: Units of each sentence [sentence, 1].
+    """
+
+    local: Rows
+    places: torch.Tensor
+    offsets: torch.Tensor
+    by_row: torch.Tensor
+    row_bounds: torch.Tensor
+    counts: torch.Tensor
+
+
+class AveragingTrainer:
+    """Trains averaging encoders, alone or combined, with row-wise Adam.
+
+    Args:
+        tables: The encoders' tables.
+        mode: How their vectors are combined, `add` or `concatenate`.
+        config: The settings.
+    """
+
+    def __init__(self, tables: list[Table], mode: str, config: TrainConfig) -> None:
+        self.tables, self.mode, self.config = tables, mode, config
+
+    def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
+        """Mine negatives once, then make one step for each mini-batch.
+
+        Args:
+            mega: The pairs.
+            generator: For random negatives.
+
+        Returns:
+            Loss of each step.
+
+        Raises:
+            InputError: A loss is not a number.
+        """
+        config = self.config
+        vectors = self.encode(mega) if config.negatives != "rand" else None
+        chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
+        losses = []
+        for start in range(0, mega.pairs, config.batch_size):
+            pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
+            sentences = minibatch(pairs, mega.pairs, chosen, one_sided=config.one_sided)
+            if sentences.size:
+                losses.append(self._step(mega.bags, sentences))
+        return losses
+
+    def encode(self, mega: MegaBatch) -> torch.Tensor:
+        """Encode all sentences of a mega-batch with the present weights [sentence, dimension]."""
+        vectors = []
+        for table in self.tables:
+            bags = mega.bags[table.reader]
+            used = np.zeros(len(table.adam.weight), bool)
+            used[bags.rows] = True
+            table.adam.catch_up(torch.from_numpy(np.flatnonzero(used)))
+            vectors.append(_mean(torch.from_numpy(bags.rows), table.adam.weight, torch.from_numpy(bags.offsets)))
+        return self._combine(vectors)
+
+    def _combine(self, vectors: list[torch.Tensor]) -> torch.Tensor:
+        if len(vectors) == 1:
+            return vectors[0]
+        return torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
+
+    def _step(self, bags: Mapping[str, Bags], sentences: np.ndarray) -> float:
+        """Make one step on sentences [role, pair]: s, s', t and, with two sides, t'."""
+        flat = sentences.ravel()
+        steps = [_prepare(table.adam, bags[table.reader].take(flat)) for table in self.tables]
+        vectors = [_mean(step.places, step.local.weight, step.offsets).requires_grad_() for step in steps]
+        roles = self._combine(vectors).chunk(len(sentences))
+        loss = margin_loss(*roles[:3], roles[3] if len(roles) > 3 else None, self.config.margin)
+        value = float(loss.detach())
+        if not np.isfinite(value):
+            raise InputError(
+                f"the loss of step {self.tables[0].adam.step + 1} is {value}; lower the learning rate or look for "
+                "broken initial vectors"
+            )
+        loss.backward()
+        for table, step, vector in zip(self.tables, steps, vectors, strict=True):
+            assert vector.grad is not None
+            self._update(table, step, vector.grad)
+        return value
+
+    def _update(self, table: Table, step: _Step, gradient: torch.Tensor) -> None:
+        # The gradient of a row is the sum over its units of the sentence's gradient over the sentence's length.
+        share = gradient / step.counts
+        rows = embedding_bag(step.by_row, share, step.row_bounds, mode="sum", include_last_offset=True)
+        if table.start is not None:
+            rows += self.config.lambda_w * (step.local.weight - table.start[step.local.rows])
+        if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
+            rows[0] = 0
+        table.adam.update(step.local, rows)
+
+
+def _mean(rows: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    return embedding_bag(rows, weight, offsets.to(rows.dtype), mode="mean", include_last_offset=True)
+
+
+def _prepare(adam: RowwiseAdam, bags: Bags) -> _Step:
+    """Read the distinct rows of some sentences and note who uses which."""
+    counts = np.diff(bags.offsets)
+    order = np.argsort(bags.rows, kind="stable")
+    ordered = bags.rows[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, bool)
+    starts = np.flatnonzero(first)
+    places = np.empty(len(ordered), np.int32)
+    places[order] = np.cumsum(first) - 1
+    sentence = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    return _Step(
+        local=adam.read(torch.from_numpy(ordered[starts].astype(np.int64))),
+        places=torch.from_numpy(places),
+        offsets=torch.from_numpy(bags.offsets),
+        by_row=torch.from_numpy(sentence[order]),
+        row_bounds=torch.from_numpy(np.concatenate([starts, [len(ordered)]]).astype(np.int32)),
+        counts=torch.from_numpy(np.maximum(counts, 1).astype(np.float32))[:, None],
+    )
+
+
+def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray, *, one_sided: bool) -> np.ndarray:
+    """Positions of the sentences of a mini-batch in the mega-batch.
+
+    Pairs of which a sentence has no allowed negative are left out.
+
+    Args:
+        pairs: Pairs of the mini-batch [pair].
+        total: Pairs of the mega-batch.
+        negatives: Negative of each sentence, as `megabatch.select` gives it.
+        one_sided: Only the reference has one.
+
+    Returns:
+        Positions [role, pair]: s, s', t and, with two sides, t'.
+    """
+    roles = [pairs, pairs + total, negatives[pairs]]
+    if not one_sided:
+        roles.append(negatives[pairs + total])
+    sentences = np.stack(roles)
+    return sentences[:, (sentences >= 0).all(axis=0)]

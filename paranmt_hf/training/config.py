@@ -1,0 +1,73 @@
+"""The settings of a training run, each with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from paranmt_hf.errors import InputError
+
+Negatives = Literal["max", "mix", "rand"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.1) unless said."""
+
+    margin: float = field(
+        default=0.4, metadata={"help": "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, section 4)"}
+    )
+    batch_size: int = field(default=100, metadata={"help": "pairs of a mini-batch (section 5.1)"})
+    mega_batch: int = field(default=40, metadata={"help": "M: mini-batches of a mega-batch (section 4.2; table 6)"})
+    learning_rate: float = field(default=0.001, metadata={"help": "rate of Adam (section 5.1)"})
+    decay: bool = field(default=False, metadata={"help": "lower the rate linearly to zero (not in the paper)"})
+    epochs: int = field(default=5, metadata={"help": "passes over the pairs (section 5.1)"})
+    scrambling: float = field(
+        default=0.3, metadata={"help": "share of sentences whose words are shuffled, LSTM models only (section 5.1)"}
+    )
+    negatives: Negatives = field(
+        default="max",
+        metadata={"help": "negative of a sentence: the most similar, half of them random, or all random "
+                  "(arXiv:1511.08198, section 4)"},
+    )  # fmt: skip
+    one_sided: bool = field(
+        default=False,
+        metadata={"help": "only the reference gets a negative, from the translations (ParaNMT-50M as printed); "
+                  "else both sides do (arXiv:1511.08198, equation 2)"},
+    )  # fmt: skip
+    lambda_w: float = field(
+        default=0.0, metadata={"help": "pull towards the initial word embeddings (arXiv:1511.08198, equation 2)"}
+    )
+    lambda_c: float = field(
+        default=0.0, metadata={"help": "L2 penalty on compositional parameters (arXiv:1511.08198, equation 2)"}
+    )
+    seed: int = field(default=1, metadata={"help": "decides the order of pairs, scrambling, random negatives (1)"})
+    patience: int | None = field(
+        default=None, metadata={"help": "stop after so many evaluations without a better development score"}
+    )
+    evaluations: int = field(default=1, metadata={"help": "evaluations on the development set in each epoch"})
+    checkpoint_seconds: float = field(
+        default=60.0, metadata={"help": "time between two checkpoints; the result does not depend on it"}
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "mega_batch", "epochs", "evaluations"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+        for name in ("margin", "learning_rate"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be above 0, was {getattr(self, name)}")
+        for name in ("lambda_w", "lambda_c", "checkpoint_seconds"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name} must not be negative, was {getattr(self, name)}")
+        if not 0 <= self.scrambling <= 1:
+            raise InputError(f"scrambling is a share between 0 and 1, was {self.scrambling}")
+        if self.patience is not None and self.patience < 1:
+            raise InputError(f"patience must be at least 1, was {self.patience}")
+        if self.negatives not in ("max", "mix", "rand"):
+            raise InputError(f"negatives must be max, mix or rand, was {self.negatives!r}")
+
+    @property
+    def mega_pairs(self) -> int:
+        """Pairs of a mega-batch."""
+        return self.batch_size * self.mega_batch

@@ -1,0 +1,101 @@
+"""Adam for large tables of which a step touches few rows.
+
+Dense Adam moves every row in every step, also those without a gradient: their averages decay and the row drifts on.
+Here a row is left alone until it is read again, and then makes up for the steps that it missed: the averages decay by
+a power, and the drift of k steps is a geometric sum in closed form, exact but for Adam's epsilon, which is nothing
+beside the root of the second moment of a row that has had a gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+class RowwiseAdam:
+    """Adam on the rows of a table.
+
+    Kingma & Ba 2015, algorithm 1, with the rate of each step given beforehand.
+
+    Args:
+        weight: Table [row, dimension], float32, changed in place.
+        rates: Learning rate of each step [step], from step 1.
+    """
+
+    def __init__(self, weight: torch.Tensor, rates: np.ndarray) -> None:
+        self.weight = weight
+        self.first = torch.zeros_like(weight)
+        self.second = torch.zeros_like(weight)
+        self.last = torch.zeros(len(weight), dtype=torch.int32)
+        self.step = 0
+        steps = np.arange(1, len(rates) + 1)
+        # The size of a step, if the averages were those of step 0: rate * sqrt(1 - b2^t) / (1 - b1^t).
+        self._sizes = np.concatenate([[0.0], rates * np.sqrt(1 - BETA2**steps) / (1 - BETA1**steps)])
+        self._ratio = BETA1 / math.sqrt(BETA2)
+        # drift[t] = sum over j >= 1 of ratio^j * size[t + j], up to the last step there is.
+        drift = np.zeros(len(rates) + 1)
+        for step in range(len(rates) - 1, -1, -1):
+            drift[step] = self._ratio * (self._sizes[step + 1] + drift[step + 1])
+        self._drift = torch.from_numpy(drift)
+
+    def read(self, rows: torch.Tensor) -> Rows:
+        """Copy rows as of now, the steps they missed made up for.
+
+        Args:
+            rows: Rows [row], each once, int64.
+        """
+        local = Rows(rows, self.weight[rows], self.first[rows], self.second[rows])
+        last = self.last[rows]
+        missed = self.step - last
+        if not missed.any():
+            return local
+        power = missed.double()
+        total = self._drift[last.long()] - self._ratio**power * self._drift[self.step]
+        # A row that never had a gradient has zeros over zeros here, and stays.
+        change = local.first * -total.float()[:, None]
+        local.weight.addcdiv_(change, local.second.sqrt().add_(1e-30))
+        local.first.mul_((BETA1**power).float()[:, None])
+        local.second.mul_((BETA2**power).float()[:, None])
+        return local
+
+    def update(self, local: Rows, gradient: torch.Tensor) -> None:
+        """Make one step of Adam on rows that `read` gave since the last step.
+
+        Args:
+            local: The rows.
+            gradient: Gradient of the loss for each of them [row, dimension].
+        """
+        self.step += 1
+        local.first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
+        local.second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        floor = EPSILON * math.sqrt(1 - BETA2**self.step)
+        size = float(self._sizes[self.step])
+        local.weight.addcdiv_(local.first, local.second.sqrt().add_(floor), value=-size)
+        self._write(local)
+
+    def catch_up(self, rows: torch.Tensor | None = None) -> None:
+        """Bring rows of the table up to date; all of them if none are named."""
+        whole = rows if rows is not None else torch.arange(len(self.weight))
+        for part in whole.split(20_000):
+            self._write(self.read(part))
+
+    def _write(self, local: Rows) -> None:
+        self.weight[local.rows] = local.weight
+        self.first[local.rows] = local.first
+        self.second[local.rows] = local.second
+        self.last[local.rows] = self.step
+
+
+@dataclass
+class Rows:
+    """A copy of some rows [row] of a table and of their averages, each [row, dimension]."""
+
+    rows: torch.Tensor
+    weight: torch.Tensor
+    first: torch.Tensor
+    second: torch.Tensor
