@@ -18,20 +18,26 @@ class Progress:
         total: Number of rows, if known.
         done: Rows that an earlier run has done already; they count as done but not for the rate.
         every: Seconds between two lines where there is no terminal.
+        unit: What a row is.
     """
 
-    def __init__(self, label: str, total: int | None = None, *, done: int = 0, every: float = 30.0) -> None:
-        self.label, self.total, self.initial, self.rows = label, total, done, done
+    def __init__(
+        self, label: str, total: int | None = None, *, done: int = 0, every: float = 30.0, unit: str = "sentences"
+    ) -> None:
+        self.label, self.total, self.initial, self.rows, self.unit = label, total, done, done, unit
+        self._note = ""
         self._every, self._started, self._last = every, time.monotonic(), time.monotonic()
         self._bar = None
         if sys.stderr.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, initial=done, desc=label, unit=" sentences", unit_scale=True)
+            self._bar = tqdm(total=total, initial=done, desc=label, unit=f" {unit}", unit_scale=True)
 
-    def advance_to(self, rows: int) -> None:
-        """Set the number of rows done so far, those of earlier runs included."""
+    def advance_to(self, rows: int, note: str = "") -> None:
+        """Set the number of rows done so far, those of earlier runs included, and what else to tell."""
+        self._note = note
         if self._bar is not None:
+            self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(rows - self.rows)
         self.rows = rows
         if self._bar is None and time.monotonic() - self._last >= self._every:
@@ -45,10 +51,10 @@ class Progress:
         line = f"{self.label}: {self.rows:,}"
         if self.total:
             line += f" of {self.total:,} ({self.rows / self.total:.0%})"
-        line += f", {rate:,.0f} sentences/s"
+        line += f", {rate:,.0f} {self.unit}/s"
         if self.total and rate > 0:
             line += f", {duration((self.total - self.rows) / rate)} left"
-        return line
+        return f"{line}, {self._note}" if self._note else line
 
     def __enter__(self) -> Progress:
         return self
@@ -61,7 +67,9 @@ class Progress:
         elif kind is None:
             seconds = time.monotonic() - self._started
             rows = self.rows - self.initial
-            logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {rows / max(seconds, 1e-9):,.0f} sentences/s")
+            logger.info(
+                f"{self.label}: {rows:,} in {duration(seconds)}, {rows / max(seconds, 1e-9):,.0f} {self.unit}/s"
+            )
 
 
 def duration(seconds: float) -> str:

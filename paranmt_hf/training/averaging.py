@@ -15,7 +15,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pairs import MegaBatch
-from paranmt_hf.training.rowwise import RowwiseAdam, Rows
+from paranmt_hf.training.rowwise import Rows, RowwiseAdam
 
 
 @dataclass
@@ -114,7 +114,7 @@ class AveragingTrainer:
         steps = [_prepare(table.adam, bags[table.reader].take(flat)) for table in self.tables]
         vectors = [_mean(step.places, step.local.weight, step.offsets).requires_grad_() for step in steps]
         roles = self._combine(vectors).chunk(len(sentences))
-        loss = margin_loss(*roles[:3], roles[3] if len(roles) > 3 else None, self.config.margin)
+        loss = margin_loss(*roles, margin=self.config.margin)
         value = float(loss.detach())
         if not np.isfinite(value):
             raise InputError(

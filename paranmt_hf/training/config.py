@@ -50,6 +50,19 @@ class TrainConfig:
         default=60.0, metadata={"help": "time between two checkpoints; the result does not depend on it"}
     )
 
+    device: str | None = field(
+        default=None, metadata={"help": "cpu, or a GPU if torch sees one; averaging models choose the CPU (cpu)"}
+    )
+    precision: Literal["float32", "bf16", "fp16"] = field(
+        default="float32", metadata={"help": "mixed precision of the trainer (LSTM models, GPUs)"}
+    )
+    gather_negatives: bool = field(
+        default=False, metadata={"help": "several processes: mine among the mega-batches of all, not of each"}
+    )
+    report_to: str | None = field(
+        default=None, metadata={"help": "where the trainer reports to: tensorboard, trackio, wandb"}
+    )
+
     def __post_init__(self) -> None:
         for name in ("batch_size", "mega_batch", "epochs", "evaluations"):
             if getattr(self, name) < 1:

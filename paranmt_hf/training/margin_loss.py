@@ -10,7 +10,8 @@ def margin_loss(
     references: torch.Tensor,
     translations: torch.Tensor,
     reference_negatives: torch.Tensor,
-    translation_negatives: torch.Tensor | None,
+    translation_negatives: torch.Tensor | None = None,
+    *,
     margin: float,
 ) -> torch.Tensor:
     """Mean over the pairs of max(0, d - cos(s, s') + cos(s, t)) + max(0, d - cos(s, s') + cos(s', t')).

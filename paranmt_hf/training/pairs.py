@@ -174,7 +174,7 @@ class PairStore:
         self.left_out: int = about["left_out"]
         self._rows: dict[str, int] = about["readers"]
 
-    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
+    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
         """Read an epoch.
 
         Args:
@@ -182,6 +182,7 @@ class PairStore:
             seed: Decides the order together with the epoch.
             epoch: Which pass, from 0.
             start: Mega-batches to leave out, because they were done.
+            least: Leave out a last mega-batch of fewer pairs.
         """
         generator = np.random.default_rng([seed, epoch])
         blocks = generator.permutation(-(-self.pairs // BLOCK_PAIRS))
@@ -201,11 +202,11 @@ class PairStore:
                 missing = size - (waiting.pairs if waiting else 0)
                 piece = _choose(buffer, order[position : position + missing])
                 position += missing
-                waiting = piece if waiting is None else _append(waiting, piece)
+                waiting = piece if waiting is None else append(waiting, piece)
                 if waiting.pairs == size:
                     yield waiting
                     waiting = None
-        if waiting is not None:
+        if waiting is not None and waiting.pairs >= least:
             yield waiting
 
     def _block_pairs(self, block: int) -> int:
@@ -244,7 +245,7 @@ def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
     return MegaBatch(bags, buffer.keys[sentences])
 
 
-def _append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
+def append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
     """Join two mega-batches, references first."""
     count = left.pairs + right.pairs
     order = np.concatenate([np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)])

@@ -84,6 +84,16 @@ class RowwiseAdam:
         for part in whole.split(20_000):
             self._write(self.read(part))
 
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint must hold but the number of steps."""
+        return {"weight": self.weight, "first": self.first, "second": self.second, "last": self.last}
+
+    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
+        """Go back to a checkpoint."""
+        self.step = step
+        for name, value in self.state().items():
+            value.copy_(state[name])
+
     def _write(self, local: Rows) -> None:
         self.weight[local.rows] = local.weight
         self.first[local.rows] = local.first

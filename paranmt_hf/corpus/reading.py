@@ -1,0 +1,169 @@
+"""Pairs to train on: from releases, Parquet files or the Hub, chosen by their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext import HubDataset, Report
+from paranmt_hf.corpus.release import FOLDERS, read_tables, release_files
+from paranmt_hf.corpus.selection import Range, in_ranges
+from paranmt_hf.errors import InputError
+
+SIDES = ("reference", "translation")
+BATCH_ROWS = 20_000
+# What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
+NOT_LETTERS = r"[^\p{L}\p{N}]+"
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """Which pairs of a corpus are used (ParaNMT-50M, section 5.4: ranges of the paraphrase score and of length)."""
+
+    subset: str = field(default="default", metadata={"help": "config of the release or dataset: default, filtered"})
+    min_score: float | None = field(default=None, metadata={"help": "smallest paraphrase score"})
+    max_score: float | None = field(default=None, metadata={"help": "largest paraphrase score"})
+    max_overlap: float | None = field(default=None, metadata={"help": "largest trigram overlap"})
+    max_length: int | None = field(default=None, metadata={"help": "most word tokens on either side"})
+    max_pairs: int | None = field(default=None, metadata={"help": "stop after so many pairs"})
+
+    def __post_init__(self) -> None:
+        for name in ("max_length", "max_pairs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """Smallest and largest value of each column that decides."""
+        ranges: dict[str, Range] = {}
+        if self.min_score is not None or self.max_score is not None:
+            ranges["para_score"] = (self.min_score, self.max_score)
+        if self.max_overlap is not None:
+            ranges["trigram_overlap"] = (None, self.max_overlap)
+        if self.max_length is not None:
+            ranges |= {f"{side}_length": (None, float(self.max_length)) for side in SIDES}
+        return ranges
+
+
+class Pairs:
+    """Pairs of one or more sources, as often as they are asked for.
+
+    Args:
+        sources: Release folders, Parquet files with the columns `reference` and `translation`, or datasets on the Hub.
+        selection: Which pairs are used.
+        unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
+
+    Raises:
+        InputError: A source is missing or lacks a column.
+    """
+
+    def __init__(
+        self, sources: Sequence[str | Path], selection: SelectionConfig, unwanted: Collection[str] = ()
+    ) -> None:
+        if not sources:
+            raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
+        self._selection = selection
+        self._sources = [str(source) for source in sources]
+        self._columns = [*SIDES, *selection.ranges]
+        self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
+        self.read = self.unselected = self.contaminated = 0
+        self._readers = [self._reader(source) for source in self._sources]
+
+    def _reader(self, source: str) -> list[Path] | HubDataset:
+        path = Path(source).expanduser()
+        if path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet"))):
+            if self._selection.subset not in FOLDERS:
+                raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
+            files = release_files(path, self._selection.subset)
+        elif path.is_dir():
+            files = sorted(path.glob("*.parquet"))
+        elif path.suffix == ".parquet" or path.is_file():
+            files = [path]
+        elif source.count("/") == 1 and not source.startswith((".", "/")):
+            names = {name: name for name in self._columns}
+            config = None if self._selection.subset == "default" else self._selection.subset
+            return HubDataset(source, names, config=config, numbers=set(self._columns) - set(SIDES))
+        else:
+            raise InputError(
+                f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
+                "like 'organisation/name'"
+            )
+        for file in files:
+            self._check(file)
+        return files
+
+    def _check(self, file: Path) -> None:
+        try:
+            names = set(pq.read_schema(file).names)
+        except (pa.ArrowInvalid, OSError) as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
+        if missing := [name for name in self._columns if name not in names]:
+            raise InputError(
+                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(names))}. Score it first "
+                "(`paranmt import`), or leave out the option that needs the column"
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the pairs, as JSON values."""
+        sources = [
+            [f"{file.name} {file.stat().st_size} bytes" for file in reader]
+            if isinstance(reader, list)
+            else reader.fingerprint()
+            for reader in self._readers
+        ]
+        ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
+        unwanted = len(self._unwanted) if self._unwanted is not None else 0
+        return {
+            "sources": sources,
+            "subset": self._selection.subset,
+            "ranges": ranges,
+            "max_pairs": self._selection.max_pairs,
+            "unwanted_sentences": unwanted,
+        }
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls."""
+        self.read = self.unselected = self.contaminated = 0
+        left = self._selection.max_pairs
+        for table in self._tables():
+            self.read += table.num_rows
+            chosen = in_ranges(table, self._selection.ranges)
+            for side in SIDES:
+                chosen = pc.and_(chosen, table[side].is_valid())
+            kept = table.filter(chosen).select(SIDES)
+            self.unselected += table.num_rows - kept.num_rows
+            if self._unwanted is not None:
+                hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
+                clean = kept.filter(pc.invert(pc.or_(*hits)))
+                self.contaminated += kept.num_rows - clean.num_rows
+                kept = clean
+            if left is not None:
+                kept = kept.slice(0, left)
+                left -= kept.num_rows
+            if kept.num_rows:
+                yield kept
+            if left == 0:
+                return
+
+    def _tables(self) -> Iterator[pa.Table]:
+        for reader in self._readers:
+            if isinstance(reader, HubDataset):
+                for batch in reader.batches(Report(), rows=BATCH_ROWS):
+                    yield pa.Table.from_batches([batch])
+            else:
+                for table in read_tables(reader, self._columns):
+                    for start in range(0, table.num_rows, BATCH_ROWS):
+                        yield table.slice(start, BATCH_ROWS)
+
+
+def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Reduce sentences [sentence] to their letters and digits in lower case."""
+    return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=" ")

@@ -1,0 +1,247 @@
+"""From settings to an encoder that is ready to be trained."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from sentence_transformers.sentence_transformer.modules import WordEmbeddings
+from torch import nn
+
+from paranmt_hf.encoders.average import AverageEmbedding
+from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.lstm import lstm_modules
+from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, most_frequent
+from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of
+from paranmt_hf.errors import InputError
+from paranmt_hf.vectors import WordVectors
+
+PARTS: dict[str, Kind] = {"word": "word", "trigram": "trigram", "lstm": "word", "blstm": "word"}
+# Spread of random initial embeddings; only their direction matters at first.
+SPREAD = 0.05
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5)."""
+
+    model: str = field(
+        default="word",
+        metadata={"help": "word, trigram, lstm, blstm; added with + or side by side with a comma: word+trigram, "
+                  "word,trigram,lstm; word-trigram is word,trigram (default: word)"},
+    )  # fmt: skip
+    dimension: int = field(default=300, metadata={"help": "dimensions of each encoder's vector (section 5.1)"})
+    word_dimension: int | None = field(
+        default=None, metadata={"help": "dimensions of an LSTM's word embeddings (as --dimension)"}
+    )
+    words: int = field(default=100_000, metadata={"help": "most frequent words to keep"})
+    trigrams: int = field(default=100_000, metadata={"help": "most frequent character trigrams to keep"})
+    minimum: int = field(default=1, metadata={"help": "leave out words and trigrams that occur less often (1)"})
+    unknown: Literal["drop", "train"] = field(
+        default="drop", metadata={"help": "unknown units: zeros, or one trained vector for all of them"}
+    )
+    directions: Literal["concatenate", "average"] = field(
+        default="concatenate", metadata={"help": "how a BLSTM joins its directions (table 14: concatenate)"}
+    )
+    pooling: Literal["mean", "max"] = field(default="mean", metadata={"help": "LSTM: mean or maximum over the words"})
+    vectors: str | None = field(
+        default=None, metadata={"help": "word-vector text file to start from; its words join the vocabulary"}
+    )
+    start: str | None = field(
+        default=None, metadata={"help": "encoder folder or Hub id to go on from, instead of --vectors and random"}
+    )
+
+    def __post_init__(self) -> None:
+        names = self.parts
+        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in PARTS for name in names):
+            raise InputError(
+                f"model must be one to three different ones of {', '.join(PARTS)}, joined by + or by commas, "
+                f"was {self.model!r}"
+            )
+        if "+" in self.model and re.search("[,-]", self.model):
+            raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
+        for name in ("dimension", "words", "trigrams", "minimum"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+        if self.start and self.vectors:
+            raise InputError("give either vectors or an encoder to start from, not both")
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the encoders that are combined."""
+        return re.split("[+,-]", self.model)
+
+    @property
+    def mode(self) -> str:
+        """How they are combined."""
+        return "add" if "+" in self.model else "concatenate"
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Kinds of vocabulary that the encoders need."""
+        return sorted({PARTS[name] for name in self.parts}, reverse=True)
+
+
+def choose_vocabularies(
+    config: EncoderConfig, counts: Mapping[Kind, Counter[str]], vectors: WordVectors | None = None
+) -> dict[Kind, Vocabulary]:
+    """Choose the units that get a row.
+
+    Args:
+        config: The settings.
+        counts: How often each unit occurs in the training text, by kind.
+        vectors: Pretrained vectors; of their words those of the training text come first, then the others, in order.
+
+    Raises:
+        InputError: A vocabulary is empty.
+    """
+    found: dict[Kind, Vocabulary] = {}
+    for kind in config.kinds:
+        size = config.words if kind == "word" else config.trigrams
+        chosen = most_frequent(kind, counts[kind], size, minimum=config.minimum)
+        if kind == "word" and vectors is not None:
+            seen = set(chosen.units)
+            others = [word for word in vectors.words if word not in seen]
+            chosen = Vocabulary("word", [*chosen.units, *others][: size + 1])
+        found[kind] = chosen
+    return found
+
+
+def build_encoder(
+    config: EncoderConfig,
+    vocabularies: Mapping[Kind, Vocabulary],
+    *,
+    vectors: WordVectors | None = None,
+    seed: int = 1,
+) -> SentenceEncoder:
+    """Make an encoder with initial weights.
+
+    Args:
+        config: The settings.
+        vocabularies: Units with a row, by kind.
+        vectors: Pretrained vectors of words; other words start at random, as spread out as these are.
+        seed: Decides the random weights.
+
+    Raises:
+        InputError: The vectors' width is not the encoder's.
+    """
+    generator = np.random.default_rng(seed)
+    parts: list[list[nn.Module]] = []
+    for name in config.parts:
+        vocabulary = vocabularies[PARTS[name]]
+        width = (config.word_dimension or config.dimension) if "lstm" in name else config.dimension
+        weight = _initial(vocabulary, width, vectors if vocabulary.kind == "word" else None, generator)
+        if config.unknown == "drop":
+            weight[0] = 0
+        if "lstm" not in name:
+            kind = WordEmbedding if name == "word" else TrigramEmbedding
+            parts.append([kind(vocabulary.units, weight)])
+            continue
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(generator.integers(2**31)))
+            chain = lstm_modules(
+                vocabulary.units,
+                weight,
+                dimension=config.dimension,
+                bidirectional=name == "blstm",
+                average_directions=config.directions == "average",
+                pooling=config.pooling,
+            )
+        parts.append(chain)
+    modules = parts[0] if len(parts) == 1 else [_combine(parts, config)]
+    return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
+
+
+def _combine(parts: list[list[nn.Module]], config: EncoderConfig) -> Combination:
+    try:
+        return Combination(parts, config.mode)
+    except ValueError as error:
+        raise InputError(f"{config.model}: {error}; use commas, or --directions average") from None
+
+
+def _initial(
+    vocabulary: Vocabulary, width: int, vectors: WordVectors | None, generator: np.random.Generator
+) -> np.ndarray:
+    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(SPREAD)
+    if vectors is not None:
+        if vectors.matrix.shape[1] != width:
+            raise InputError(
+                f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set --dimension "
+                f"{vectors.matrix.shape[1]} (or --word-dimension for an LSTM)"
+            )
+        weight *= float(vectors.matrix.std()) / SPREAD
+        row_of = {word: row for row, word in enumerate(vectors.words)}
+        rows = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
+        weight[rows >= 0] = vectors.matrix[rows[rows >= 0]]
+    return weight
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the encoders that are combined, ready for training.
+
+    Attributes:
+        modules: Its modules, the first of which looks up rows.
+        vocabulary: The units of its rows.
+        sequence: Whether it reads words in order (LSTM) and not as a bag.
+    """
+
+    modules: list[nn.Module]
+    vocabulary: Vocabulary
+    sequence: bool
+
+    @property
+    def reader(self) -> str:
+        """Name of what looks up its rows; encoders over the same vocabulary share one."""
+        return self.vocabulary.kind
+
+    @property
+    def table(self) -> nn.Embedding | nn.EmbeddingBag:
+        """Its embeddings."""
+        first = self.modules[0]
+        return first.emb_layer if self.sequence else first.embedding  # type: ignore[return-value]
+
+
+def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
+    """Make an encoder whose WORD module, stock or not, is one of ours, so that all averages are trained alike."""
+    averages = encoder.averages
+    if averages is not None and len(averages[0]) == 1:
+        return SentenceEncoder(modules=[averages[0][0]], device="cpu", similarity_fn_name="cosine")
+    return encoder
+
+
+def parts_of(encoder: SentenceEncoder) -> tuple[list[Part], str]:
+    """Take an encoder apart.
+
+    Returns:
+        The encoders that are combined, and how: `add` or `concatenate`.
+
+    Raises:
+        InputError: It is none of ours.
+    """
+    first = encoder[0]
+    if isinstance(first, Combination):
+        return [_part(list(part.children())) for part in first.parts], first.mode
+    return [_part(list(encoder))], "concatenate"
+
+
+def _part(chain: list[nn.Module]) -> Part:
+    first = chain[0]
+    if isinstance(first, AverageEmbedding):
+        return Part(
+            chain, Vocabulary("trigram" if isinstance(first, TrigramEmbedding) else "word", first.units), False
+        )
+    if isinstance(first, WordEmbeddings):
+        units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)
+        if units is not None:
+            return Part(chain, Vocabulary("word", units), True)
+    raise InputError(
+        f"training goes on from WORD, TRIGRAM, (B)LSTM and their combinations, not {type(first).__name__}"
+    )

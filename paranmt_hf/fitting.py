@@ -1,0 +1,313 @@
+"""Train an encoder: pairs in, a folder out that `SentenceTransformer` loads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from paranmt_hf import __version__
+from paranmt_hf.corpus.reading import Pairs, SelectionConfig
+from paranmt_hf.corpus.shards import describe_differences, locked
+from paranmt_hf.encoders.building import (
+    EncoderConfig,
+    Part,
+    build_encoder,
+    choose_vocabularies,
+    parts_of,
+    trainable,
+)
+from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.lstm import sequence_features
+from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
+from paranmt_hf.models import locate
+from paranmt_hf.training.averaging import AveragingTrainer, Table
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.history import History, plot_history
+from paranmt_hf.training.loop import Loop, learning_rates
+from paranmt_hf.training.pairs import PairStore, write_pairs
+from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
+
+logger = logging.getLogger(__name__)
+RECORD = "training.json"
+
+
+@dataclass
+class Trained:
+    """A trained encoder.
+
+    Attributes:
+        folder: Where it is.
+        record: Settings, course and result, as in `training.json`.
+        fresh: Whether this call trained it; it may have been there already.
+    """
+
+    folder: Path
+    record: dict[str, Any]
+    fresh: bool
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        return load(self.folder)
+
+
+def train(
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    encoder: EncoderConfig | None = None,
+    config: TrainConfig | None = None,
+    selection: SelectionConfig | None = None,
+    development: str | Path | None = None,
+    exclude: str | Path | None = None,
+) -> Trained:
+    """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
+
+    Killed at any moment and called again it goes on from the last checkpoint; on the CPU it ends with the same bytes.
+
+    Args:
+        data: One or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
+        out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
+        encoder: Which encoder.
+        config: How it is trained.
+        selection: Which pairs are used.
+        development: Folder with the STS benchmark; its 250 pairs of STS 2017 track 5 decide which weights are kept.
+        exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data.
+
+    Raises:
+        InputError: Something in the data, the settings or the folders has to be put right first.
+    """
+    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
+    out = Path(out).expanduser().resolve()
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    held_out = development_set(Path(development)) if development is not None else None
+    pairs = Pairs(sources, selection, _sentences(exclude) if exclude is not None else ())
+    settings = _settings(encoder, config, pairs, held_out)
+    if (record := _finished(out, settings)) is not None:
+        return Trained(out, record, fresh=False)
+    work = out.with_name(f"{out.name}.work")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with locked(work):
+        _keep_settings(work / "settings.json", settings)
+        model = _initial(work / "initial", encoder, pairs, config.seed)
+        store = _store(work / "pairs", model, pairs)
+        history = fit(model, store, config, work, held_out)
+        record = _write(model, work / "model", settings, history, store, held_out)
+        if out.exists():
+            out.rmdir()
+        (work / "model").rename(out)
+        shutil.rmtree(work)
+    return Trained(out, record, fresh=True)
+
+
+def _settings(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_out: StsSet | None) -> dict[str, Any]:
+    """Everything that decides the result, as JSON values."""
+    start = locate(encoder.start).revision if encoder.start else None
+    vectors = f"sha256:{fingerprint(_existing(encoder.vectors))}" if encoder.vectors else None
+    training = {
+        name: value for name, value in asdict(config).items() if name not in ("checkpoint_seconds", "report_to")
+    }
+    settings = {
+        "encoder": {**asdict(encoder), "start": start, "vectors": vectors},
+        "training": training,
+        "data": pairs.identity,
+        "development": held_out.name if held_out is not None else None,
+    }
+    return json.loads(json.dumps(settings))
+
+
+def _existing(path: str) -> Path:
+    if not Path(path).expanduser().is_file():
+        raise InputError(f"--vectors {path}: no such file; expected a text file of word vectors")
+    return Path(path).expanduser()
+
+
+def _sentences(folder: str | Path) -> set[str]:
+    """Every sentence of the STS sets in a folder, the benchmark's training part included."""
+    sets = list(read_sts(Path(folder)))
+    for place in (Path(folder), Path(folder) / "STSBenchmark"):
+        if (place / "sts-train.csv").exists():
+            sets.append(read_benchmark(place, split="train"))
+    return {sentence for part in sets for sentence in [*part.left, *part.right]}
+
+
+def _finished(out: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    try:
+        record = json.loads((out / RECORD).read_text(encoding="utf8"))
+        if differences := describe_differences(record["settings"], settings):
+            raise InputError(
+                f"{out} was trained with other settings: {'; '.join(differences)}; choose another --out or delete it"
+            )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{out} exists and is no encoder of this program; choose another --out or move it away"
+        ) from None
+    return record
+
+
+def _keep_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Refuse to go on with other settings than the work in progress began with."""
+    if path.exists():
+        known = json.loads(path.read_text(encoding="utf8"))
+        if differences := describe_differences(known, settings):
+            raise InputError(
+                f"{path.parent} holds unfinished training with other settings: {'; '.join(differences)}; give "
+                "the same ones to go on, or delete that folder"
+            )
+        return
+    aside = path.with_suffix(".tmp")
+    aside.write_text(json.dumps(settings), encoding="utf8")
+    aside.replace(path)
+
+
+def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> SentenceEncoder:
+    """The encoder before training; made once, so that going on does not count the corpus again."""
+    if folder.exists():
+        return trainable(load(folder, device="cpu"))
+    if config.start:
+        model = load(config.start, device="cpu")
+    else:
+        logger.info("counting the words of the training data")
+        columns = (table[side] for table in pairs.batches() for side in ("reference", "translation"))
+        counts = count_units(columns, config.kinds)
+        vectors = _vectors(config)
+        model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
+    aside = folder.with_name("initial.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
+    save(model, aside)
+    aside.rename(folder)
+    return trainable(load(folder, device="cpu"))
+
+
+def _vectors(config: EncoderConfig) -> WordVectors | None:
+    if config.vectors is None or "word" not in config.kinds:
+        return None
+    return read_vectors(_existing(config.vectors), limit=config.words)
+
+
+def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
+    """Pairs as rows, read from the corpus once."""
+    if (folder / "pairs.json").exists():
+        return PairStore(folder)
+    parts, _ = parts_of(model)
+    vocabularies = {part.reader: part.vocabulary for part in parts}
+    columns = (
+        (table["reference"].combine_chunks(), table["translation"].combine_chunks()) for table in pairs.batches()
+    )
+    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
+    store = write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    for count, reason in (
+        (pairs.unselected, "outside the chosen ranges"),
+        (pairs.contaminated, "with a sentence of the excluded sets"),
+        (store.left_out, "without a known word on a side"),
+    ):
+        if count:
+            logger.info(f"left out: {count:,} pairs {reason}")
+    logger.info(f"training on {store.pairs:,} pairs")
+    return store
+
+
+def fit(
+    model: SentenceEncoder, store: PairStore, config: TrainConfig, work: Path, held_out: StsSet | None = None
+) -> History:
+    """Train a model on stored pairs; the tight loop runs averaging models on the CPU, the trainer everything else.
+
+    Args:
+        model: The encoder, from `trainable`; it holds the final weights afterwards.
+        store: The pairs.
+        config: The settings.
+        work: Folder for checkpoints.
+        held_out: Development set.
+    """
+    parts, mode = parts_of(model)
+    evaluate = partial(_development_score, model, held_out) if held_out is not None else None
+    if any(part.sequence for part in parts) or config.device not in (None, "cpu"):
+        from paranmt_hf.training.trainer import Reading, train_with_trainer
+
+        readings = [
+            Reading(
+                reader=part.reader,
+                prefix=f"{number}_" if len(parts) > 1 else "",
+                features=sequence_features if part.sequence else bag_features,
+                ordered=part.sequence,
+                table=part.table,
+            )
+            for number, part in enumerate(parts)
+        ]
+        return train_with_trainer(model, readings, store, work, config, evaluate)
+    rates = learning_rates(store.pairs, config)
+    trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config)
+    return Loop(trainer, store, work, evaluate).run()
+
+
+def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> Table:
+    weight = part.table.weight.data
+    start = weight.clone() if config.lambda_w else None
+    return Table(part.reader, RowwiseAdam(weight, rates), start, frozen=not bool(weight[0].any()))
+
+
+def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
+    """What the averaging modules read: `input_ids` [unit] and `offsets` [sentence]."""
+    return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
+
+
+def _development_score(model: SentenceEncoder, held_out: StsSet) -> float:
+    """Pearson on the development set with the weights as they are now."""
+    training = model.training
+    model.eval()
+    model.forget_averages()
+    score = evaluate_sts(model, [held_out], bootstrap=0).sets[0].pearson
+    model.train(training)
+    return score
+
+
+def _write(
+    model: SentenceEncoder,
+    folder: Path,
+    settings: dict[str, Any],
+    history: History,
+    store: PairStore,
+    held_out: StsSet | None,
+) -> dict[str, Any]:
+    """Write the encoder with its record and, where matplotlib is there, its picture."""
+    shutil.rmtree(folder, ignore_errors=True)
+    record = {
+        "settings": settings,
+        "pairs": store.pairs,
+        "history": history.as_dict(),
+        "development": _development_score(model, held_out) if held_out is not None else None,
+        "dimension": model.get_embedding_dimension(),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "versions": {name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
+        "machine": platform.machine(),
+        "paranmt_hf": __version__,
+    }
+    try:
+        save(model, folder)
+        (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+        if history.losses:
+            plot_history(history, folder / "training.png", settings["encoder"]["model"])
+    except OSError as error:
+        raise InputError(
+            f"cannot save the encoder to {folder}: {error.strerror}; make room and run the same command again, the "
+            "last checkpoint is kept"
+        ) from None
+    return record

@@ -1,0 +1,55 @@
+"""Checkpoints that a kill or a full disk cannot damage: written aside, then put into place."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from paranmt_hf.errors import InputError
+
+
+def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
+    """Replace a checkpoint.
+
+    Args:
+        path: The file.
+        tensors: Weights and averages by name.
+        state: Everything else, as JSON values.
+
+    Raises:
+        InputError: It cannot be written; the previous one stays.
+    """
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        save_file(tensors, aside, metadata={"state": json.dumps(state)})
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except (OSError, SafetensorError) as error:
+        aside.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(
+            f"cannot save {path}: {reason}; make room and run the same command again, which goes on from the last "
+            "checkpoint"
+        ) from None
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
+    """Read a checkpoint: tensors and state; None where there is none.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; remove it and run again, from the start") from None

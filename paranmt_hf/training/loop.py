@@ -1,0 +1,151 @@
+"""The course of a run on the CPU: epochs, evaluations, early stopping, checkpoints, going on after a kill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.progress import Progress
+from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.history import History
+from paranmt_hf.training.pairs import PairStore
+
+Evaluate = Callable[[], float]
+
+
+def steps_of(pairs: int, config: TrainConfig) -> int:
+    """Number of steps of an epoch: a mini-batch never reaches over the end of its mega-batch."""
+    whole, rest = divmod(pairs, config.mega_pairs)
+    return whole * config.mega_batch + -(-rest // config.batch_size)
+
+
+def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
+    """Learning rate of each step [step]: constant, or falling linearly to zero."""
+    steps = config.epochs * steps_of(pairs, config)
+    rates = np.full(steps, config.learning_rate)
+    return rates * (1 - np.arange(steps) / steps) if config.decay else rates
+
+
+def evaluation_points(count: int, config: TrainConfig) -> set[int]:
+    """Mega-batches, of `count` in an epoch, after which the development set is scored; the last is among them."""
+    return {-(-count * part // config.evaluations) for part in range(1, config.evaluations + 1)}
+
+
+@dataclass
+class _Place:
+    """Where a run is: the epoch, and how many of its mega-batches are done."""
+
+    epoch: int = 0
+    mega: int = 0
+
+
+class Loop:
+    """Runs the training of averaging encoders.
+
+    Args:
+        trainer: The encoder under training.
+        store: The pairs.
+        folder: For checkpoints.
+        evaluate: Scores the weights as they are on the development set; None if there is none.
+    """
+
+    def __init__(
+        self, trainer: AveragingTrainer, store: PairStore, folder: Path, evaluate: Evaluate | None = None
+    ) -> None:
+        self.trainer, self.store, self.evaluate = trainer, store, evaluate
+        self.config = trainer.config
+        self.history = History()
+        self._checkpoint = folder / "checkpoint.safetensors"
+        self._best = folder / "best.safetensors"
+        self._place = _Place()
+
+    def run(self) -> History:
+        """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
+
+        With a development set the final weights are those that scored best.
+
+        Raises:
+            InputError: The loss is not a number, or a checkpoint cannot be written.
+        """
+        self._resume()
+        config, place = self.config, self._place
+        points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
+        total = config.epochs * self.store.pairs
+        with Progress("train", total, done=self.history.pairs, unit="pairs") as progress:
+            saved = time.monotonic()
+            while place.epoch < config.epochs and not self._is_over():
+                batches = self.store.mega_batches(
+                    config.mega_pairs, seed=config.seed, epoch=place.epoch, start=place.mega
+                )
+                for mega in batches:
+                    started = time.monotonic()
+                    generator = np.random.default_rng([config.seed, place.epoch, place.mega, 1])
+                    losses = self.trainer.train_on(mega, generator)
+                    place.mega += 1
+                    self.history.pairs += mega.pairs
+                    if losses:
+                        self.history.losses.append((self._step, float(np.mean(losses))))
+                    if place.mega in points:
+                        self._score()
+                    self.history.seconds += time.monotonic() - started
+                    progress.advance_to(self.history.pairs, self._note())
+                    if time.monotonic() - saved >= config.checkpoint_seconds:
+                        self._save()
+                        saved = time.monotonic()
+                    if self._is_over():
+                        break
+                place.epoch, place.mega = place.epoch + 1, 0
+        self._finish()
+        return self.history
+
+    @property
+    def _step(self) -> int:
+        return self.trainer.tables[0].adam.step
+
+    def _is_over(self) -> bool:
+        return self.config.patience is not None and self.history.stale >= self.config.patience
+
+    def _note(self) -> str:
+        note = f"loss {self.history.losses[-1][1]:.3f}" if self.history.losses else ""
+        return f"{note}, dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else note
+
+    def _score(self) -> None:
+        for table in self.trainer.tables:
+            table.adam.catch_up()
+        if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
+            weights = {f"{number}": table.adam.weight for number, table in enumerate(self.trainer.tables)}
+            write_checkpoint(self._best, weights, {"step": self._step})
+
+    def _finish(self) -> None:
+        for table in self.trainer.tables:
+            table.adam.catch_up()
+        best = read_checkpoint(self._best) if self.evaluate is not None else None
+        if best is not None:
+            for number, table in enumerate(self.trainer.tables):
+                table.adam.weight.copy_(best[0][f"{number}"])
+
+    def _save(self) -> None:
+        tensors: dict[str, torch.Tensor] = {}
+        for number, table in enumerate(self.trainer.tables):
+            tensors |= {f"{number}.{name}": value for name, value in table.adam.state().items()}
+        state = {"epoch": self._place.epoch, "mega": self._place.mega, "history": self.history.as_dict()}
+        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
+
+    def _resume(self) -> None:
+        found = read_checkpoint(self._checkpoint)
+        if found is None:
+            return
+        tensors, state = found
+        for number, table in enumerate(self.trainer.tables):
+            prefix = f"{number}."
+            own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
+            table.adam.restore(own, state["step"])
+        self._place = _Place(state["epoch"], state["mega"])
+        self.history = History.from_dict(state["history"])

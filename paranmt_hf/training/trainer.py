@@ -1,0 +1,362 @@
+"""Training through `SentenceTransformerTrainer`: LSTM models, GPUs, several processes under `accelerate launch`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from torch import nn
+from torch.utils.data import DataLoader
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.progress import Progress
+from paranmt_hf.tokens import Bags
+from paranmt_hf.training.adam import TableAdam
+from paranmt_hf.training.averaging import minibatch
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.history import History
+from paranmt_hf.training.loop import Evaluate, evaluation_points
+from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.pairs import MegaBatch, PairStore, append
+from paranmt_hf.training.scrambling import scramble
+
+Features = dict[str, torch.Tensor]
+ENCODE_SENTENCES = 1000
+COMPLETE = "complete"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How one encoder of a model gets its features.
+
+    Attributes:
+        reader: Name of the reader whose rows it takes.
+        prefix: What its features' names begin with.
+        features: From rows [unit] and bounds [sentence + 1] to features.
+        ordered: Whether the order of the units matters, so that scrambling changes something.
+        table: Its embeddings.
+    """
+
+    reader: str
+    prefix: str
+    features: Callable[[np.ndarray, np.ndarray], Features]
+    ordered: bool
+    table: nn.Embedding | nn.EmbeddingBag
+
+
+@dataclass
+class _Mega:
+    """The mega-batch in hand: where it is in the run, its pairs, and the negatives."""
+
+    epoch: int
+    number: int
+    batch: MegaBatch
+    own: np.ndarray
+    negatives: np.ndarray
+    scrambled: list[np.ndarray]
+
+
+class MegaBatchTrainer(SentenceTransformerTrainer):
+    """A trainer that mines negatives once per mega-batch and then makes one step for each mini-batch.
+
+    Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with
+    `gather_negatives`, among the mega-batches of all processes.
+
+    Args:
+        model: The encoder.
+        args: Arguments of the trainer.
+        store: The pairs.
+        readings: How the model's encoders get their features.
+        config: The settings.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        args: SentenceTransformerTrainingArguments,
+        *,
+        store: PairStore,
+        readings: Sequence[Reading],
+        config: TrainConfig,
+        **options: Any,
+    ) -> None:
+        self._store, self._readings, self._config = store, readings, config
+        self._mega: _Mega | None = None
+        self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
+        self._start = [reading.table.weight.detach().clone() for reading in readings] if config.lambda_w else []
+        super().__init__(model, args, loss=nn.Identity(), **options)
+
+    @property
+    def plan(self) -> list[tuple[int, int]]:
+        """Mega-batch and mini-batch of each step of an epoch of one process."""
+        config, world = self._config, self.args.world_size
+        whole, rest = divmod(self._store.pairs, config.mega_pairs)
+        sizes = [config.mega_batch] * (whole // world)
+        if world == 1 and rest > 1:
+            sizes.append(-(-rest // config.batch_size))
+        if not sizes:
+            raise InputError(
+                f"{self._store.pairs} pairs do not fill a mega-batch of {config.mega_pairs} pairs for each of {world} "
+                "processes; lower --mega-batch"
+            )
+        return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Count the steps; `compute_loss` finds the pairs of each by itself, at the time the step is made."""
+        return DataLoader([{"step": torch.tensor(number)} for number in range(len(self.plan))], batch_size=1)  # type: ignore[arg-type]
+
+    def compute_loss(
+        self, model: nn.Module, inputs: object, return_outputs: bool = False, num_items_in_batch: object = None
+    ) -> Any:  # noqa: ANN401
+        """Compute the margin loss of the next mini-batch."""
+        plan = self.plan
+        epoch, place = divmod(self.state.global_step, len(plan))
+        number, mini = plan[place]
+        mega = self._take(model, epoch, number)
+        start = mini * self._config.batch_size
+        pairs = mega.own[start : start + self._config.batch_size]
+        sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
+        features = self._features(mega, sentences.ravel())
+        roles = model(features)["sentence_embedding"].float().chunk(len(sentences))
+        loss = margin_loss(*roles, margin=self._config.margin)
+        if not torch.isfinite(loss):
+            raise InputError(
+                f"the loss of step {self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of "
+                f"epoch {epoch + 1}) is {float(loss)}; lower the learning rate or look for broken initial vectors"
+            )
+        loss = loss + self._penalty(mega, sentences.ravel())
+        return (loss, {}) if return_outputs else loss
+
+    def _penalty(self, mega: _Mega, sentences: np.ndarray) -> torch.Tensor | float:
+        """Regularisation; arXiv:1511.08198, equation 2. Of the tables only the rows of this step are pulled."""
+        config, penalty = self._config, torch.zeros((), device=self.args.device)
+        if config.lambda_w:
+            for reading, start in zip(self._readings, self._start, strict=True):
+                rows = torch.from_numpy(np.unique(mega.batch.bags[reading.reader].take(sentences).rows))
+                rows = rows.to(reading.table.weight.device).long()
+                own = nn.functional.embedding(rows, reading.table.weight, sparse=reading.table.sparse)
+                penalty = penalty + config.lambda_w / 2 * (own - start.to(own.device)[rows]).square().sum()
+        if config.lambda_c:
+            tables = {id(reading.table.weight) for reading in self._readings}
+            others = [weight for weight in self.model.parameters() if id(weight) not in tables]
+            penalty = penalty + config.lambda_c / 2 * sum(weight.square().sum() for weight in others)
+        return penalty
+
+    def _take(self, model: nn.Module, epoch: int, number: int) -> _Mega:
+        if self._mega is None or (self._mega.epoch, self._mega.number) != (epoch, number):
+            self._mega = self._mine(model, epoch, number)
+        return self._mega
+
+    def _mine(self, model: nn.Module, epoch: int, number: int) -> _Mega:
+        config, world, rank = self._config, self.args.world_size, self.args.process_index
+        if self._stream is None or self._stream[0] != (epoch, number):
+            stream = self._store.mega_batches(
+                config.mega_pairs, seed=config.seed, epoch=epoch, start=number * world, least=2
+            )
+            self._stream = ((epoch, number), stream)
+        batches = [batch for batch, _ in zip(self._stream[1], range(world), strict=False)]
+        self._stream = ((epoch, number + 1), self._stream[1])
+        generator = np.random.default_rng([config.seed, epoch, number, rank, 1])
+        ends = np.cumsum([0, *(batch.pairs for batch in batches)])
+        gather = config.gather_negatives and world > 1
+        if gather:
+            batch, own = _joined(batches), np.arange(ends[rank], ends[rank + 1])
+        else:
+            batch, own = batches[rank], np.arange(batches[rank].pairs)
+        scrambled = [self._scramble(batch.bags[reading.reader], reading, generator) for reading in self._readings]
+        mega = _Mega(epoch, number, batch, own, np.empty(0, np.int64), scrambled)
+        vectors = None
+        if config.negatives != "rand":
+            vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
+        mega.negatives = select(vectors, batch.keys, config.negatives, generator, one_sided=config.one_sided)
+        return mega
+
+    def _scramble(self, bags: Bags, reading: Reading, generator: np.random.Generator) -> np.ndarray:
+        return scramble(bags.rows, bags.offsets, self._config.scrambling if reading.ordered else 0, generator)
+
+    def _features(self, mega: _Mega, sentences: np.ndarray) -> Features:
+        features: Features = {}
+        for reading, rows in zip(self._readings, mega.scrambled, strict=True):
+            bags = Bags(rows, mega.batch.bags[reading.reader].offsets).take(sentences)
+            for name, value in reading.features(bags.rows, bags.offsets).items():
+                features[reading.prefix + name] = value.to(self.args.device)
+        return features
+
+    @torch.no_grad()
+    def _encode_all(self, model: nn.Module, mega: _Mega, sentences: np.ndarray | None = None) -> torch.Tensor:
+        """Encode sentences [sentence] of a mega-batch, all of them if none are named, sorted by length."""
+        chosen = np.arange(2 * mega.batch.pairs) if sentences is None else sentences
+        lengths = np.diff(mega.batch.bags[self._readings[0].reader].offsets)[chosen]
+        order = np.argsort(-lengths, kind="stable")
+        with self.compute_loss_context_manager():
+            parts = [
+                self.model(self._features(mega, chosen[order[start : start + ENCODE_SENTENCES]]))["sentence_embedding"]
+                for start in range(0, len(order), ENCODE_SENTENCES)
+            ]
+        vectors = torch.cat(parts).float()
+        back = torch.from_numpy(np.argsort(order)).to(vectors.device)
+        return vectors[back]
+
+    def _encode_gathered(self, model: nn.Module, mega: _Mega) -> torch.Tensor:
+        """Encode the own pairs of each process and collect them from all [sentence, dimension]."""
+        own = np.concatenate([mega.own, mega.own + mega.batch.pairs])
+        gathered = self.accelerator.gather(self._encode_all(model, mega, own).contiguous())
+        sides = gathered.view(self.args.world_size, 2, len(mega.own), -1)
+        return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
+
+
+def _joined(batches: list[MegaBatch]) -> MegaBatch:
+    whole = batches[0]
+    for batch in batches[1:]:
+        whole = append(whole, batch)
+    return whole
+
+
+class _Course(TrainerCallback):
+    """Scores the development set, notes the history, checkpoints between mega-batches, tells the progress."""
+
+    def __init__(self, folder: Path, store: PairStore, config: TrainConfig, evaluate: Evaluate | None) -> None:
+        self.folder, self.store, self.config, self.evaluate = folder, store, config, evaluate
+        self.history = History()
+        self.trainer: MegaBatchTrainer | None = None
+        self._losses: list[float] = []
+        self._saved = self._ended = time.monotonic()
+        self.progress: Progress | None = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._saved = self._ended = time.monotonic()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        assert self.trainer is not None
+        plan = self.trainer.plan
+        place = (state.global_step - 1) % len(plan)
+        at_end = place + 1 == len(plan) or plan[place + 1][1] == 0
+        mega = self.trainer._mega
+        if not at_end or mega is None:
+            return
+        self.history.pairs += len(mega.own) * args.world_size
+        number = plan[place][0] + 1
+        if number in evaluation_points(plan[-1][0] + 1, self.config):
+            self._score(state, control)
+        self.history.seconds += time.monotonic() - self._ended
+        self._ended = time.monotonic()
+        if self.progress is not None:
+            note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
+            self.progress.advance_to(self.history.pairs, note)
+        if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
+            control.should_save = True
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if logs and "loss" in logs:
+            self.history.losses.append((state.global_step, float(logs["loss"])))
+
+    def _score(self, state: TrainerState, control: TrainerControl) -> None:
+        if self.evaluate is None or self.trainer is None:
+            return
+        better = self.history.add_score(state.global_step, self.evaluate())
+        if better and state.is_world_process_zero:
+            weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
+            write_checkpoint(self.folder / "best.safetensors", weights, {"step": state.global_step})
+        if self.config.patience is not None and self.history.stale >= self.config.patience:
+            control.should_training_stop = True
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self._saved = time.monotonic()
+        if state.is_world_process_zero:
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+            # The mark is written last: a checkpoint without it was cut off and does not count.
+            (folder / COMPLETE).write_text(json.dumps(self.history.as_dict()), encoding="utf8")
+
+
+def train_with_trainer(
+    model: SentenceTransformer,
+    readings: Sequence[Reading],
+    store: PairStore,
+    folder: Path,
+    config: TrainConfig,
+    evaluate: Evaluate | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> History:
+    """Train to the end, from the last whole checkpoint if there is one.
+
+    Args:
+        model: The encoder; it holds the final weights afterwards, with a development set those that scored best.
+        readings: How its encoders get their features.
+        store: The pairs.
+        folder: For checkpoints.
+        config: The settings.
+        evaluate: Scores the model as it is on the development set.
+        callbacks: More callbacks for the trainer.
+    """
+    course = _Course(folder, store, config, evaluate)
+    args = SentenceTransformerTrainingArguments(
+        output_dir=str(folder / "trainer"),
+        num_train_epochs=config.epochs,
+        per_device_train_batch_size=1,
+        learning_rate=config.learning_rate,
+        max_grad_norm=0,
+        logging_steps=config.mega_batch,
+        save_strategy="no",
+        save_total_limit=2,
+        report_to=[config.report_to] if config.report_to else "none",
+        bf16=config.precision == "bf16",
+        fp16=config.precision == "fp16",
+        use_cpu=config.device == "cpu",
+        seed=config.seed,
+        disable_tqdm=True,
+    )
+    # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
+    for reading in readings:
+        reading.table.sparse = args.device.type == "cpu"
+    if args.device.type == "cpu":
+        optimizer: torch.optim.Optimizer = TableAdam(model.parameters(), lr=config.learning_rate)
+    else:
+        model.to(args.device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+    given: dict[str, Any] = {"callbacks": [course, *callbacks], "optimizers": (optimizer, None)}
+    trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, **given)
+    steps = config.epochs * len(trainer.plan)
+    trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: 1 - step / steps if config.decay else 1.0
+    )
+    course.trainer = trainer
+    checkpoint = last_checkpoint(folder / "trainer")
+    if checkpoint is not None:
+        course.history = History.from_dict(json.loads((checkpoint / COMPLETE).read_text(encoding="utf8")))
+    total = config.epochs * store.pairs
+    with Progress("train", total, done=course.history.pairs, unit="pairs") as progress:
+        course.progress = progress
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    for reading in readings:
+        reading.table.sparse = False
+    best = read_checkpoint(folder / "best.safetensors") if evaluate is not None else None
+    if best is not None:
+        model.load_state_dict(best[0])
+    return course.history
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Find the last checkpoint of the trainer that was written to its end."""
+    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
