@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from paranmt_hf import __version__
-from paranmt_hf.corpus.reading import Pairs, SelectionConfig
+from paranmt_hf.corpus.reading import SIDES, Pairs, SelectionConfig
 from paranmt_hf.corpus.shards import describe_differences, locked
 from paranmt_hf.encoders.building import (
     EncoderConfig,
@@ -28,10 +28,11 @@ from paranmt_hf.encoders.building import (
     trainable,
 )
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
-from paranmt_hf.encoders.lstm import sequence_features
+from paranmt_hf.encoders.lstm import padded, sequence_features
 from paranmt_hf.encoders.vocabulary import count_units, lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.correlation import pearson
+from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
 from paranmt_hf.models import locate
 from paranmt_hf.training.averaging import AveragingTrainer, Table
@@ -40,6 +41,7 @@ from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pairs import PairStore, write_pairs
 from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.training.teacher import TeacherVectors, teach
 from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
 
 logger = logging.getLogger(__name__)
@@ -105,7 +107,8 @@ def train(
         _keep_settings(work / "settings.json", settings)
         model = _initial(work / "initial", encoder, pairs, config.seed)
         store = _store(work / "pairs", model, pairs)
-        history = fit(model, store, config, work, held_out)
+        teacher = _teach(config, pairs, work / "teacher") if config.teacher else None
+        history = fit(model, store, config, work, held_out, teacher)
         record = _write(model, work / "model", settings, history, store, held_out)
         if out.exists():
             out.rmdir()
@@ -117,13 +120,14 @@ def train(
 def _settings(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_out: StsSet | None) -> dict[str, Any]:
     """Everything that decides the result, as JSON values."""
     start = locate(encoder.start).revision if encoder.start else None
+    teacher = locate(config.teacher).revision if config.teacher else None
     vectors = f"sha256:{fingerprint(_existing(encoder.vectors))}" if encoder.vectors else None
     training = {
         name: value for name, value in asdict(config).items() if name not in ("checkpoint_seconds", "report_to")
     }
     settings = {
         "encoder": {**asdict(encoder), "start": start, "vectors": vectors},
-        "training": training,
+        "training": {**training, "teacher": teacher},
         "data": pairs.identity,
         "development": held_out.name if held_out is not None else None,
     }
@@ -186,7 +190,7 @@ def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> Se
         model = load(config.start, device="cpu")
     else:
         logger.info("counting the words of the training data")
-        columns = (table[side] for table in pairs.batches() for side in ("reference", "translation"))
+        columns = (table[side] for table in pairs.batches() for side in SIDES)
         counts = count_units(columns, config.kinds)
         vectors = _vectors(config)
         model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
@@ -225,8 +229,26 @@ def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
     return store
 
 
+def _teach(config: TrainConfig, pairs: Pairs, folder: Path) -> TeacherVectors:
+    """Let the teacher encode every sentence of the pairs."""
+    teacher = load(config.teacher, device=config.device)
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
+        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
+        return vectors.float().cpu().numpy()
+
+    return teach((table[side] for table in pairs.batches() for side in SIDES), encode, folder)
+
+
 def fit(
-    model: SentenceEncoder, store: PairStore, config: TrainConfig, work: Path, held_out: StsSet | None = None
+    model: SentenceEncoder,
+    store: PairStore,
+    config: TrainConfig,
+    work: Path,
+    held_out: StsSet | None = None,
+    teacher: TeacherVectors | None = None,
 ) -> History:
     """Train a model on stored pairs; the tight loop runs averaging models on the CPU, the trainer everything else.
 
@@ -236,6 +258,7 @@ def fit(
         config: The settings.
         work: Folder for checkpoints.
         held_out: Development set.
+        teacher: The teacher's vectors, if similarities are learned too.
     """
     parts, mode = parts_of(model)
     evaluate = partial(_development_score, model, held_out) if held_out is not None else None
@@ -252,9 +275,10 @@ def fit(
             )
             for number, part in enumerate(parts)
         ]
-        return train_with_trainer(model, readings, store, work, config, evaluate)
+        with padded(model.modules() if config.device in (None, "cpu") else ()):
+            return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
     rates = learning_rates(store.pairs, config)
-    trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config)
+    trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
     return Loop(trainer, store, work, evaluate).run()
 
 
@@ -274,9 +298,20 @@ def _development_score(model: SentenceEncoder, held_out: StsSet) -> float:
     training = model.training
     model.eval()
     model.forget_averages()
-    score = evaluate_sts(model, [held_out], bootstrap=0).sets[0].pearson
+    quiet = _Quiet(model)
+    found = pair_similarities(quiet, held_out.left, held_out.right, held_out.name)
     model.train(training)
-    return score
+    return pearson(found.values, held_out.gold)
+
+
+class _Quiet:
+    """An encoder without a progress bar."""
+
+    def __init__(self, model: SentenceEncoder) -> None:
+        self._model = model
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        return self._model.encode(sentences, batch_size=128, show_progress_bar=False)
 
 
 def _write(

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.text import words
+from paranmt_hf.text import CLITICS, PUNCTUATION, words
+
+# The cuts of `text.py`. On plain characters Python's expressions mean what those of `tokenizers` mean.
+_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
+
+
+def cut_chunk(chunk: str) -> list[str]:
+    """Cut a chunk of text that holds no blank into word tokens: `text.words`, faster for plain characters."""
+    if not (chunk.isascii() and chunk.isprintable()):
+        return words(chunk)
+    lowered = chunk.lower()
+    return [lowered] if lowered.isalnum() else [token for token in _CUTS.split(lowered) if token]
 
 
 @dataclass(frozen=True)
@@ -50,24 +63,20 @@ class WordTokenizer:
     def _forget(self) -> None:
         self._token_ids: dict[str, int] = {}
         self._vocabulary: list[str] = []
-        self._chunks: dict[str, int] = {}
-        # Token ids of all remembered chunks, end to end; chunk c owns _flat[_starts[c]:_starts[c] + _counts[c]].
-        self._flat: list[int] = []
-        self._starts: list[int] = []
-        self._counts: list[int] = []
+        # Token ids of each chunk of text.
+        self._chunks: dict[str, tuple[int, ...]] = {}
 
-    def _learn(self, chunk: str) -> int:
-        number = len(self._starts)
-        tokens = words(chunk)
-        self._starts.append(len(self._flat))
-        self._counts.append(len(tokens))
-        for token in tokens:
-            known = self._token_ids.setdefault(token, len(self._vocabulary))
-            if known == len(self._vocabulary):
-                self._vocabulary.append(token)
-            self._flat.append(known)
-        self._chunks[chunk] = number
-        return number
+    def _learn(self, chunk: str) -> tuple[int, ...]:
+        vocabulary, token_ids = self._vocabulary, self._token_ids
+        ids = []
+        for token in cut_chunk(chunk):
+            known = token_ids.get(token)
+            if known is None:
+                known = token_ids[token] = len(vocabulary)
+                vocabulary.append(token)
+            ids.append(known)
+        self._chunks[chunk] = found = tuple(ids)
+        return found
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them.
@@ -88,25 +97,16 @@ class WordTokenizer:
         bounds = pieces.offsets.to_numpy()
         encoded = pieces.flatten().dictionary_encode()
         get, learn = self._chunks.get, self._learn
-        numbers = []
+        found = []
         for chunk in encoded.dictionary.to_pylist():
-            number = get(chunk)
-            numbers.append(learn(chunk) if number is None else number)
-        distinct = np.array(numbers, np.int64)
-        starts, counts, flat = self._gather(distinct)
+            tokens = get(chunk)
+            found.append(learn(chunk) if tokens is None else tokens)
+        counts = np.fromiter(map(len, found), np.int64, len(found))
+        flat = np.fromiter(chain.from_iterable(found), np.int32)
+        starts = np.cumsum(counts) - counts
         chosen = encoded.indices.to_numpy()
         ids, ends = expand(flat, starts[chosen], counts[chosen])
         return TokenTable(ids, ends[bounds - bounds[0]], self._vocabulary)
-
-    def _gather(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Copy the tokens of the distinct chunks of one column into arrays of its own size."""
-        counts = np.array([self._counts[number] for number in distinct], np.int64)
-        flat: list[int] = []
-        for number, count in zip(distinct.tolist(), counts.tolist(), strict=True):
-            start = self._starts[number]
-            flat.extend(self._flat[start : start + count])
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
-        return starts, counts, np.array(flat, np.int32)
 
 
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

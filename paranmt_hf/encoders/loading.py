@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,12 @@ class SentenceEncoder(SentenceTransformer):
         self.forget_averages()
         return super().train(mode)
 
-    def known_tokens(self, sentences: list[str]) -> np.ndarray:
-        """Count the units of each sentence that the encoder knows [sentence].
-
-        Raises:
-            AttributeError: It is no averaging encoder.
-        """
+    @property
+    def known_tokens(self) -> Callable[[list[str]], np.ndarray]:
+        """Function that counts the units of each sentence that are known; only averaging encoders have it."""
         if self.averages is None:
             raise AttributeError("only averaging encoders count their known tokens")
-        return self._take_worker().known_tokens(sentences)
+        return lambda sentences: self._take_worker().known_tokens(sentences)
 
     def _take_worker(self) -> FastAverage:
         averages = self.averages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pairs import MegaBatch
 from paranmt_hf.training.rowwise import Rows, RowwiseAdam
+from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
 
 
 @dataclass
@@ -63,10 +63,13 @@ class AveragingTrainer:
         tables: The encoders' tables.
         mode: How their vectors are combined, `add` or `concatenate`.
         config: The settings.
+        teacher: The teacher's vectors, if similarities are learned too.
     """
 
-    def __init__(self, tables: list[Table], mode: str, config: TrainConfig) -> None:
-        self.tables, self.mode, self.config = tables, mode, config
+    def __init__(
+        self, tables: list[Table], mode: str, config: TrainConfig, teacher: TeacherVectors | None = None
+    ) -> None:
+        self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         """Mine negatives once, then make one step for each mini-batch.
@@ -82,14 +85,16 @@ class AveragingTrainer:
             InputError: A loss is not a number.
         """
         config = self.config
-        vectors = self.encode(mega) if config.negatives != "rand" else None
-        chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
+        chosen = None
+        if config.margin_weight:
+            vectors = self.encode(mega) if config.negatives != "rand" else None
+            chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
             sentences = minibatch(pairs, mega.pairs, chosen, one_sided=config.one_sided)
             if sentences.size:
-                losses.append(self._step(mega.bags, sentences))
+                losses.append(self._step(mega, sentences))
         return losses
 
     def encode(self, mega: MegaBatch) -> torch.Tensor:
@@ -108,13 +113,12 @@ class AveragingTrainer:
             return vectors[0]
         return torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
 
-    def _step(self, bags: Mapping[str, Bags], sentences: np.ndarray) -> float:
-        """Make one step on sentences [role, pair]: s, s', t and, with two sides, t'."""
+    def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
+        """Make one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
         flat = sentences.ravel()
-        steps = [_prepare(table.adam, bags[table.reader].take(flat)) for table in self.tables]
+        steps = [_prepare(table.adam, mega.bags[table.reader].take(flat)) for table in self.tables]
         vectors = [_mean(step.places, step.local.weight, step.offsets).requires_grad_() for step in steps]
-        roles = self._combine(vectors).chunk(len(sentences))
-        loss = margin_loss(*roles, margin=self.config.margin)
+        loss = combined_loss(self._combine(vectors), mega.keys, sentences, self.config, self.teacher)
         value = float(loss.detach())
         if not np.isfinite(value):
             raise InputError(
@@ -136,6 +140,32 @@ class AveragingTrainer:
         if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
             rows[0] = 0
         table.adam.update(step.local, rows)
+
+
+def combined_loss(
+    vectors: torch.Tensor,
+    keys: np.ndarray,
+    sentences: np.ndarray,
+    config: TrainConfig,
+    teacher: TeacherVectors | None = None,
+) -> torch.Tensor:
+    """Weigh the margin loss and the teacher's term.
+
+    Args:
+        vectors: Vectors of the sentences, role after role [role x pair, dimension].
+        keys: A number for each sentence of the mega-batch.
+        sentences: Positions in the mega-batch [role, pair]: s, s' and, with a margin loss, t and t'.
+        config: The weights and the margin.
+        teacher: The teacher's vectors, if similarities are learned too.
+    """
+    terms = []
+    if config.margin_weight:
+        terms.append(config.margin_weight * margin_loss(*vectors.chunk(len(sentences)), margin=config.margin))
+    if teacher is not None:
+        own = sentences[:2].ravel()
+        taught = teacher.of(keys[own]).to(vectors.device)
+        terms.append(config.teacher_weight * similarity_loss(vectors[: len(own)], taught))
+    return torch.stack(terms).sum()
 
 
 def _mean(rows: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
@@ -162,7 +192,7 @@ def _prepare(adam: RowwiseAdam, bags: Bags) -> _Step:
     )
 
 
-def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray, *, one_sided: bool) -> np.ndarray:
+def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
     """Positions of the sentences of a mini-batch in the mega-batch.
 
     Pairs of which a sentence has no allowed negative are left out.
@@ -170,14 +200,16 @@ def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray, *, one_sided
     Args:
         pairs: Pairs of the mini-batch [pair].
         total: Pairs of the mega-batch.
-        negatives: Negative of each sentence, as `megabatch.select` gives it.
+        negatives: Negative of each sentence, as `megabatch.select` gives it; None if there are none.
         one_sided: Only the reference has one.
 
     Returns:
-        Positions [role, pair]: s, s', t and, with two sides, t'.
+        Positions [role, pair]: s, s' and, with negatives, t and, with two sides, t'.
     """
-    roles = [pairs, pairs + total, negatives[pairs]]
-    if not one_sided:
-        roles.append(negatives[pairs + total])
+    roles = [pairs, pairs + total]
+    if negatives is not None:
+        roles.append(negatives[pairs])
+        if not one_sided:
+            roles.append(negatives[pairs + total])
     sentences = np.stack(roles)
     return sentences[:, (sentences >= 0).all(axis=0)]

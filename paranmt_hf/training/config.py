@@ -41,6 +41,15 @@ class TrainConfig:
     lambda_c: float = field(
         default=0.0, metadata={"help": "L2 penalty on compositional parameters (arXiv:1511.08198, equation 2)"}
     )
+    teacher: str | None = field(
+        default=None,
+        metadata={
+            "help": "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"
+        },
+    )
+    teacher_weight: float = field(
+        default=1.0, metadata={"help": "share of the teacher's term in the loss; with 1.0 there is no margin loss"}
+    )
     seed: int = field(default=1, metadata={"help": "decides the order of pairs, scrambling, random negatives (1)"})
     patience: int | None = field(
         default=None, metadata={"help": "stop after so many evaluations without a better development score"}
@@ -75,10 +84,17 @@ class TrainConfig:
                 raise InputError(f"{name} must not be negative, was {getattr(self, name)}")
         if not 0 <= self.scrambling <= 1:
             raise InputError(f"scrambling is a share between 0 and 1, was {self.scrambling}")
+        if not 0 < self.teacher_weight <= 1:
+            raise InputError(f"teacher_weight is a share above 0 and at most 1, was {self.teacher_weight}")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience must be at least 1, was {self.patience}")
         if self.negatives not in ("max", "mix", "rand"):
             raise InputError(f"negatives must be max, mix or rand, was {self.negatives!r}")
+
+    @property
+    def margin_weight(self) -> float:
+        """Share of the margin loss."""
+        return 1 - self.teacher_weight if self.teacher else 1.0
 
     @property
     def mega_pairs(self) -> int:

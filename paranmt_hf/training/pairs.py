@@ -64,7 +64,7 @@ def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
     return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
 
 
-class _TokenHashes:
+class TokenHashes:
     """The hash of every token of a growing vocabulary."""
 
     def __init__(self) -> None:
@@ -72,6 +72,7 @@ class _TokenHashes:
         self._hashes = np.empty(0, np.uint64)
 
     def of(self, table: TokenTable) -> np.ndarray:
+        """Hash of each token of a table's vocabulary [token], uint64."""
         if table.vocabulary is not self._tokens:
             self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
         new = table.vocabulary[len(self._hashes) :]
@@ -99,7 +100,7 @@ def write_pairs(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pairs.json").unlink(missing_ok=True)
     writers = {name: _SideWriter(folder, name, rows[name]) for name in readers}
-    tokenizer, hashes = WordTokenizer(), _TokenHashes()
+    tokenizer, hashes = WordTokenizer(), TokenHashes()
     read = kept = 0
     with (folder / "keys").open("wb") as key_file:
         for batch in columns:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,15 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.adam import TableAdam
-from paranmt_hf.training.averaging import minibatch
+from paranmt_hf.training.averaging import combined_loss, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate, evaluation_points
-from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pairs import MegaBatch, PairStore, append
 from paranmt_hf.training.scrambling import scramble
+from paranmt_hf.training.teacher import TeacherVectors
 
 Features = dict[str, torch.Tensor]
 ENCODE_SENTENCES = 1000
@@ -62,7 +63,7 @@ class _Mega:
     number: int
     batch: MegaBatch
     own: np.ndarray
-    negatives: np.ndarray
+    negatives: np.ndarray | None
     scrambled: list[np.ndarray]
 
 
@@ -78,6 +79,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         store: The pairs.
         readings: How the model's encoders get their features.
         config: The settings.
+        teacher: The teacher's vectors, if similarities are learned too.
     """
 
     def __init__(
@@ -88,8 +90,10 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         store: PairStore,
         readings: Sequence[Reading],
         config: TrainConfig,
+        teacher: TeacherVectors | None = None,
         **options: Any,
     ) -> None:
+        self._teacher = teacher
         self._store, self._readings, self._config = store, readings, config
         self._mega: _Mega | None = None
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
@@ -127,8 +131,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         pairs = mega.own[start : start + self._config.batch_size]
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
         features = self._features(mega, sentences.ravel())
-        roles = model(features)["sentence_embedding"].float().chunk(len(sentences))
-        loss = margin_loss(*roles, margin=self._config.margin)
+        vectors = model(features)["sentence_embedding"].float()
+        loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
         if not torch.isfinite(loss):
             raise InputError(
                 f"the loss of step {self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of "
@@ -136,6 +140,10 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             )
         loss = loss + self._penalty(mega, sentences.ravel())
         return (loss, {}) if return_outputs else loss
+
+    def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
+        """No norm is logged: torch has none for the sparse gradients of the tables."""
+        return grad_norm
 
     def _penalty(self, mega: _Mega, sentences: np.ndarray) -> torch.Tensor | float:
         """Regularisation; arXiv:1511.08198, equation 2. Of the tables only the rows of this step are pulled."""
@@ -164,7 +172,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
                 config.mega_pairs, seed=config.seed, epoch=epoch, start=number * world, least=2
             )
             self._stream = ((epoch, number), stream)
-        batches = [batch for batch, _ in zip(self._stream[1], range(world), strict=False)]
+        batches = list(islice(self._stream[1], world))
         self._stream = ((epoch, number + 1), self._stream[1])
         generator = np.random.default_rng([config.seed, epoch, number, rank, 1])
         ends = np.cumsum([0, *(batch.pairs for batch in batches)])
@@ -174,7 +182,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         else:
             batch, own = batches[rank], np.arange(batches[rank].pairs)
         scrambled = [self._scramble(batch.bags[reading.reader], reading, generator) for reading in self._readings]
-        mega = _Mega(epoch, number, batch, own, np.empty(0, np.int64), scrambled)
+        mega = _Mega(epoch, number, batch, own, None, scrambled)
+        if not config.margin_weight:
+            return mega
         vectors = None
         if config.negatives != "rand":
             vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
@@ -296,6 +306,7 @@ def train_with_trainer(
     folder: Path,
     config: TrainConfig,
     evaluate: Evaluate | None = None,
+    teacher: TeacherVectors | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> History:
     """Train to the end, from the last whole checkpoint if there is one.
@@ -307,6 +318,7 @@ def train_with_trainer(
         folder: For checkpoints.
         config: The settings.
         evaluate: Scores the model as it is on the development set.
+        teacher: The teacher's vectors, if similarities are learned too.
         callbacks: More callbacks for the trainer.
     """
     course = _Course(folder, store, config, evaluate)
@@ -335,7 +347,7 @@ def train_with_trainer(
         model.to(args.device)
         optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
     given: dict[str, Any] = {"callbacks": [course, *callbacks], "optimizers": (optimizer, None)}
-    trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, **given)
+    trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, teacher=teacher, **given)
     steps = config.epochs * len(trainer.plan)
     trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: 1 - step / steps if config.decay else 1.0

@@ -1,0 +1,96 @@
+"""Learning from a teacher's similarities: the student's cosines are to equal those of a larger encoder.
+
+Not in the papers; the nearest relative is relational knowledge distillation (Park et al. 2019, arXiv:1904.05068). The
+teacher encodes every distinct sentence of the pairs once, before training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from safetensors.numpy import load_file, save_file
+from torch.nn.functional import normalize
+
+from paranmt_hf.progress import Progress
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training.pairs import TokenHashes, sentence_keys
+
+Encode = Callable[[list[str]], np.ndarray]
+# Sentences of a file of the cache: what is lost at most when the work is interrupted.
+PART_SENTENCES = 10_000
+
+
+def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+    """Mean squared difference between the cosines of all pairs of sentences and the teacher's.
+
+    Args:
+        vectors: Sentence vectors [sentence, dimension].
+        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
+
+    Returns:
+        The loss, a scalar; the cosine of a sentence with itself does not count.
+    """
+    student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
+    difference = student @ student.T - wanted @ wanted.T
+    count = len(vectors)
+    return difference.fill_diagonal_(0).square().sum() / max(1, count * (count - 1))
+
+
+class TeacherVectors:
+    """The teacher's vectors of the sentences of a corpus.
+
+    Args:
+        keys: Number of each sentence [sentence], uint64, as `sentence_keys` gives it.
+        vectors: Vectors [sentence, dimension], float16.
+    """
+
+    def __init__(self, keys: np.ndarray, vectors: np.ndarray) -> None:
+        order = np.argsort(keys)
+        self._keys, self._vectors = keys[order], vectors[order]
+
+    def of(self, keys: np.ndarray) -> torch.Tensor:
+        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32."""
+        return torch.from_numpy(self._vectors[np.searchsorted(self._keys, keys)]).float()
+
+
+def teach(columns: Iterable[pa.Array | pa.ChunkedArray], encode: Encode, folder: Path) -> TeacherVectors:
+    """Let a teacher encode every distinct sentence, going on where an earlier call was interrupted.
+
+    Args:
+        columns: Columns [sentence] of strings.
+        encode: From sentences to the teacher's vectors [sentence, dimension].
+        folder: For the vectors.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    keys, sentences = _distinct(columns)
+    # Sentences of one length are encoded together; the order is the same whenever the corpus is.
+    order = np.lexsort((keys, np.array([len(sentence) for sentence in sentences])))
+    found = []
+    with Progress("teacher", len(order)) as progress:
+        for number, start in enumerate(range(0, len(order), PART_SENTENCES)):
+            chosen = order[start : start + PART_SENTENCES]
+            path = folder / f"part-{number:05d}.safetensors"
+            if not path.exists():
+                vectors = np.asarray(encode([sentences[place] for place in chosen.tolist()]))
+                aside = path.with_suffix(".tmp")
+                save_file({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)}, aside)
+                aside.replace(path)
+            found.append(load_file(path))
+            progress.advance_to(start + len(chosen))
+    taught = np.concatenate([part["keys"] for part in found]).view(np.uint64)
+    return TeacherVectors(taught, np.concatenate([part["vectors"] for part in found]))
+
+
+def _distinct(columns: Iterable[pa.Array | pa.ChunkedArray]) -> tuple[np.ndarray, list[str]]:
+    tokenizer, hashes = WordTokenizer(), TokenHashes()
+    known: dict[int, str] = {}
+    for column in columns:
+        (table,) = tokenizer.tables(column)
+        keys = sentence_keys(table, hashes.of(table)).tolist()
+        for key, sentence in zip(keys, column.to_pylist(), strict=True):
+            known.setdefault(key, sentence)
+    return np.array(list(known), np.uint64), list(known.values())
