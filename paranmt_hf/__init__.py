@@ -9,37 +9,61 @@ __version__ = "0.1.0"
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
+    "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.engine",
     "InputError": "paranmt_hf.errors",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.pipeline",
     "ScorerConfig": "paranmt_hf.corpus.scorers",
+    "SelectionConfig": "paranmt_hf.corpus.reading",
+    "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.backtranslation",
     "build": "paranmt_hf.pipeline",
+    "distill_vectors": "paranmt_hf.distilling",
+    "evaluate_sts": "paranmt_hf.evaluation.sts",
     "import_pairs": "paranmt_hf.pipeline",
+    "load": "paranmt_hf.encoders.loading",
+    "mined_negatives": "paranmt_hf.negatives",
     "rescore": "paranmt_hf.pipeline",
+    "train": "paranmt_hf.fitting",
 }
 
 __all__ = [
+    "EncoderConfig",
     "EngineConfig",
     "InputError",
     "ParaNMT",
     "ReleaseConfig",
     "ScorerConfig",
+    "SelectionConfig",
+    "TrainConfig",
     "TranslatorConfig",
     "__version__",
     "build",
+    "distill_vectors",
+    "evaluate_sts",
     "import_pairs",
+    "load",
+    "mined_negatives",
     "rescore",
+    "train",
 ]
 
 if TYPE_CHECKING:
     from paranmt_hf.corpus.backtranslation import TranslatorConfig
     from paranmt_hf.corpus.builder import ParaNMT
     from paranmt_hf.corpus.engine import EngineConfig
+    from paranmt_hf.corpus.reading import SelectionConfig
     from paranmt_hf.corpus.scorers import ScorerConfig
+    from paranmt_hf.distilling import distill_vectors
+    from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.encoders.loading import load
     from paranmt_hf.errors import InputError
+    from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.fitting import train
+    from paranmt_hf.negatives import mined_negatives
     from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
+    from paranmt_hf.training.config import TrainConfig
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

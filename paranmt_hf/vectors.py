@@ -88,3 +88,25 @@ def fingerprint(path: Path | str) -> str:
     """SHA-256 of a file, as hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_vectors(path: Path | str, vectors: WordVectors) -> None:
+    """Write a file in the text format of GloVe: a word and its numbers on each line.
+
+    Args:
+        path: The file; `.gz` compresses it. It appears whole or not at all.
+        vectors: Words without blanks, and their vectors.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    path = Path(path)
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        with gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file:
+            for word, row in zip(vectors.words, vectors.matrix, strict=True):
+                file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())
+        aside.replace(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise InputError(f"cannot write word vectors to {path}: {error.strerror}") from None

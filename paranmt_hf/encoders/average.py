@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
 VOCABULARY_FILE = "vocabulary.json"
+WEIGHTS_FILE = "model.safetensors"
 PRECISIONS = ("float32", "float16", "int8")
 
 
@@ -78,7 +79,7 @@ class AverageEmbedding(InputModule):
         self.save_config(output_path)
         folder = Path(output_path)
         (folder / VOCABULARY_FILE).write_text(json.dumps(self.units, ensure_ascii=False), encoding="utf8")
-        save_file(store(self.weight.cpu(), self.precision), folder / "model.safetensors")
+        save_file(store(self.weight.cpu(), self.precision), folder / WEIGHTS_FILE)
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageEmbedding:
@@ -89,8 +90,10 @@ class AverageEmbedding(InputModule):
         if path is None:
             raise ValueError(f"{model_name_or_path} has no {VOCABULARY_FILE}, so it is no averaging encoder")
         units = json.loads(Path(path).read_text(encoding="utf8"))
-        weights = cls.load_torch_weights(model_name_or_path, **kwargs)
-        return cls(units, restore(weights), **config)
+        weights = cls.load_file_path(model_name_or_path, WEIGHTS_FILE, **kwargs)
+        if weights is None:
+            raise ValueError(f"{model_name_or_path} has no {WEIGHTS_FILE}")
+        return cls(units, restore(load_file(weights)), **config)
 
 
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -99,8 +102,8 @@ HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only"
 def store(weight: torch.Tensor, precision: str) -> dict[str, torch.Tensor]:
     """Turn a table [row, dimension] into what is written; `int8` keeps each row's largest magnitude as 127."""
     if precision == "int8":
-        scale = (weight.abs().amax(dim=1) / 127).clamp(min=1e-7).half()
-        rows = torch.round(weight / scale.float()[:, None]).clamp(-127, 127)
+        scale = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
+        rows = torch.round(weight / scale[:, None]).clamp(-127, 127)
         return {"embedding.weight": rows.to(torch.int8), "embedding.scale": scale}
     return {"embedding.weight": weight.to(getattr(torch, precision)).contiguous()}
 

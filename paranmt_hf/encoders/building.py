@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,6 +13,7 @@ from torch import nn
 
 from paranmt_hf.encoders.average import AverageEmbedding
 from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.config import PARTS, EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.lstm import lstm_modules
 from paranmt_hf.encoders.trigram import TrigramEmbedding
@@ -23,70 +22,8 @@ from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.vectors import WordVectors
 
-PARTS: dict[str, Kind] = {"word": "word", "trigram": "trigram", "lstm": "word", "blstm": "word"}
 # Spread of random initial embeddings; only their direction matters at first.
 SPREAD = 0.05
-
-
-@dataclass(frozen=True)
-class EncoderConfig:
-    """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5)."""
-
-    model: str = field(
-        default="word",
-        metadata={"help": "word, trigram, lstm, blstm; added with + or side by side with a comma: word+trigram, "
-                  "word,trigram,lstm; word-trigram is word,trigram (default: word)"},
-    )  # fmt: skip
-    dimension: int = field(default=300, metadata={"help": "dimensions of each encoder's vector (section 5.1)"})
-    word_dimension: int | None = field(
-        default=None, metadata={"help": "dimensions of an LSTM's word embeddings (as --dimension)"}
-    )
-    words: int = field(default=100_000, metadata={"help": "most frequent words to keep"})
-    trigrams: int = field(default=100_000, metadata={"help": "most frequent character trigrams to keep"})
-    minimum: int = field(default=1, metadata={"help": "leave out words and trigrams that occur less often (1)"})
-    unknown: Literal["drop", "train"] = field(
-        default="drop", metadata={"help": "unknown units: zeros, or one trained vector for all of them"}
-    )
-    directions: Literal["concatenate", "average"] = field(
-        default="concatenate", metadata={"help": "how a BLSTM joins its directions (table 14: concatenate)"}
-    )
-    pooling: Literal["mean", "max"] = field(default="mean", metadata={"help": "LSTM: mean or maximum over the words"})
-    vectors: str | None = field(
-        default=None, metadata={"help": "word-vector text file to start from; its words join the vocabulary"}
-    )
-    start: str | None = field(
-        default=None, metadata={"help": "encoder folder or Hub id to go on from, instead of --vectors and random"}
-    )
-
-    def __post_init__(self) -> None:
-        names = self.parts
-        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in PARTS for name in names):
-            raise InputError(
-                f"model must be one to three different ones of {', '.join(PARTS)}, joined by + or by commas, "
-                f"was {self.model!r}"
-            )
-        if "+" in self.model and re.search("[,-]", self.model):
-            raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
-        for name in ("dimension", "words", "trigrams", "minimum"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
-        if self.start and self.vectors:
-            raise InputError("give either vectors or an encoder to start from, not both")
-
-    @property
-    def parts(self) -> list[str]:
-        """Names of the encoders that are combined."""
-        return re.split("[+,-]", self.model)
-
-    @property
-    def mode(self) -> str:
-        """How they are combined."""
-        return "add" if "+" in self.model else "concatenate"
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """Kinds of vocabulary that the encoders need."""
-        return sorted({PARTS[name] for name in self.parts}, reverse=True)
 
 
 def choose_vocabularies(

@@ -12,12 +12,12 @@ import torch
 from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
-from paranmt_hf.encoders.lstm import AverageDirections
+from paranmt_hf.encoders.lstm import AverageDirections, MaxPooling
 from paranmt_hf.encoders.trigram import TrigramEmbedding
 from paranmt_hf.encoders.word import WordEmbedding
 
 PARTS_FILE = "parts.json"
-OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, AverageDirections)}
+OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, AverageDirections, MaxPooling)}
 STOCK = ("WordEmbeddings", "LSTM", "Pooling")
 
 

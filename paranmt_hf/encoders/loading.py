@@ -6,8 +6,9 @@ import importlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,13 @@ CLASSES: dict[str, type] = {
     "word.WordEmbedding": word.WordEmbedding,
     "trigram.TrigramEmbedding": trigram.TrigramEmbedding,
     "lstm.AverageDirections": lstm.AverageDirections,
+    "lstm.MaxPooling": lstm.MaxPooling,
     "combination.Combination": combination.Combination,
 }
 # Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
 BATCH = 8192
+# Settings of a whole model, beside those of its modules.
+SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 
 
 class SentenceEncoder(SentenceTransformer):
@@ -39,27 +43,40 @@ class SentenceEncoder(SentenceTransformer):
 
     fast_dtype = torch.float32
 
-    def encode(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
 
         On the CPU an averaging encoder cuts and averages thousands of sentences at once, whatever `batch_size` says,
-        on as many threads as torch uses.
+        on as many threads as torch uses. Its vectors are float32, and of no sentences [0, dimension].
         """
-        if not args and _is_plain(inputs, kwargs) and self.device.type == "cpu" and self.averages is not None:
-            return self._encode_fast(inputs, **kwargs)
+        if inputs is None and "sentences" in kwargs:
+            # The argument's name in older releases.
+            inputs = kwargs.pop("sentences")
+        texts = _materialised(inputs)
+        if not args and _is_plain(texts, kwargs) and self.device.type == "cpu" and self.averages is not None:
+            return self._encode_fast(texts, **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
     @property
     def averages(self) -> tuple[list[average.AverageEmbedding], str] | None:
         """The tables of an averaging encoder and how they are combined; None for any other."""
         if "_averages" not in self.__dict__:
-            self.__dict__["_averages"] = averaging_parts(list(self))
             self.__dict__["_workers"] = []
+            self.__dict__["_averages"] = averaging_parts(list(self))
         return self.__dict__["_averages"]
 
     def forget_averages(self) -> None:
         """Read the weights anew at the next `encode`; needed after they were changed outside of training."""
-        self.__dict__.pop("_averages", None)
+        for name in _CACHES:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is remembered is made anew in a copy or in another process.
+        return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
+
+    def _apply(self, *args: Any, **kwargs: Any) -> SentenceEncoder:
+        self.forget_averages()
+        return super()._apply(*args, **kwargs)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
         """Switch between training and use; weights may change meanwhile."""
@@ -71,21 +88,37 @@ class SentenceEncoder(SentenceTransformer):
         """Function that counts the units of each sentence that are known; only averaging encoders have it."""
         if self.averages is None:
             raise AttributeError("only averaging encoders count their known tokens")
-        return lambda sentences: self._take_worker().known_tokens(sentences)
+        return self._known_tokens
 
-    def _take_worker(self) -> FastAverage:
-        averages = self.averages
+    def _known_tokens(self, sentences: list[str]) -> np.ndarray:
+        with self._worker() as worker:
+            return worker.known_tokens(sentences)
+
+    @contextmanager
+    def _worker(self) -> Iterator[FastAverage]:
+        """Lend one of the objects that encode, which no other thread uses meanwhile."""
+        averages, workers = self.averages, self.__dict__["_workers"]
         assert averages is not None
-        workers = self.__dict__["_workers"]
-        return workers.pop() if workers else FastAverage(*averages, dtype=self.fast_dtype)
-
-    def _encode_batch(self, sentences: list[str]) -> torch.Tensor:
-        worker = self._take_worker()
+        if "_fast" not in self.__dict__:
+            self.__dict__["_fast"] = FastAverage(*averages, dtype=self.fast_dtype)
         try:
-            with torch.inference_mode():
-                return worker.encode(sentences)
+            worker = workers.pop()
+        except IndexError:
+            worker = self.__dict__["_fast"].twin()
+        try:
+            yield worker
         finally:
-            self.__dict__["_workers"].append(worker)
+            workers.append(worker)
+
+    def _encode_batch(self, sentences: list[str], out: torch.Tensor, normalize: bool) -> None:
+        """Encode sentences into `out` [sentence, dimension], which may be narrower than the encoder."""
+        with self._worker() as worker, torch.inference_mode():
+            if out.shape[1] == worker.dimension:
+                worker.encode(sentences, out)
+            else:
+                out.copy_(worker.encode(sentences)[:, : out.shape[1]])
+            if normalize:
+                torch.nn.functional.normalize(out, dim=1, out=out)
 
     def _encode_fast(
         self,
@@ -100,22 +133,27 @@ class SentenceEncoder(SentenceTransformer):
     ) -> Any:  # noqa: ANN401
         single = isinstance(inputs, str)
         sentences = [inputs] if isinstance(inputs, str) else inputs
-        if prompt := self._resolve_prompt(prompt, unused.get("prompt_name")):
-            sentences = [prompt + sentence for sentence in sentences]
-        batches = [sentences[start : start + BATCH] for start in range(0, len(sentences), BATCH)]
-        threads = min(torch.get_num_threads(), len(batches))
-        if threads > 1:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                encoded = list(pool.map(self._encode_batch, batches))
-        else:
-            encoded = [self._encode_batch(batch) for batch in batches]
-        width = self.get_embedding_dimension() or 0
-        vectors = torch.cat(encoded) if encoded else torch.empty(0, width)
+        prompt = self._resolve_prompt(prompt, unused.get("prompt_name"))
         cut = truncate_dim if truncate_dim is not None else self.truncate_dim
-        if cut is not None:
-            vectors = vectors[:, :cut]
-        if normalize_embeddings:
-            vectors = torch.nn.functional.normalize(vectors, dim=1)
+        width = len(range(self.get_embedding_dimension() or 0)[:cut])
+        vectors = torch.empty(len(sentences), width)
+
+        def fill(start: int) -> None:
+            batch = sentences[start : start + BATCH]
+            if prompt:
+                batch = [prompt + sentence for sentence in batch]
+            self._encode_batch(batch, vectors[start : start + BATCH], normalize_embeddings)
+
+        starts = range(0, len(sentences), BATCH)
+        threads = torch.get_num_threads()
+        if min(threads, len(starts)) > 1:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                list(pool.map(fill, starts))
+            # The initializer's call is also what threads to come begin with.
+            torch.set_num_threads(threads)
+        else:
+            for start in starts:
+                fill(start)
         if convert_to_tensor:
             return vectors[0] if single else vectors
         if convert_to_numpy:
@@ -123,6 +161,7 @@ class SentenceEncoder(SentenceTransformer):
         return vectors[0] if single else list(vectors)
 
 
+_CACHES = ("_averages", "_fast", "_workers")
 _FAST_OPTIONS = {
     "prompt",
     "prompt_name",
@@ -134,6 +173,13 @@ _FAST_OPTIONS = {
     "truncate_dim",
     "task",
 }
+
+
+def _materialised(inputs: Any) -> Any:  # noqa: ANN401
+    """Turn an array or a column of a data set into a list; leave anything else as it is."""
+    if isinstance(inputs, np.ndarray):
+        return inputs.tolist()
+    return list(inputs) if isinstance(inputs, Sequence) and not isinstance(inputs, str | list) else inputs
 
 
 def _is_plain(inputs: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
@@ -181,23 +227,23 @@ def load(
         except Exception as error:
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"{model.name}: cannot read its module {entry['type']}: {reason}") from error
-    if device is None and averaging_parts(list(modules.values())) is not None:
-        device = "cpu"
-    settings = _settings(model.folder)
-    encoder = SentenceEncoder(
-        modules=list(modules.values()),
-        device=device,
-        prompts=settings.get("prompts"),
-        default_prompt_name=settings.get("default_prompt_name"),
-        similarity_fn_name=settings.get("similarity_fn_name"),
-    )
+    try:
+        if device is None and averaging_parts(list(modules.values())) is not None:
+            device = "cpu"
+        encoder = SentenceEncoder(modules=list(modules.values()), device=device, **_settings(model.folder))
+    except (ValueError, TypeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{model.name}: its modules or settings do not fit together: {reason}") from error
     encoder.fast_dtype = dtype
     return encoder.eval()
 
 
 def _settings(folder: Path) -> dict[str, Any]:
     path = folder / "config_sentence_transformers.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.is_file() else {}
+    settings = json.loads(path.read_text(encoding="utf8")) if path.is_file() else {}
+    if not isinstance(settings, dict):
+        raise ValueError(f"{path.name} holds no settings")
+    return {name: settings[name] for name in SETTINGS if name in settings}
 
 
 def _module_list(folder: Path, name: str) -> list[dict[str, str]]:
@@ -206,9 +252,11 @@ def _module_list(folder: Path, name: str) -> list[dict[str, str]]:
         entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
         listed = [{key: str(entry[key]) for key in ("name", "path", "type")} for entry in entries]
     except (OSError, ValueError, TypeError, KeyError):
+        listed = []
+    if not listed:
         raise InputError(
             f"{name} is no sentence encoder: expected a readable modules.json, as a SentenceTransformer saves it"
-        ) from None
+        )
     for entry in listed:
         if entry["path"] and not re.fullmatch(r"[\w-]+", entry["path"]):
             raise InputError(f"{name}: modules.json names the path {entry['path']!r}, which is no plain folder name")
@@ -223,9 +271,12 @@ def _resolve(reference: str, name: str) -> type:
     if re.fullmatch(r"sentence_transformers(\.\w+)+", reference):
         path, _, kind_name = reference.rpartition(".")
         try:
-            return getattr(importlib.import_module(path), kind_name)
-        except (ImportError, AttributeError):
-            raise InputError(f"{name}: this sentence-transformers has no module {reference}; upgrade it") from None
+            found = getattr(importlib.import_module(path), kind_name, None)
+        except ImportError:
+            found = None
+        if isinstance(found, type) and issubclass(found, torch.nn.Module):
+            return found
+        raise InputError(f"{name}: this sentence-transformers has no module {reference}; upgrade it")
     raise InputError(
         f"{name} needs the module {reference}, which is code of the model's own and is not run; load it with "
         "SentenceTransformer(..., trust_remote_code=True) if you trust it"
@@ -244,8 +295,15 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
         module.stock() if isinstance(module, word.WordEmbedding) and module.precision != "int8" else module
         for module in model
     ]
-    plain = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
-    plain.save(str(folder), create_model_card=False, safe_serialization=True)
+    device = model.device
+    try:
+        # Moves the modules, which the model goes on using.
+        plain = SentenceTransformer(
+            modules=modules, device="cpu", **{setting: getattr(model, setting) for setting in SETTINGS}
+        )
+        plain.save(str(folder), create_model_card=False, safe_serialization=True)
+    finally:
+        model.to(device)
     entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
     for entry in own:

@@ -48,6 +48,17 @@ class AverageDirections(Module):
         return cls(**cls.load_config(model_name_or_path, **{key: kwargs[key] for key in kwargs if key in hub}))
 
 
+class MaxPooling(Pooling):
+    """Maximum over the words of a sentence; zeros where there is none, for which the stock module gives -inf."""
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Pool: adds `sentence_embedding` [sentence, dimension]."""
+        features = super().forward(features, **kwargs)
+        empty = features["attention_mask"].sum(dim=1, keepdim=True) == 0
+        features["sentence_embedding"] = features["sentence_embedding"].masked_fill(empty, 0)
+        return features
+
+
 def lstm_modules(
     units: list[str],
     weight: torch.Tensor | np.ndarray,
@@ -57,7 +68,7 @@ def lstm_modules(
     average_directions: bool = False,
     pooling: str = "mean",
 ) -> list[nn.Module]:
-    """Make the modules of an (B)LSTM encoder; stock ones unless directions are averaged.
+    """Make the modules of an (B)LSTM encoder; stock ones unless directions are averaged or the maximum is pooled.
 
     The LSTM is torch's, which has no peepholes; the paper's has.
 
@@ -77,7 +88,7 @@ def lstm_modules(
     if bidirectional and average_directions:
         modules.append(AverageDirections(dimension))
         width = dimension
-    return [*modules, Pooling(width, pooling_mode=pooling)]
+    return [*modules, (MaxPooling if pooling == "max" else Pooling)(width, pooling_mode=pooling)]
 
 
 def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:

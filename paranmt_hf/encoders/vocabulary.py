@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.encoders.config import Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import spaced
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
 
-Kind = Literal["word", "trigram"]
 UNKNOWN = "[UNK]"
 
 
@@ -38,6 +38,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.units)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row of each unit."""
+        return {unit: row for row, unit in enumerate(self.units)}
 
 
 def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[Kind]) -> dict[Kind, Counter[str]]:
@@ -128,7 +133,7 @@ class Lookup:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.row_of = {unit: row for row, unit in enumerate(vocabulary.units)}
+        self.row_of = vocabulary.row_of
         self._forget(())
 
     def _forget(self, tokens: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
 from torch.utils.data import DataLoader
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
@@ -348,6 +348,7 @@ def train_with_trainer(
         optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
     given: dict[str, Any] = {"callbacks": [course, *callbacks], "optimizers": (optimizer, None)}
     trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, teacher=teacher, **given)
+    trainer.remove_callback(PrinterCallback)
     steps = config.epochs * len(trainer.plan)
     trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: 1 - step / steps if config.decay else 1.0

@@ -1,67 +1,23 @@
-"""The `paranmt` command: parse, call, print. No logic of its own."""
+"""Commands that make corpora: quickstart, build, import, score."""
 
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
-import types
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from paranmt_hf import __version__
+from paranmt_hf.cli.options import add_options, columns, from_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
     from paranmt_hf.corpus.bitext import AlignedText
     from paranmt_hf.pipeline import Built
 
-Configure = Callable[[argparse.ArgumentParser], Callable[[argparse.Namespace], None]]
 
-
-def add_options(parser: argparse.ArgumentParser, kind: type, *, leave_out: Sequence[str] = ()) -> None:
-    """Make a command-line option of every field of a dataclass; default and help stand with the field."""
-    hints = typing.get_type_hints(kind)
-    for entry in fields(kind):
-        if entry.name in leave_out:
-            continue
-        flag = f"--{entry.name.replace('_', '-')}"
-        settings: dict[str, Any] = {"help": entry.metadata.get("help", ""), "dest": entry.name}
-        hint = hints[entry.name]
-        if isinstance(hint, types.UnionType):
-            hint = next(part for part in typing.get_args(hint) if part is not type(None))
-        if hint is bool:
-            parser.add_argument(flag, action="store_true", **settings)
-            continue
-        if typing.get_origin(hint) is typing.Literal:
-            settings["choices"] = typing.get_args(hint)
-        else:
-            settings["type"] = hint
-        if entry.default is not MISSING and entry.default not in (None, 0) and "default" not in settings["help"]:
-            settings["help"] += f" (default: {entry.default})"
-        required = entry.default is MISSING and entry.default_factory is MISSING
-        default = None if required else entry.default
-        parser.add_argument(flag, default=default, required=required, metavar=None, **settings)
-
-
-def from_options(kind: type, arguments: argparse.Namespace, **given: Any) -> Any:  # noqa: ANN401
-    """Make a dataclass of parsed options."""
-    values = {entry.name: getattr(arguments, entry.name) for entry in fields(kind) if hasattr(arguments, entry.name)}
-    return kind(**{**values, **given})
-
-
-def _columns(text: str) -> dict[str, str]:
-    """Parse `source=3,reference=translation.en`."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(name.strip() and column.strip() for name, _, column in pairs):
-        raise argparse.ArgumentTypeError(f"expected NAME=COLUMN,NAME=COLUMN like source=1,reference=2, found {text!r}")
-    return {name.strip(): column.strip() for name, _, column in pairs}
-
-
-def _configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+def configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Options of `paranmt build`."""
     from paranmt_hf.corpus.backtranslation import TranslatorConfig
     from paranmt_hf.corpus.engine import EngineConfig
     from paranmt_hf.corpus.scorers import ScorerConfig
@@ -78,7 +34,7 @@ def _configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Name
     text.add_argument("--dataset-config", help="its config")
     text.add_argument("--dataset-split", default="train", help="its split (default: train)")
     text.add_argument("--dataset-revision", help="its revision")
-    text.add_argument("--columns", type=_columns, help="where each column is: source=2,reference=1[,origin=3]")
+    text.add_argument("--columns", type=columns, help="where each column is: source=2,reference=1[,origin=3]")
     text.add_argument("--max-characters", type=int, default=1000, help="longer lines are dropped (default: 1000)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     groups = {TranslatorConfig: "translator", ScorerConfig: "scorer", ReleaseConfig: "release", EngineConfig: "engine"}
@@ -148,7 +104,8 @@ def _numbers(columns: dict[str, str]) -> dict[str, int]:
     return {name: int(column) for name, column in columns.items()}
 
 
-def _configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+def configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Options of `paranmt import`."""
     from paranmt_hf.corpus.engine import EngineConfig
     from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.pipeline import ReleaseConfig, import_pairs
@@ -157,7 +114,7 @@ def _configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     parser.add_argument(
         "--columns",
-        type=_columns,
+        type=columns,
         help="where each column is: reference=1,translation=2,para_score=3[,origin=4] (TSV) or by name (Parquet). "
         "With para_score and no scorer that score is kept",
     )
@@ -210,7 +167,8 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     return TabFile(arguments.files, _numbers(columns), **options), scored
 
 
-def _configure_score(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+def configure_score(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Options of `paranmt score`."""
     from paranmt_hf.corpus.engine import EngineConfig
     from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.pipeline import rescore
@@ -226,7 +184,8 @@ def _configure_score(parser: argparse.ArgumentParser) -> Callable[[argparse.Name
     return run
 
 
-def _configure_quickstart(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+def configure_quickstart(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Options of `paranmt quickstart`."""
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
 
     def run(arguments: argparse.Namespace) -> None:
@@ -250,55 +209,3 @@ def _print_built(built: Built) -> None:
     print("paraphrase score")
     print(text_histogram(statistics["histogram"], width=40))
     print(f"load it: load_dataset({built.folder.name!r}) in {built.folder.resolve().parent}")
-
-
-COMMANDS: dict[str, tuple[str, Configure]] = {
-    "quickstart": ("make a small corpus offline, from nothing", _configure_quickstart),
-    "build": ("translate a bitext, score the pairs, release them", _configure_build),
-    "import": ("score pairs that are translated already, and release them", _configure_import),
-    "score": ("score a release again with another scorer", _configure_score),
-}
-
-
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """Build the parser; only the chosen command gets its options, which keeps `--help` fast."""
-    parser = argparse.ArgumentParser(prog="paranmt", description="Build, score and release paraphrase corpora.")
-    parser.add_argument("--version", action="version", version=f"paranmt-hf {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (summary, configure) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == chosen:
-            command.add_argument("--debug", action="store_true", help="show the traceback of an error")
-            command.set_defaults(run=configure(command))
-    return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Returns:
-        0; 1 after an error, which is told in one sentence; 130 after Ctrl-C.
-    """
-    argv = list(sys.argv[1:] if argv is None else argv)
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    logging.getLogger("paranmt_hf").setLevel(logging.INFO)
-    debug = "--debug" in argv
-    try:
-        arguments = _parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
-        arguments.run(arguments)
-    except KeyboardInterrupt:
-        print("interrupted; the same command continues where this one stopped", file=sys.stderr)
-        return 130
-    except Exception as error:
-        if debug:
-            raise
-        expected = isinstance(error, InputError | OSError)
-        hint = "" if expected else " (unexpected; --debug shows where)"
-        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        print(f"paranmt: {kind}{' '.join(str(error).split())}{hint}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Word vectors out of a large encoder: encode each word alone, reduce, weigh by rank.
+
+The recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of whole words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.progress import Progress
+from paranmt_hf.vectors import WordVectors
+
+Encode = Callable[[list[str]], np.ndarray]
+BATCH = 2_000
+
+
+@dataclass(frozen=True)
+class DistillConfig:
+    """How word vectors are distilled."""
+
+    words: int = field(default=50_000, metadata={"help": "most frequent words to encode"})
+    dimension: int | None = field(
+        default=None, metadata={"help": "reduce to so many dimensions by principal components (the model's own)"}
+    )
+    weighting: bool = field(
+        default=True, metadata={"help": "multiply each vector by the logarithm of the word's rank"}
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("words", "dimension"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+
+
+def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> WordVectors:
+    """Make word vectors.
+
+    Args:
+        words: The words, most frequent first.
+        encode: From texts to vectors [text, dimension].
+        config: The settings.
+
+    Raises:
+        InputError: There are fewer dimensions or words than asked for, or a vector is not finite.
+    """
+    parts = []
+    with Progress("distill", len(words), unit="words") as progress:
+        for start in range(0, len(words), BATCH):
+            parts.append(np.asarray(encode(list(words[start : start + BATCH])), np.float32))
+            progress.advance_to(min(start + BATCH, len(words)))
+    matrix = np.concatenate(parts)
+    if not np.isfinite(matrix).all():
+        raise InputError("the model gave a vector that is not finite")
+    # What all words share tells nothing apart, and it would be the larger part of every average.
+    matrix -= matrix.mean(axis=0)
+    if config.dimension is not None:
+        matrix = principal_components(matrix, config.dimension)
+    if config.weighting:
+        matrix *= np.log(1 + np.arange(1, len(words) + 1, dtype=np.float32))[:, None]
+    return WordVectors(list(words), matrix)
+
+
+def principal_components(matrix: np.ndarray, dimension: int) -> np.ndarray:
+    """Project centred rows [row, width] onto their first principal components [row, dimension]."""
+    if dimension > min(matrix.shape):
+        raise InputError(
+            f"{matrix.shape[0]} words of {matrix.shape[1]} dimensions cannot be reduced to {dimension} dimensions"
+        )
+    _, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
+    return (matrix @ vectors[:, ::-1][:, :dimension]).astype(np.float32)
