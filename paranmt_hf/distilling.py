@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,28 +29,30 @@ def distill_vectors(
     Args:
         model: Folder or Hub id.
         out: The file, in the text format of GloVe; `.gz` compresses it.
-        data: Pairs whose most frequent words are taken.
-        vocabulary: Or a file with a word in front of each line, most frequent first.
+        data: Pairs whose most frequent words are taken first.
+        vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
         config: The settings.
 
     Raises:
-        InputError: Neither or both of `data` and `vocabulary` are given, or one cannot be read.
+        InputError: Neither `data` nor `vocabulary` is given, or one cannot be read.
     """
     config = config or DistillConfig()
-    if (data is None) == (vocabulary is None):
-        raise InputError("give the words once: either as training data or as a vocabulary file")
-    if vocabulary is not None:
-        words = _read_words(Path(vocabulary), config.words)
-    else:
-        pairs = Pairs(list(data or ()), SelectionConfig())
+    if data is None and vocabulary is None:
+        raise InputError("give training data or a vocabulary file (or both), from which the words are taken")
+    words: dict[str, None] = {}
+    if data is not None:
+        pairs = Pairs(list(data), SelectionConfig())
         counts = count_units((table[side] for table in pairs.batches() for side in SIDES), ["word"])
-        words = most_frequent("word", counts["word"], config.words).units[1:]
+        words |= dict.fromkeys(most_frequent("word", counts["word"], config.words, minimum=config.minimum).units[1:])
+    if vocabulary is not None:
+        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+    chosen = list(words)[: config.words]
     encoder = load(model)
 
     def encode(texts: list[str]) -> np.ndarray:
         return encoder.encode(texts, batch_size=256, show_progress_bar=False)
 
-    vectors = distill(words, encode, config)
+    vectors = distill(chosen, encode, config)
     write_vectors(Path(out), vectors)
     return vectors
 
@@ -57,13 +60,13 @@ def distill_vectors(
 def _read_words(path: Path, limit: int) -> list[str]:
     words: dict[str, None] = {}
     try:
-        with path.open(encoding="utf8") as lines:
+        with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
             for line in lines:
                 if fields := line.split():
                     words.setdefault(fields[0])
                 if len(words) >= limit:
                     break
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the vocabulary {path}: {error}; expected UTF-8 text, a word a line") from None
     if not words:
         raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")

@@ -134,9 +134,10 @@ def configure_vectors(parser: argparse.ArgumentParser) -> Run:
 
     parser.add_argument("kind", choices=["distill"], help="distill: let a large encoder encode words one by one")
     parser.add_argument("model", help="folder or Hub id of a SentenceTransformer")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--data", nargs="+", help=f"take the most frequent words of: {DATA_HELP}")
-    source.add_argument("--vocabulary", type=Path, help="file with a word in front of each line, most frequent first")
+    parser.add_argument("--data", nargs="+", help=f"take the most frequent words of: {DATA_HELP}")
+    parser.add_argument(
+        "--vocabulary", type=Path, help="and the words in front of the lines of this file, most frequent first"
+    )
     parser.add_argument("--out", type=Path, required=True, help="text file of vectors; .gz compresses it")
     add_options(parser, DistillConfig)
 

@@ -1,0 +1,63 @@
+"""Training pairs out of the outputs of many translation systems and of independent captions.
+
+The systems' Parquet file has the columns `reference` and `translation`, and a reference stands in many rows; the
+captions' file has five columns, `caption_1` to `caption_5`, of one image each. Written are
+
+- `every.parquet`: every pair of a reference and a translation that differ;
+- `varied.parquet`: one drawn translation of each reference, and caption 1 beside caption 2 of each image;
+- `captions.parquet`: caption 3 beside caption 4 of each image.
+
+    python dataset_scripts/pairs_from_systems.py SYSTEMS.parquet CAPTIONS.parquet --out pairs
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SIDES = ["reference", "translation"]
+
+
+def one_of_each(pairs: pa.Table, generator: np.random.Generator) -> pa.Table:
+    """Draw one row of each reference."""
+    shuffled = pairs.take(generator.permutation(pairs.num_rows))
+    references = shuffled["reference"].combine_chunks().dictionary_encode()
+    _, first = np.unique(references.indices.to_numpy(), return_index=True)
+    return shuffled.take(first)
+
+
+def captions(table: pa.Table, left: str, right: str) -> pa.Table:
+    """Put two captions of each image beside each other."""
+    return pa.table({"reference": table[left], "translation": table[right]})
+
+
+def main() -> None:
+    """Read, pair, write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("systems", type=Path)
+    parser.add_argument("captions", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    generator = np.random.default_rng(arguments.seed)
+    pairs = pq.read_table(arguments.systems, columns=SIDES)
+    pairs = pairs.filter(pc.not_equal(pairs["reference"], pairs["translation"]))
+    images = pq.read_table(arguments.captions)
+    written = {
+        "every": pairs,
+        "varied": pa.concat_tables([one_of_each(pairs, generator), captions(images, "caption_1", "caption_2")]),
+        "captions": captions(images, "caption_3", "caption_4"),
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, table in written.items():
+        pq.write_table(table, arguments.out / f"{name}.parquet")
+        print(f"{arguments.out / name}.parquet: {table.num_rows:,} pairs")
+
+
+if __name__ == "__main__":
+    main()
