@@ -95,7 +95,9 @@ def others(folder: Path, words: Vocabulary, weight: np.ndarray) -> dict[str, tup
     return found
 
 
-def our_encoders(vocabularies: dict[Kind, Vocabulary], weights: dict[Kind, np.ndarray], folder: Path) -> dict[str, Path]:
+def our_encoders(
+    vocabularies: dict[Kind, Vocabulary], weights: dict[Kind, np.ndarray], folder: Path
+) -> dict[str, Path]:
     """Write our three encoders into folders."""
     word = WordEmbedding(vocabularies["word"].units, weights["word"])
     trigram = TrigramEmbedding(vocabularies["trigram"].units, weights["trigram"])
@@ -162,7 +164,9 @@ def main() -> None:
         if importlib.util.find_spec(name.replace("-", "_"))
     )
     table = f"table {arguments.rows:,} x {arguments.dimension} float32"
-    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; {table}\n")
+    print(
+        f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; {table}\n"
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folders = our_encoders(vocabularies, weights, Path(temporary))
         encoders = {name: load(folder) for name, folder in folders.items()}

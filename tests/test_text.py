@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.text import words
-from paranmt_hf.tokens import WordTokenizer, ngram_starts
+from paranmt_hf.text import character_ngrams, words
+from paranmt_hf.tokens import Bags, WordTokenizer, cut_chunk, ngram_starts
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,52 @@ def test_fast_path_equals_definition_on_real_text(shared_data) -> None:
     for name in ("news/news.en", "multi30k/val.cs"):
         column = (shared_data / "bitext" / name).read_text(encoding="utf8").split("\n")[:3000]
         assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+
+
+plain = st.lists(
+    st.sampled_from(["n't", "'", "s", "ll", ".", ",", "1", "23", "_", "-", "A", "be", "\x1f", "\x7f", "$"])
+)
+
+
+@given(st.one_of(plain.map("".join), st.text(st.characters(max_codepoint=127), max_size=12)))
+def test_plain_chunks_equal_definition(chunk: str) -> None:
+    """Python's expressions cut chunks of plain characters; the definition is a pipeline of `tokenizers`."""
+    chunk = chunk.replace(" ", "")
+    assert cut_chunk(chunk) == words(chunk)
+
+
+def test_every_plain_pair_of_characters_equals_definition() -> None:
+    characters = [chr(code) for code in range(128) if chr(code) != " "]
+    pairs = [first + second for first in characters for second in characters]
+    assert len(pairs) == 127**2
+    assert [pair for pair in pairs if cut_chunk(pair) != words(pair)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "expected"),
+    [
+        ("I'm in", 3, [" i ", "i '", " 'm", "'m ", "m i", " in", "in "]),
+        ("I'm in", 4, [" i '", "i 'm", " 'm ", "'m i", "m in", " in "]),
+        ("A", 3, [" a "]),
+        ("A", 4, []),
+        ("a\u00a0 b", 3, [" a ", "a b", " b "]),
+        ("A.", 3, [" a ", "a .", " . "]),
+        ("ÉTÉ", 3, [" ét", "été", "té "]),
+        ("", 3, []),
+        (" \u00a0 ", 3, []),
+    ],
+)
+def test_character_ngrams_by_hand(text: str, size: int, expected: list[str]) -> None:
+    assert character_ngrams(text, size) == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6), st.data())
+def test_bags_are_taken_by_position(sentences: list[list[int]], data: st.DataObject) -> None:
+    offsets = np.cumsum([0, *map(len, sentences)])
+    bags = Bags(np.array([row for sentence in sentences for row in sentence], np.int32), offsets)
+    chosen = data.draw(st.lists(st.integers(0, len(sentences) - 1), max_size=8))
+    taken = bags.take(np.array(chosen, np.int64))
+    assert len(bags) == len(sentences)
+    assert len(taken) == len(chosen)
+    found = [taken.rows[start:stop].tolist() for start, stop in zip(taken.offsets, taken.offsets[1:], strict=False)]
+    assert found == [sentences[number] for number in chosen]

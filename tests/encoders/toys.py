@@ -1,0 +1,112 @@
+"""Tiny encoders for the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.lstm import lstm_modules
+from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.word import WordEmbedding
+
+WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
+TRIGRAMS = [
+    "[UNK]",
+    " th",
+    "the",
+    "he ",
+    "e c",
+    " ca",
+    "cat",
+    "at ",
+    "t s",
+    " sa",
+    "sat",
+    " . ",
+    " is",
+    "is ",
+    "n't",
+    "é i",
+]
+SENTENCES = [
+    "The cat sat.",
+    "",
+    "It's 3.5, isn't it?",
+    "   ",
+    "zebra!",
+    "the\u00a0café is\tthe cat’s",
+    "cat " * 40,
+    "\u0130 [UNK] sat",
+]
+
+
+def rows(units: list[str], width: int, seed: int = 1) -> np.ndarray:
+    """Random vectors; zeros for unknown units."""
+    weight = np.random.default_rng(seed).standard_normal((len(units), width)).astype(np.float32)
+    weight[0] = 0
+    return weight
+
+
+def word(width: int = 4, precision: str = "float32") -> WordEmbedding:
+    return WordEmbedding(WORDS, rows(WORDS, width), precision)
+
+
+def trigram(width: int = 4, precision: str = "float32") -> TrigramEmbedding:
+    return TrigramEmbedding(TRIGRAMS, rows(TRIGRAMS, width, 2), precision)
+
+
+def lstm(width: int = 4, **options: object) -> list[nn.Module]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        return lstm_modules(WORDS, rows(WORDS, 5), dimension=width, **options)  # type: ignore[arg-type]
+
+
+def modules_of(name: str) -> list[nn.Module]:
+    """The modules of each kind of encoder, by name."""
+    kinds = {
+        "word": lambda: [word()],
+        "word-stock": lambda: [word().stock()],
+        "word-float16": lambda: [word(precision="float16").stock()],
+        "word-int8": lambda: [word(precision="int8")],
+        "trigram": lambda: [trigram()],
+        "trigram-float16": lambda: [trigram(precision="float16")],
+        "trigram-int8": lambda: [trigram(precision="int8")],
+        "lstm": lstm,
+        "lstm-wide": lambda: lstm(7),
+        "lstm-max": lambda: lstm(pooling="max"),
+        "blstm": lambda: lstm(bidirectional=True),
+        "blstm-average": lambda: lstm(bidirectional=True, average_directions=True),
+        "blstm-max": lambda: lstm(bidirectional=True, pooling="max"),
+        "blstm-average-max": lambda: lstm(bidirectional=True, average_directions=True, pooling="max"),
+        "word+trigram": lambda: [Combination([[word()], [trigram()]], "add")],
+        "word,trigram": lambda: [Combination([[word()], [trigram(3)]])],
+        "trigram,word-int8": lambda: [Combination([[trigram(precision="int8")], [word(precision="float16")]])],
+        "word+lstm": lambda: [Combination([[word()], lstm()], "add")],
+        "trigram+blstm-average": lambda: [
+            Combination([[trigram()], lstm(bidirectional=True, average_directions=True)], "add")
+        ],
+        "word+trigram+lstm-max": lambda: [Combination([[word()], [trigram()], lstm(pooling="max")], "add")],
+        "word,lstm": lambda: [Combination([[word(3)], lstm()])],
+        "word,trigram,lstm": lambda: [Combination([[word(3)], [trigram()], lstm(2)])],
+    }
+    return kinds[name]()
+
+
+AVERAGES = [
+    "word", "word-stock", "trigram", "word+trigram", "word,trigram",
+]  # fmt: skip
+REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8"]
+SEQUENCES = [
+    "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
+    "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm",
+]  # fmt: skip
+# Saved as stock modules, so they load without a flag and without this package.
+STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm"]
+EVERY = AVERAGES + REDUCED + SEQUENCES
+
+
+def encoder(name: str) -> SentenceEncoder:
+    return SentenceEncoder(modules=modules_of(name), device="cpu").eval()
