@@ -80,7 +80,8 @@ def lstm_modules(
         average_directions: Average both directions' states; else they are concatenated.
         pooling: `mean` or `max` over the words.
     """
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units), unk_token=units[0])
+    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
     table = WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
     lstm = LSTM(table.get_embedding_dimension(), dimension, bidirectional=bidirectional)
     modules: list[nn.Module] = [table, lstm]

@@ -53,9 +53,15 @@ def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
     """Read the words of a tokenizer that `word_tokenizer` made; None where it cuts text in another way."""
     ids = tokenizer.get_vocab()
     units = sorted(ids, key=ids.__getitem__)
-    if [ids[unit] for unit in units] != list(range(len(units))) or not isinstance(tokenizer.model, models.WordLevel):
+    if not units or [ids[unit] for unit in units] != list(range(len(units))):
         return None
-    if _rules(tokenizer) != _rules(word_tokenizer(units[:1])) or tokenizer.model.unk_token != units[0]:
+    if not isinstance(tokenizer.model, models.WordLevel) or tokenizer.get_added_tokens_decoder():
+        return None
+    if (
+        tokenizer.truncation is not None
+        or _rules(tokenizer) != _rules(word_tokenizer(units[:1]))
+        or tokenizer.model.unk_token != units[0]
+    ):
         return None
     return units
 

@@ -1,0 +1,210 @@
+"""What each encoder computes: by hand, on odd sentences, alone and in a batch."""
+
+import numpy as np
+import pytest
+import torch
+
+from paranmt_hf.encoders.average import AverageEmbedding, restore, store
+from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.lstm import AverageDirections, lstm_modules, sequence_features
+from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of, word_tokenizer
+from paranmt_hf.text import words
+from paranmt_hf.tokens import WordTokenizer
+from tests.encoders.toys import AVERAGES, EVERY, REDUCED, SENTENCES, SEQUENCES, WORDS, encoder, lstm, rows, trigram, word
+
+TWO = WordEmbedding(["[UNK]", "a", "b"], [[0, 0], [1, 2], [3, 6]])
+PAIRS = TrigramEmbedding(["[UNK]", " a ", "a b", " b "], [[0, 0], [1, 0], [0, 4], [5, 7]])
+
+
+def encode(*modules, sentences):
+    return SentenceEncoder(modules=list(modules), device="cpu").encode(sentences)
+
+
+def test_word_by_hand():
+    found = encode(TWO, sentences=["A b", "a a b", "a zebra", "zebra", ""])
+    np.testing.assert_allclose(found, [[2, 4], [5 / 3, 10 / 3], [0.5, 1], [0, 0], [0, 0]], rtol=1e-6)
+
+
+def test_trigram_by_hand():
+    # ` a `, `a b`, ` b `; for `b a` the trigram between the words is unknown and counts.
+    found = encode(PAIRS, sentences=["a b", "b a", "a", "", "c"])
+    np.testing.assert_allclose(found, [[2, 11 / 3], [2, 7 / 3], [1, 0], [0, 0], [0, 0]], rtol=1e-6)
+
+
+def test_trained_vector_of_unknown_units_counts():
+    known = WordEmbedding(["[UNK]", "a"], [[4, 4], [0, 2]])
+    np.testing.assert_allclose(encode(known, sentences=["a x", "x"]), [[2, 3], [4, 4]])
+
+
+def test_combinations_by_hand():
+    added = encode(Combination([[TWO], [PAIRS]], "add"), sentences=["a b", "a", ""])
+    np.testing.assert_allclose(added, [[4, 4 + 11 / 3], [2, 2], [0, 0]], rtol=1e-6)
+    beside = encode(Combination([[PAIRS], [TWO]]), sentences=["a b", "a", ""])
+    np.testing.assert_allclose(beside, [[2, 11 / 3, 2, 4], [1, 0, 1, 2], [0, 0, 0, 0]], rtol=1e-6)
+
+
+def states_by_hand(cell: torch.nn.LSTM, inputs: np.ndarray, suffix: str = "") -> np.ndarray:
+    """The equations of an LSTM, one word after the other; torch's order of gates is i, f, g, o."""
+    weights = {name: value.detach().numpy().astype(np.float64) for name, value in cell.named_parameters()}
+    squash = lambda value: 1 / (1 + np.exp(-value))  # noqa: E731
+    hidden = memory = np.zeros(cell.hidden_size)
+    states = []
+    for vector in inputs:
+        gates = weights[f"weight_ih_l0{suffix}"] @ vector + weights[f"bias_ih_l0{suffix}"]
+        gates = gates + weights[f"weight_hh_l0{suffix}"] @ hidden + weights[f"bias_hh_l0{suffix}"]
+        enter, forget, new, leave = np.split(gates, 4)
+        memory = squash(forget) * memory + squash(enter) * np.tanh(new)
+        hidden = squash(leave) * np.tanh(memory)
+        states.append(hidden)
+    return np.array(states)
+
+
+@pytest.mark.parametrize("width", [4, 7])
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+@pytest.mark.parametrize("directions", ["forward", "concatenated", "averaged"])
+def test_lstm_follows_the_equations(width, pooling, directions):
+    options = {"bidirectional": directions != "forward", "average_directions": directions == "averaged"}
+    modules = lstm(width, pooling=pooling, **options)
+    text = "The cat sat. zebra isn't it"
+    inputs = rows(WORDS, 5)[[WORDS.index(token) if token in WORDS else 0 for token in words(text)]]
+    cell = modules[1].encoder
+    states = states_by_hand(cell, inputs)
+    if directions != "forward":
+        back = states_by_hand(cell, inputs[::-1], "_reverse")[::-1]
+        states = (states + back) / 2 if directions == "averaged" else np.hstack([states, back])
+    expected = states.mean(axis=0) if pooling == "mean" else states.max(axis=0)
+    found = encode(*modules, sentences=["it", text, ""])
+    np.testing.assert_allclose(found[1], expected, atol=1e-6)
+    assert np.abs(expected).max() > 0.01
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_odd_sentences_give_finite_vectors_alone_and_in_a_batch(name):
+    model = encoder(name)
+    together = model.encode(SENTENCES)
+    assert together.shape == (len(SENTENCES), model.get_embedding_dimension())
+    assert np.isfinite(together).all()
+    assert np.abs(together).sum() > 1
+    for number, sentence in enumerate(SENTENCES):
+        np.testing.assert_allclose(model.encode(sentence), together[number], atol=1e-6, err_msg=repr(sentence))
+    for number in (SENTENCES.index(""), SENTENCES.index("   ")):
+        assert not together[number].any(), "a sentence without words is zeros"
+    np.testing.assert_allclose(model.encode(SENTENCES[::-1])[::-1], together, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_only_sentences_without_words(name):
+    assert not encoder(name).encode(["", "  ", "\t\u00a0"]).any()
+
+
+@pytest.mark.parametrize("name", AVERAGES + REDUCED)
+def test_unknown_units_alone_are_zeros(name):
+    found = encoder(name).encode(["zebra!", "qqq"])
+    assert found.shape[0] == 2
+    assert not found.any()
+
+
+def test_lstm_reads_the_words_of_the_definition():
+    """The stock tokenizer of an LSTM, and the rows that training looks up by itself."""
+    table = lstm()[0]
+    found = lookup(Vocabulary("word", WORDS)).bags(WordTokenizer().tables(SENTENCES)[0])
+    ours = sequence_features(found.rows, found.offsets)
+    stock = table.preprocess(SENTENCES)
+    assert set(ours) == set(stock)
+    for name in ours:
+        assert ours[name].tolist() == stock[name].tolist(), name
+
+
+def test_sequence_features_by_hand():
+    found = sequence_features(np.array([5, 6, 7], np.int32), np.array([0, 2, 2, 3]))
+    assert found["input_ids"].tolist() == [[5, 6], [0, 0], [7, 0]]
+    assert found["attention_mask"].tolist() == [[1, 1], [0, 0], [1, 0]]
+    assert found["sentence_lengths"].tolist() == [2, 0, 1]
+    assert sequence_features(np.zeros(0, np.int32), np.array([0, 0]))["input_ids"].tolist() == [[0]]
+
+
+def test_average_directions_by_hand():
+    features = AverageDirections(2)({"token_embeddings": torch.tensor([[[1.0, 2, 3, 6]]])})
+    assert features["token_embeddings"].tolist() == [[[2, 4]]]
+
+
+@pytest.mark.parametrize("name", ["word", "trigram", "word,trigram", "word+lstm", "blstm-average-max"])
+def test_every_weight_gets_a_gradient(name):
+    model = encoder(name).train()
+    vectors = model(model.preprocess(["The cat sat.", "it is", ""]))["sentence_embedding"]
+    vectors.square().sum().backward()
+    found = {key: value.grad for key, value in model.named_parameters()}
+    assert found
+    assert all(grad is not None and torch.isfinite(grad).all() and grad.any() for grad in found.values())
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e-3, 1.0, 1e6])
+def test_int8_error_is_half_a_step(scale):
+    weight = torch.from_numpy(rows(["[UNK]"] + ["x"] * 500, 30)) * scale
+    stored = store(weight, "int8")
+    assert stored["embedding.weight"].dtype == torch.int8
+    assert stored["embedding.weight"].abs().amax(dim=1)[1:].eq(127).all()
+    step = weight.abs().amax(dim=1, keepdim=True) / 127
+    error = (restore(stored) - weight).abs()
+    assert (error <= 0.501 * step).all()
+    assert error.max() > 0.4 * step.max() / 2
+    assert not restore(stored)[0].any()
+
+
+def test_float16_error_is_that_of_rounding():
+    weight = torch.from_numpy(rows(["[UNK]"] + ["x"] * 100, 30))
+    stored = store(weight, "float16")
+    assert stored["embedding.weight"].dtype == torch.float16
+    assert ((restore(stored) - weight).abs() <= weight.abs() * 2**-11).all()
+    assert torch.equal(restore(store(weight, "float32")), weight)
+
+
+def test_stock_module_and_back():
+    module = word().stock()
+    again = WordEmbedding.from_stock(module)
+    assert again.units == WORDS
+    assert again.precision == "float32"
+    assert torch.equal(again.weight, word().weight)
+    assert WordEmbedding.from_stock(word(precision="float16").stock()).precision == "float16"
+    for sentence in SENTENCES:
+        ids = module.tokenizer.encode(sentence).ids
+        assert [WORDS[row] for row in ids] == [token if token in WORDS else "[UNK]" for token in words(sentence)]
+
+
+def test_tokenizers_of_other_models_are_not_ours():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    assert vocabulary_of(word_tokenizer(["[UNK]", "a"])) == ["[UNK]", "a"]
+    assert vocabulary_of(Tokenizer(models.WordLevel({}, unk_token="[UNK]"))) is None
+    other = word_tokenizer(["[UNK]", "a"])
+    other.pre_tokenizer = pre_tokenizers.Whitespace()
+    assert vocabulary_of(other) is None
+    assert vocabulary_of(Tokenizer(models.WordLevel({"[UNK]": 0, "a": 2}, unk_token="[UNK]"))) is None
+    unigram = word_tokenizer(["[UNK]", "a"])
+    unigram.model = models.Unigram([("[UNK]", 0.0), ("a", -1.0)], unk_id=0)
+    assert vocabulary_of(unigram) is None
+    added = word_tokenizer(["[UNK]", "a"])
+    added.add_tokens(["new york"])
+    assert vocabulary_of(added) is None, "its added words are cut out of the text before our rules"
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="a vocabulary of 2 units needs as many rows, was 3 rows"):
+        WordEmbedding(["[UNK]", "a"], np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="precision must be one of float32, float16, int8, was 'int4'"):
+        WordEmbedding(["[UNK]"], np.zeros((1, 2)), "int4")
+    with pytest.raises(ValueError, match="mode must be 'add' or 'concatenate', was 'mean'"):
+        Combination([[word()]], "mean")
+    with pytest.raises(ValueError, match=r"encoders that are added need equal dimensions, were \[3, 4\]"):
+        Combination([[word(3)], [trigram(4)]], "add")
+    with pytest.raises(NotImplementedError):
+        AverageEmbedding.split("a")
+    with pytest.raises(ValueError, match="pooling"):
+        lstm_modules(WORDS, rows(WORDS, 5), dimension=3, pooling="median")
+
+
+def test_lists_of_names_cover_one_another():
+    assert len(set(EVERY)) == len(EVERY) == len(AVERAGES) + len(REDUCED) + len(SEQUENCES)
