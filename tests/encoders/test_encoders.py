@@ -13,7 +13,19 @@ from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of, word_tokenizer
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer
-from tests.encoders.toys import AVERAGES, EVERY, REDUCED, SENTENCES, SEQUENCES, WORDS, encoder, lstm, rows, trigram, word
+from tests.encoders.toys import (
+    AVERAGES,
+    EVERY,
+    REDUCED,
+    SENTENCES,
+    SEQUENCES,
+    WORDS,
+    encoder,
+    lstm,
+    rows,
+    trigram,
+    word,
+)
 
 TWO = WordEmbedding(["[UNK]", "a", "b"], [[0, 0], [1, 2], [3, 6]])
 PAIRS = TrigramEmbedding(["[UNK]", " a ", "a b", " b "], [[0, 0], [1, 0], [0, 4], [5, 7]])
