@@ -76,6 +76,7 @@ def train(
     selection: SelectionConfig | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
+    teacher_cache: str | Path | None = None,
 ) -> Trained:
     """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
@@ -89,6 +90,7 @@ def train(
         selection: Which pairs are used.
         development: Folder with the STS benchmark; its 250 pairs of STS 2017 track 5 decide which weights are kept.
         exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data.
+        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if left out.
 
     Raises:
         InputError: Something in the data, the settings or the folders has to be put right first.
@@ -107,7 +109,7 @@ def train(
         _keep_settings(work / "settings.json", settings)
         model = _initial(work / "initial", encoder, pairs, config.seed)
         store = _store(work / "pairs", model, pairs)
-        teacher = _teach(config, pairs, work / "teacher") if config.teacher else None
+        teacher = _teach(config, pairs, Path(teacher_cache or work / "teacher")) if config.teacher else None
         history = fit(model, store, config, work, held_out, teacher)
         record = _write(model, work / "model", settings, history, store, held_out)
         if out.exists():
@@ -231,6 +233,7 @@ def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
 
 def _teach(config: TrainConfig, pairs: Pairs, folder: Path) -> TeacherVectors:
     """Let the teacher encode every sentence of the pairs."""
+    assert config.teacher is not None
     teacher = load(config.teacher, device=config.device)
 
     def encode(sentences: list[str]) -> np.ndarray:
@@ -239,7 +242,12 @@ def _teach(config: TrainConfig, pairs: Pairs, folder: Path) -> TeacherVectors:
             vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
         return vectors.float().cpu().numpy()
 
-    return teach((table[side] for table in pairs.batches() for side in SIDES), encode, folder)
+    return teach(
+        (table[side] for table in pairs.batches() for side in SIDES),
+        encode,
+        folder,
+        name=locate(config.teacher).revision,
+    )
 
 
 def fit(

@@ -29,6 +29,7 @@ def configure_train(parser: argparse.ArgumentParser) -> Run:
         help="folder with STSBenchmark: keep the weights that are best on its STS 2017 pairs",
     )
     parser.add_argument("--exclude", type=Path, help="folder with STS sets: leave out pairs with their sentences")
+    parser.add_argument("--teacher-cache", type=Path, help="folder that keeps the teacher's vectors for other runs")
     for kind, title in {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}.items():
         add_options(typing.cast(argparse.ArgumentParser, parser.add_argument_group(title)), kind)
 
@@ -43,6 +44,7 @@ def configure_train(parser: argparse.ArgumentParser) -> Run:
             selection=from_options(SelectionConfig, arguments),
             development=arguments.development,
             exclude=arguments.exclude,
+            teacher_cache=arguments.teacher_cache,
         )
         record, state = trained.record, "" if trained.fresh else " (was trained already)"
         print(f"{arguments.out}: {record['dimension']} dimensions, {record['parameters']:,} parameters{state}")

@@ -15,6 +15,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 from torch.nn.functional import normalize
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.pairs import TokenHashes, sentence_keys
@@ -57,32 +58,43 @@ class TeacherVectors:
         return torch.from_numpy(self._vectors[np.searchsorted(self._keys, keys)]).float()
 
 
-def teach(columns: Iterable[pa.Array | pa.ChunkedArray], encode: Encode, folder: Path) -> TeacherVectors:
-    """Let a teacher encode every distinct sentence, going on where an earlier call was interrupted.
+def teach(
+    columns: Iterable[pa.Array | pa.ChunkedArray], encode: Encode, folder: Path, *, name: str = ""
+) -> TeacherVectors:
+    """Let a teacher encode every distinct sentence that it has not encoded yet.
 
     Args:
         columns: Columns [sentence] of strings.
         encode: From sentences to the teacher's vectors [sentence, dimension].
-        folder: For the vectors.
+        folder: Where the vectors are kept; those of an interrupted call, or of another corpus, are used again.
+        name: Says which teacher it is.
+
+    Raises:
+        InputError: The folder holds another teacher's vectors.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    owner = folder / "teacher.txt"
+    if owner.exists() and owner.read_text(encoding="utf8") != name:
+        raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
+    owner.write_text(name, encoding="utf8")
     keys, sentences = _distinct(columns)
-    # Sentences of one length are encoded together; the order is the same whenever the corpus is.
-    order = np.lexsort((keys, np.array([len(sentence) for sentence in sentences])))
-    found = []
-    with Progress("teacher", len(order)) as progress:
-        for number, start in enumerate(range(0, len(order), PART_SENTENCES)):
+    parts = [load_file(path) for path in sorted(folder.glob("part-*.safetensors"))]
+    known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])
+    missing = np.flatnonzero(~np.isin(keys, known))
+    # Sentences of one length are encoded together.
+    order = missing[np.lexsort((keys[missing], np.array([len(sentences[place]) for place in missing.tolist()])))]
+    with Progress("teacher", len(keys), done=len(keys) - len(missing)) as progress:
+        for start in range(0, len(order), PART_SENTENCES):
             chosen = order[start : start + PART_SENTENCES]
-            path = folder / f"part-{number:05d}.safetensors"
-            if not path.exists():
-                vectors = np.asarray(encode([sentences[place] for place in chosen.tolist()]))
-                aside = path.with_suffix(".tmp")
-                save_file({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)}, aside)
-                aside.replace(path)
-            found.append(load_file(path))
-            progress.advance_to(start + len(chosen))
-    taught = np.concatenate([part["keys"] for part in found]).view(np.uint64)
-    return TeacherVectors(taught, np.concatenate([part["vectors"] for part in found]))
+            vectors = np.asarray(encode([sentences[place] for place in chosen.tolist()]))
+            parts.append({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)})
+            path = folder / f"part-{len(parts) - 1:05d}.safetensors"
+            aside = path.with_suffix(".tmp")
+            save_file(parts[-1], aside)
+            aside.replace(path)
+            progress.advance_to(len(keys) - len(order) + start + len(chosen))
+    taught = np.concatenate([part["keys"] for part in parts]).view(np.uint64)
+    return TeacherVectors(taught, np.concatenate([part["vectors"] for part in parts]))
 
 
 def _distinct(columns: Iterable[pa.Array | pa.ChunkedArray]) -> tuple[np.ndarray, list[str]]:
