@@ -1,8 +1,9 @@
 """Hard negatives from a mega-batch. ParaNMT-50M (Wieting & Gimpel 2018), section 4.2.
 
 A mega-batch is M mini-batches of pairs. Once per mega-batch every sentence gets the most similar sentence of the
-mega-batch as its negative, whichever side that stands on; its own pair is left out, and so are other copies of itself
-and of its partner.
+mega-batch as its negative, whichever side that stands on. Left out are its own pair, other copies of itself and of its
+partner, and what other copies of it are paired with: none of these is a negative, and a corpus with several
+translations of one reference is full of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def partners(pairs: int) -> np.ndarray:
 
 
 def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """List which sentences may not be whose negatives: copies of the sentence and copies of its partner.
+    """List which sentences may not be whose negatives: copies of it, copies of its partner, partners of its copies.
+
+    If a sentence excludes another, that one excludes it too.
 
     Args:
         keys: A number for each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
@@ -38,12 +41,13 @@ def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.diff(np.concatenate([starts, [count]]))
     group = np.empty(count, np.int64)
     group[order] = np.repeat(np.arange(len(starts)), sizes)
+    partner = partners(count // 2)
     whose, what = [], []
-    for own in (group, group[partners(count // 2)]):
+    for own, found in ((group, order), (group[partner], order), (group, partner[order])):
         counts = sizes[own]
         positions = np.repeat(starts[own] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
         whose.append(np.repeat(np.arange(count), counts))
-        what.append(order[positions])
+        what.append(found[positions])
     rows, columns = np.concatenate(whose), np.concatenate(what)
     by_row = np.argsort(rows, kind="stable")
     return rows[by_row], columns[by_row]
@@ -108,7 +112,7 @@ def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = 
     """Draw a random allowed sentence for each sentence; shapes and meaning as `mine`."""
     count = len(keys)
     first, queries = (count // 2, count // 2) if one_sided else (0, count)
-    own, partner = keys[:queries], keys[partners(count // 2)][:queries]
+    partner = keys[partners(count // 2)]
     chosen = np.full(queries, -1, np.int64)
     # Nearly all draws are allowed; a sentence that is still without one after many tries has copies everywhere.
     for _ in range(100):
@@ -116,7 +120,7 @@ def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = 
         if not len(open_):
             break
         drawn = generator.integers(first, count, len(open_))
-        allowed = (keys[drawn] != own[open_]) & (keys[drawn] != partner[open_])
+        allowed = (keys[drawn] != keys[open_]) & (keys[drawn] != partner[open_]) & (partner[drawn] != keys[open_])
         chosen[open_[allowed]] = drawn[allowed]
     return chosen
 

@@ -1,0 +1,139 @@
+"""Mining negatives against a brute-force search over the full matrix."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.training import megabatch
+from paranmt_hf.training.megabatch import draw, excluded, mine, partners, select
+
+
+def forbidden(keys: np.ndarray) -> np.ndarray:
+    """Which sentence [row] may not get which [column]: written down as the definition says it."""
+    partner = keys[partners(len(keys) // 2)]
+    return (keys[:, None] == keys) | (partner[:, None] == keys) | (keys[:, None] == partner)
+
+
+def oracle(vectors: np.ndarray, keys: np.ndarray, one_sided: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The similarities with -2 for what is not allowed, and the best of each row."""
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    similarity = np.where(forbidden(keys), -2, unit @ unit.T)
+    if one_sided:
+        half = len(keys) // 2
+        similarity = similarity[:half]
+        similarity[:, :half] = -2
+    return similarity, similarity.max(axis=1)
+
+
+def problem(pairs: int, distinct: int, seed: int, dimension: int = 8) -> tuple[torch.Tensor, np.ndarray]:
+    """Sentences drawn from a few distinct ones, so that many are copies; copies have equal vectors."""
+    generator = np.random.default_rng(seed)
+    table = generator.standard_normal((distinct, dimension)).astype(np.float32)
+    chosen = generator.integers(0, distinct, 2 * pairs)
+    return torch.from_numpy(table[chosen]), generator.integers(0, 2**63, distinct, np.uint64)[chosen]
+
+
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans(), st.integers(1, 30))
+def test_equals_brute_force(pairs, distinct, seed, one_sided, block):
+    vectors, keys = problem(pairs, distinct, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(megabatch, "BLOCK", block)
+        found = mine(vectors, keys, one_sided=one_sided)
+    similarity, best = oracle(vectors.numpy(), keys, one_sided)
+    assert len(found) == (pairs if one_sided else 2 * pairs)
+    none = best == -2
+    np.testing.assert_array_equal(found == -1, none)
+    rows = np.flatnonzero(~none)
+    # Copies of the best one are as good, so similarities are compared and not positions.
+    np.testing.assert_allclose(similarity[rows, found[rows]], best[rows], atol=1e-6)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_more_sentences_than_a_block(one_sided):
+    vectors, keys = problem(1300, 2000, 1)
+    assert len(keys) > 2 * megabatch.BLOCK
+    found = mine(vectors, keys, one_sided=one_sided)
+    similarity, best = oracle(vectors.numpy(), keys, one_sided)
+    np.testing.assert_allclose(similarity[np.arange(len(found)), found], best, atol=1e-6)
+    assert not forbidden(keys)[np.arange(len(found)), found].any()
+
+
+def test_hand_worked():
+    # Pairs (a, b) and (c, d): a's best is d, b's is c; a and d, b and c are alike.
+    vectors = torch.tensor([[1.0, 0.0], [0.1, 1.0], [0.0, 1.0], [1.0, 0.1]])
+    keys = np.arange(4, dtype=np.uint64)
+    assert mine(vectors, keys).tolist() == [3, 2, 1, 0]
+    # Only the other pair's translation is allowed.
+    assert mine(vectors, keys, one_sided=True).tolist() == [3, 2]
+
+
+def test_nothing_is_allowed():
+    vectors = torch.ones(4, 2)
+    same = np.zeros(4, np.uint64)
+    assert mine(vectors, same).tolist() == [-1] * 4
+    assert mine(vectors, same, one_sided=True).tolist() == [-1] * 2
+    assert draw(same, np.random.default_rng(1)).tolist() == [-1] * 4
+    one_pair = np.array([1, 2], np.uint64)
+    assert mine(torch.eye(2), one_pair).tolist() == [-1, -1]
+    # A copy of the partner elsewhere is no negative either.
+    assert mine(torch.eye(4), np.array([1, 1, 2, 2], np.uint64)).tolist() == [-1] * 4
+
+
+def test_several_translations_of_one_reference():
+    # Pairs (a, b), (a, c), (d, e): b and c are both paraphrases of a.
+    keys = np.array([1, 1, 2, 3, 4, 5], np.uint64)
+    alike = torch.tensor([[1.0, 0.0]] * 2 + [[0.0, 1.0]] + [[1.0, 0.1]] * 2 + [[0.1, 1.0]])
+    # a gets e, the only one beside d that it is not paired with anywhere; b gets c, which is not known to mean the same.
+    assert mine(alike, keys).tolist() == [5, 5, 3, 4, 3, 3]
+    for seed in range(20):
+        assert set(draw(keys, np.random.default_rng(seed))[:2]) <= {2, 5}
+
+
+def test_excluded_lists_what_is_forbidden():
+    _, keys = problem(60, 40, 3)
+    rows, columns = excluded(keys)
+    matrix = np.zeros((120, 120), bool)
+    matrix[rows, columns] = True
+    np.testing.assert_array_equal(matrix, forbidden(keys))
+    assert (np.diff(rows) >= 0).all()
+
+
+def test_zero_vectors_have_a_negative():
+    found = mine(torch.zeros(6, 3), np.arange(6, dtype=np.uint64))
+    assert not forbidden(np.arange(6))[np.arange(6), found].any()
+    assert (found >= 0).all()
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_draw_is_allowed_seeded_and_even(one_sided):
+    _, keys = problem(300, 500, 5)
+    first = draw(keys, np.random.default_rng(1), one_sided=one_sided)
+    np.testing.assert_array_equal(first, draw(keys, np.random.default_rng(1), one_sided=one_sided))
+    assert (first != draw(keys, np.random.default_rng(2), one_sided=one_sided)).mean() > 0.9
+    assert (first >= (300 if one_sided else 0)).all()
+    assert not forbidden(keys)[np.arange(len(first)), first].any()
+    if not one_sided:
+        # Of 600 draws about half fall on each side.
+        assert 0.4 < (first >= 300).mean() < 0.6
+
+
+def test_draw_finds_the_only_allowed_pair():
+    keys = np.array([7] * 9 + [8] + [7] * 9 + [9], np.uint64)
+    found = draw(keys, np.random.default_rng(0))
+    assert set(found[:9]) == {9, 19}
+
+
+def test_mix_takes_half_at_random():
+    vectors, keys = problem(2000, 10**6, 6)
+    hardest = mine(vectors, keys)
+    mixed = select(vectors, keys, "mix", np.random.default_rng(3))
+    np.testing.assert_array_equal(mixed, select(vectors, keys, "mix", np.random.default_rng(3)))
+    # 4,000 coin tosses: five standard deviations are 0.04.
+    assert abs((mixed == hardest).mean() - 0.5) < 0.04
+    np.testing.assert_array_equal(select(vectors, keys, "max", np.random.default_rng(3)), hardest)
+    random = select(None, keys, "rand", np.random.default_rng(3))
+    np.testing.assert_array_equal(random, draw(keys, np.random.default_rng(3)))
+    with pytest.raises(ValueError, match="without vectors"):
+        select(None, keys, "max", np.random.default_rng(3))
