@@ -21,7 +21,7 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN, Kind, TrigramLookup, Vocabul
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
 # Chunks of text to remember; bounds the memory beside the weights.
-CHUNKS = 200_000
+CHUNKS = 120_000
 # Sentences whose rows are gathered at once: their vectors stay in the processor's cache until they are copied.
 STEP = 1024
 
