@@ -111,6 +111,11 @@ def train(
         store = _store(work / "pairs", model, pairs)
         teacher = _teach(config, pairs, Path(teacher_cache or work / "teacher")) if config.teacher else None
         history = fit(model, store, config, work, held_out, teacher)
+        if not history.losses:
+            raise InputError(
+                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all sentences are copies or "
+                f"paraphrases of each other; delete {work} and give more data"
+            )
         record = _write(model, work / "model", settings, history, store, held_out)
         if out.exists():
             out.rmdir()

@@ -88,6 +88,8 @@ class AveragingTrainer:
         chosen = None
         if config.margin_weight:
             vectors = self.encode(mega) if config.negatives != "rand" else None
+            if vectors is not None and not torch.isfinite(vectors).all():
+                raise diverged(f"{self.tables[0].adam.step + 1}", float("nan"))
             chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
@@ -121,10 +123,7 @@ class AveragingTrainer:
         loss = combined_loss(self._combine(vectors), mega.keys, sentences, self.config, self.teacher)
         value = float(loss.detach())
         if not np.isfinite(value):
-            raise InputError(
-                f"the loss of step {self.tables[0].adam.step + 1} is {value}; lower the learning rate or look for "
-                "broken initial vectors"
-            )
+            raise diverged(f"{self.tables[0].adam.step + 1}", value)
         loss.backward()
         for table, step, vector in zip(self.tables, steps, vectors, strict=True):
             assert vector.grad is not None
@@ -140,6 +139,11 @@ class AveragingTrainer:
         if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
             rows[0] = 0
         table.adam.update(step.local, rows)
+
+
+def diverged(step: str, loss: float) -> InputError:
+    """Make the error for a loss, or for vectors which would give one, that is not a number."""
+    return InputError(f"the loss of step {step} is {loss}; lower the learning rate or look for broken initial vectors")
 
 
 def combined_loss(

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -170,10 +170,13 @@ class PairStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        about = json.loads((folder / "pairs.json").read_text(encoding="utf8"))
-        self.pairs: int = about["pairs"]
-        self.left_out: int = about["left_out"]
-        self._rows: dict[str, int] = about["readers"]
+        try:
+            about = json.loads((folder / "pairs.json").read_text(encoding="utf8"))
+            self.pairs: int = about["pairs"]
+            self.left_out: int = about["left_out"]
+            self._rows: dict[str, int] = about["readers"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{folder} is damaged; remove that folder and run again") from None
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
         """Read an epoch.
@@ -219,7 +222,7 @@ class PairStore:
         with (self._folder / "keys").open("rb") as file:
             for block in blocks.tolist():
                 file.seek(16 * block * BLOCK_PAIRS)
-                keys.append(np.fromfile(file, np.uint64, 2 * self._block_pairs(block)))
+                keys.append(self._exactly(file, np.uint64, 2 * self._block_pairs(block)))
         for name, rows in self._rows.items():
             bags[name] = self._read_bags(name, _row_type(rows), blocks)
         return MegaBatch(bags, np.concatenate(keys))
@@ -229,13 +232,16 @@ class PairStore:
         with (self._folder / f"{name}.rows").open("rb") as file, (self._folder / f"{name}.bounds").open("rb") as ends:
             for block in blocks.tolist():
                 ends.seek(16 * block * BLOCK_PAIRS)
-                bounds = np.fromfile(ends, np.int64, 2 * self._block_pairs(block) + 1)
+                bounds = self._exactly(ends, np.int64, 2 * self._block_pairs(block) + 1)
                 file.seek(int(bounds[0]) * np.dtype(kind).itemsize)
-                rows = np.fromfile(file, kind, int(bounds[-1] - bounds[0]))
-                if len(rows) != bounds[-1] - bounds[0]:
-                    raise InputError(f"{self._folder} is cut off; remove that folder and run again")
-                parts.append(Bags(rows, bounds - bounds[0]))
+                parts.append(Bags(self._exactly(file, kind, int(bounds[-1] - bounds[0])), bounds - bounds[0]))
         return join(parts)
+
+    def _exactly(self, file: BinaryIO, kind: type[np.generic], count: int) -> np.ndarray:
+        values = np.fromfile(file, kind, count)
+        if len(values) != count:
+            raise InputError(f"{self._folder} is cut off; remove that folder and run again")
+        return values
 
 
 def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:

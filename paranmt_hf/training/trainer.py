@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.adam import TableAdam
-from paranmt_hf.training.averaging import combined_loss, minibatch
+from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
@@ -67,6 +68,19 @@ class _Mega:
     scrambled: list[np.ndarray]
 
 
+class _Numbers(Dataset[dict[str, int]]):
+    """The steps of an epoch."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, step: int) -> dict[str, int]:
+        return {"step": step}
+
+
 class MegaBatchTrainer(SentenceTransformerTrainer):
     """A trainer that mines negatives once per mega-batch and then makes one step for each mini-batch.
 
@@ -97,10 +111,14 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self._store, self._readings, self._config = store, readings, config
         self._mega: _Mega | None = None
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
+        # Losses of the steps of the mega-batch in hand.
+        self.losses: list[float] = []
+        # Row 0, of unknown units, is zeros unless it is trained.
+        self._frozen = [reading.table.weight for reading in readings if not bool(reading.table.weight[0].any())]
         self._start = [reading.table.weight.detach().clone() for reading in readings] if config.lambda_w else []
         super().__init__(model, args, loss=nn.Identity(), **options)
 
-    @property
+    @cached_property
     def plan(self) -> list[tuple[int, int]]:
         """Mega-batch and mini-batch of each step of an epoch of one process."""
         config, world = self._config, self.args.world_size
@@ -117,7 +135,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """Count the steps; `compute_loss` finds the pairs of each by itself, at the time the step is made."""
-        return DataLoader([{"step": torch.tensor(number)} for number in range(len(self.plan))], batch_size=1)  # type: ignore[arg-type]
+        return DataLoader(_Numbers(len(self.plan)), batch_size=1)
 
     def compute_loss(
         self, model: nn.Module, inputs: object, return_outputs: bool = False, num_items_in_batch: object = None
@@ -130,16 +148,27 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         start = mini * self._config.batch_size
         pairs = mega.own[start : start + self._config.batch_size]
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
+        if not sentences.size:
+            # No pair has a negative: a step that changes nothing but Adam's averages.
+            alone = model(self._features(mega, pairs))["sentence_embedding"].float()
+            return (alone.sum() * 0, {}) if return_outputs else alone.sum() * 0
         features = self._features(mega, sentences.ravel())
         vectors = model(features)["sentence_embedding"].float()
         loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
         if not torch.isfinite(loss):
-            raise InputError(
-                f"the loss of step {self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of "
-                f"epoch {epoch + 1}) is {float(loss)}; lower the learning rate or look for broken initial vectors"
-            )
+            raise diverged(self._describe(epoch, number, mini), float(loss))
+        self.losses.append(float(loss.detach()))
         loss = loss + self._penalty(mega, sentences.ravel())
         return (loss, {}) if return_outputs else loss
+
+    @torch.no_grad()
+    def keep_frozen(self) -> None:
+        """Set the rows that are not trained back to zeros."""
+        for weight in self._frozen:
+            weight[0] = 0
+
+    def _describe(self, epoch: int, number: int, mini: int) -> str:
+        return f"{self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
         """No norm is logged: torch has none for the sparse gradients of the tables."""
@@ -188,6 +217,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         vectors = None
         if config.negatives != "rand":
             vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
+            if not torch.isfinite(vectors).all():
+                raise diverged(self._describe(epoch, number, 0), float("nan"))
         mega.negatives = select(vectors, batch.keys, config.negatives, generator, one_sided=config.one_sided)
         return mega
 
@@ -239,7 +270,6 @@ class _Course(TrainerCallback):
         self.folder, self.store, self.config, self.evaluate = folder, store, config, evaluate
         self.history = History()
         self.trainer: MegaBatchTrainer | None = None
-        self._losses: list[float] = []
         self._saved = self._ended = time.monotonic()
         self.progress: Progress | None = None
 
@@ -252,6 +282,7 @@ class _Course(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         assert self.trainer is not None
+        self.trainer.keep_frozen()
         plan = self.trainer.plan
         place = (state.global_step - 1) % len(plan)
         at_end = place + 1 == len(plan) or plan[place + 1][1] == 0
@@ -259,6 +290,9 @@ class _Course(TrainerCallback):
         if not at_end or mega is None:
             return
         self.history.pairs += len(mega.own) * args.world_size
+        if self.trainer.losses:
+            self.history.losses.append((state.global_step, float(np.mean(self.trainer.losses))))
+            self.trainer.losses.clear()
         number = plan[place][0] + 1
         if number in evaluation_points(plan[-1][0] + 1, self.config):
             self._score(state, control)
@@ -269,17 +303,6 @@ class _Course(TrainerCallback):
             self.progress.advance_to(self.history.pairs, note)
         if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
             control.should_save = True
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if logs and "loss" in logs:
-            self.history.losses.append((state.global_step, float(logs["loss"])))
 
     def _score(self, state: TrainerState, control: TrainerControl) -> None:
         if self.evaluate is None or self.trainer is None:

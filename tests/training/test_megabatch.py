@@ -85,7 +85,7 @@ def test_several_translations_of_one_reference():
     # Pairs (a, b), (a, c), (d, e): b and c are both paraphrases of a.
     keys = np.array([1, 1, 2, 3, 4, 5], np.uint64)
     alike = torch.tensor([[1.0, 0.0]] * 2 + [[0.0, 1.0]] + [[1.0, 0.1]] * 2 + [[0.1, 1.0]])
-    # a gets e, the only one beside d that it is not paired with anywhere; b gets c, which is not known to mean the same.
+    # a gets e, the only one beside d that it is not paired with; b gets c, which is not known to mean the same.
     assert mine(alike, keys).tolist() == [5, 5, 3, 4, 3, 3]
     for seed in range(20):
         assert set(draw(keys, np.random.default_rng(seed))[:2]) <= {2, 5}

@@ -1,0 +1,51 @@
+"""Small corpora, encoders and stores of pairs that tests of training share."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, parts_of
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.training.pairs import PairStore, write_pairs
+
+Sentences = list[str]
+
+
+def synonyms(pairs: int, seed: int = 1, concepts: int = 30, words: int = 4) -> tuple[Sentences, Sentences]:
+    """A language in which every concept has two words: references use one, translations the other."""
+    generator = np.random.default_rng(seed)
+    chosen = [generator.choice(concepts, words, replace=False).tolist() for _ in range(pairs)]
+    references = [" ".join(f"left{concept}" for concept in sentence) for sentence in chosen]
+    translations = [" ".join(f"right{concept}" for concept in sentence[::-1]) for sentence in chosen]
+    return references, translations
+
+
+def random_text(pairs: int, seed: int = 1, words: int = 50) -> tuple[Sentences, Sentences]:
+    """Sentences of one to nine words, frequent and rare ones."""
+    generator = np.random.default_rng(seed)
+    chance = 1 / np.arange(1, words + 1)
+    sides = []
+    for _ in range(2):
+        lengths = generator.integers(1, 10, pairs)
+        drawn = [generator.choice(words, length, p=chance / chance.sum()) for length in lengths]
+        sides.append([" ".join(f"w{word}" for word in sentence) for sentence in drawn])
+    return sides[0], sides[1]
+
+
+def encoder_of(sides: tuple[Sentences, Sentences], seed: int = 1, **settings: object) -> SentenceEncoder:
+    """An encoder over the vocabulary of a corpus, with random weights."""
+    config = EncoderConfig(**settings)
+    counts = count_units([pa.array(side) for side in sides], config.kinds)
+    return build_encoder(config, choose_vocabularies(config, counts), seed=seed)
+
+
+def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folder: Path) -> PairStore:
+    """The pairs as rows of an encoder's tables."""
+    parts, _ = parts_of(encoder)
+    vocabularies = {part.reader: part.vocabulary for part in parts}
+    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
+    columns = [(pa.array(sides[0]), pa.array(sides[1]))]
+    return write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
