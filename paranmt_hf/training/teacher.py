@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import torch
-from safetensors.numpy import load_file, save_file
 from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.pairs import TokenHashes, sentence_keys
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -54,8 +54,18 @@ class TeacherVectors:
         self._keys, self._vectors = keys[order], vectors[order]
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
-        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32."""
-        return torch.from_numpy(self._vectors[np.searchsorted(self._keys, keys)]).float()
+        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32.
+
+        Raises:
+            InputError: The teacher has not encoded one of them.
+        """
+        places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+        if not np.array_equal(self._keys[places], keys):
+            raise InputError(
+                "the teacher has not encoded one of these sentences; delete the folders of the pairs and of its vectors, "
+                "and run again"
+            )
+        return torch.from_numpy(self._vectors[places]).float()
 
 
 def teach(
@@ -70,7 +80,7 @@ def teach(
         name: Says which teacher it is.
 
     Raises:
-        InputError: The folder holds another teacher's vectors.
+        InputError: The folder holds another teacher's vectors, a file in it is damaged, or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     owner = folder / "teacher.txt"
@@ -78,7 +88,7 @@ def teach(
         raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
     owner.write_text(name, encoding="utf8")
     keys, sentences = _distinct(columns)
-    parts = [load_file(path) for path in sorted(folder.glob("part-*.safetensors"))]
+    parts = [_read(path) for path in sorted(folder.glob("part-*.safetensors"))]
     known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])
     missing = np.flatnonzero(~np.isin(keys, known))
     # Sentences of one length are encoded together.
@@ -89,12 +99,16 @@ def teach(
             vectors = np.asarray(encode([sentences[place] for place in chosen.tolist()]))
             parts.append({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)})
             path = folder / f"part-{len(parts) - 1:05d}.safetensors"
-            aside = path.with_suffix(".tmp")
-            save_file(parts[-1], aside)
-            aside.replace(path)
+            write_checkpoint(path, {kind: torch.from_numpy(value) for kind, value in parts[-1].items()}, {})
             progress.advance_to(len(keys) - len(order) + start + len(chosen))
     taught = np.concatenate([part["keys"] for part in parts]).view(np.uint64)
     return TeacherVectors(taught, np.concatenate([part["vectors"] for part in parts]))
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    part = read_checkpoint(path)
+    assert part is not None
+    return {kind: value.numpy() for kind, value in part[0].items()}
 
 
 def _distinct(columns: Iterable[pa.Array | pa.ChunkedArray]) -> tuple[np.ndarray, list[str]]:

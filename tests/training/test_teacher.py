@@ -1,0 +1,136 @@
+"""Learning from a teacher's similarities."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from paranmt_hf.encoders.building import parts_of
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training import teacher
+from paranmt_hf.training.averaging import AveragingTrainer, Table
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.loop import learning_rates
+from paranmt_hf.training.pairs import TokenHashes, sentence_keys
+from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.training.teacher import TeacherVectors, similarity_loss, teach
+from tests.training.toys import encoder_of, random_text, store_of
+
+
+def test_similarity_loss_worked_out_by_hand():
+    student = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    wanted = torch.tensor([[1.0, 1.0], [1.0, 0.0], [0.0, 5.0]])
+    # Cosines: student 1, 0, 0; teacher 0.7071, 0.7071, 0. Each pair counts twice, of six.
+    half = math.sqrt(0.5)
+    expected = ((1 - half) ** 2 + half**2 + 0) / 3
+    assert float(similarity_loss(student, wanted)) == pytest.approx(expected, abs=1e-6)
+    assert float(similarity_loss(wanted, wanted)) == pytest.approx(0, abs=1e-6)
+    assert float(similarity_loss(student[:1], wanted[:1])) == 0
+
+
+def test_similarity_loss_is_finite_for_zero_vectors_and_has_the_right_gradient():
+    zero = torch.zeros(3, 2, requires_grad=True)
+    similarity_loss(zero, torch.eye(3)).backward()
+    assert torch.isfinite(zero.grad).all()
+    vectors = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    wanted = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    assert torch.autograd.gradcheck(lambda rows: similarity_loss(rows, wanted), vectors)
+
+
+def test_vectors_are_found_by_key():
+    generator = np.random.default_rng(1)
+    keys = generator.integers(0, 2**64, 100, np.uint64)
+    vectors = generator.standard_normal((100, 4)).astype(np.float16)
+    taught = TeacherVectors(keys, vectors)
+    some = generator.integers(0, 100, 300)
+    np.testing.assert_array_equal(taught.of(keys[some]).numpy(), vectors[some].astype(np.float32))
+    for stranger in (0, 2**64 - 1, int(keys[0]) ^ 1):
+        with pytest.raises(InputError, match="has not encoded one of these sentences"):
+            taught.of(np.array([keys[0], stranger], np.uint64))
+
+
+class Spelling:
+    """A teacher: counts letters, and remembers what it was asked."""
+
+    def __init__(self, fail_after=None):
+        self.asked, self.fail_after = [], fail_after
+
+    def __call__(self, sentences):
+        if self.fail_after is not None and len(self.asked) >= self.fail_after:
+            raise KeyboardInterrupt
+        self.asked.append(sentences)
+        return np.array([[sentence.count(letter) for letter in "w1234 "] for sentence in sentences], np.float32)
+
+
+def keys_of(sentences):
+    (table,) = WordTokenizer().tables(sentences)
+    return sentence_keys(table, TokenHashes().of(table))
+
+
+def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher, "PART_SENTENCES", 10)
+    sides = random_text(40)
+    distinct = set(sides[0]) | set(sides[1])
+    columns = [pa.array(side) for side in sides]
+    whole = Spelling()
+    taught = teach(columns, whole, tmp_path / "whole")
+    asked = sum(whole.asked, [])
+    assert sorted(asked) == sorted(distinct)
+    assert [len(part) for part in whole.asked[:-1]] == [10] * (len(whole.asked) - 1)
+    assert [len(sentence) for sentence in asked] == sorted(len(sentence) for sentence in asked)
+    for sentence in (sides[1][0], sides[0][3]):
+        np.testing.assert_array_equal(taught.of(keys_of([sentence]))[0].numpy(), Spelling()([sentence])[0])
+
+    first, second = Spelling(fail_after=2), Spelling()
+    with pytest.raises(KeyboardInterrupt):
+        teach(columns, first, tmp_path / "killed")
+    (tmp_path / "killed" / ".part-00002.safetensors.tmp").write_bytes(b"cut off by a kill")
+    again = teach(columns, second, tmp_path / "killed")
+    assert first.asked + second.asked == whole.asked
+    keys = keys_of(sides[0] + sides[1])
+    torch.testing.assert_close(again.of(keys), taught.of(keys), atol=0, rtol=0)
+
+
+def test_vectors_are_kept_for_another_corpus_but_not_for_another_teacher(tmp_path):
+    first, second = Spelling(), Spelling()
+    teach([pa.array(["a b", "c"])], first, tmp_path, name="spelling")
+    taught = teach([pa.array(["c", "w1 d", "a b"])], second, tmp_path, name="spelling")
+    assert second.asked == [["w1 d"]]
+    np.testing.assert_array_equal(taught.of(keys_of(["w1 d", "c"])).numpy(), Spelling()(["w1 d", "c"]))
+    with pytest.raises(InputError, match="holds the vectors of another teacher"):
+        teach([pa.array(["c"])], second, tmp_path, name="other")
+
+
+def test_damaged_part_is_named(tmp_path):
+    columns = [pa.array(["a b", "c"])]
+    teach(columns, Spelling(), tmp_path)
+    (part,) = tmp_path.glob("part-*")
+    part.write_bytes(part.read_bytes()[:20])
+    with pytest.raises(InputError, match="part-00000.safetensors is damaged; remove it"):
+        teach(columns, Spelling(), tmp_path)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
+    sides = random_text(60, words=20)
+    encoder = encoder_of(sides, model="word", dimension=16)
+    store = store_of(sides, encoder, tmp_path / "pairs")
+    taught = teach([pa.array(side) for side in sides], Spelling(), tmp_path / "teacher")
+    config = TrainConfig(teacher="spelling", teacher_weight=weight, batch_size=20, epochs=30, learning_rate=0.01)
+    table = Table("word", RowwiseAdam(parts_of(encoder)[0][0].table.weight.data, learning_rates(60, config)))
+    trainer = AveragingTrainer([table], "concatenate", config, taught)
+
+    def term():
+        mega = next(store.mega_batches(60, seed=1, epoch=0))
+        return float(similarity_loss(trainer.encode(mega), taught.of(mega.keys)))
+
+    before = term()
+    for epoch in range(30):
+        for mega in store.mega_batches(60, seed=1, epoch=epoch):
+            losses = trainer.train_on(mega, np.random.default_rng(1))
+            assert len(losses) == 3
+    assert before > 0.3
+    assert term() < (0.1 if weight == 1 else 0.8) * before
