@@ -6,7 +6,8 @@ import json
 import logging
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from paranmt_hf import __version__
 from paranmt_hf.corpus.reading import SIDES, Pairs, SelectionConfig
@@ -113,8 +115,8 @@ def train(
         history = fit(model, store, config, work, held_out, teacher)
         if not history.losses:
             raise InputError(
-                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all sentences are copies or "
-                f"paraphrases of each other; delete {work} and give more data"
+                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are copies "
+                f"or paraphrases of each other; delete {work} and give more data"
             )
         record = _write(model, work / "model", settings, history, store, held_out)
         if out.exists():
@@ -203,9 +205,23 @@ def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> Se
         model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
     aside = folder.with_name("initial.tmp")
     shutil.rmtree(aside, ignore_errors=True)
-    save(model, aside)
+    with _room_for(aside):
+        save(model, aside)
     aside.rename(folder)
     return trainable(load(folder, device="cpu"))
+
+
+@contextmanager
+def _room_for(folder: Path) -> Iterator[None]:
+    """Tell what keeps an encoder from being written."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(
+            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, the last "
+            "checkpoint is kept"
+        ) from None
 
 
 def _vectors(config: EncoderConfig) -> WordVectors | None:
@@ -348,14 +364,11 @@ def _write(
         "machine": platform.machine(),
         "paranmt_hf": __version__,
     }
-    try:
+    # What this call returns is what a later one reads.
+    record = json.loads(json.dumps(record))
+    with _room_for(folder):
         save(model, folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
         if history.losses:
             plot_history(history, folder / "training.png", settings["encoder"]["model"])
-    except OSError as error:
-        raise InputError(
-            f"cannot save the encoder to {folder}: {error.strerror}; make room and run the same command again, the "
-            "last checkpoint is kept"
-        ) from None
     return record

@@ -62,7 +62,7 @@ class TeacherVectors:
         places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
         if not np.array_equal(self._keys[places], keys):
             raise InputError(
-                "the teacher has not encoded one of these sentences; delete the folders of the pairs and of its vectors, "
+                "the teacher has not encoded one of these sentences; delete the folders of pairs and of its vectors, "
                 "and run again"
             )
         return torch.from_numpy(self._vectors[places]).float()
