@@ -22,9 +22,6 @@ from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.vectors import WordVectors
 
-# Spread of random initial embeddings; only their direction matters at first.
-SPREAD = 0.05
-
 
 def choose_vocabularies(
     config: EncoderConfig, counts: Mapping[Kind, Counter[str]], vectors: WordVectors | None = None
@@ -74,7 +71,7 @@ def build_encoder(
     for name in config.parts:
         vocabulary = vocabularies[PARTS[name]]
         width = (config.word_dimension or config.dimension) if "lstm" in name else config.dimension
-        weight = _initial(vocabulary, width, vectors if vocabulary.kind == "word" else None, generator)
+        weight = _initial(vocabulary, width, vectors if vocabulary.kind == "word" else None, config.spread, generator)
         if config.unknown == "drop":
             weight[0] = 0
         if "lstm" not in name:
@@ -104,16 +101,16 @@ def _combine(parts: list[list[nn.Module]], config: EncoderConfig) -> Combination
 
 
 def _initial(
-    vocabulary: Vocabulary, width: int, vectors: WordVectors | None, generator: np.random.Generator
+    vocabulary: Vocabulary, width: int, vectors: WordVectors | None, spread: float, generator: np.random.Generator
 ) -> np.ndarray:
-    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(SPREAD)
+    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(spread)
     if vectors is not None:
         if vectors.matrix.shape[1] != width:
             raise InputError(
                 f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set --dimension "
                 f"{vectors.matrix.shape[1]} (or --word-dimension for an LSTM)"
             )
-        weight *= float(vectors.matrix.std()) / SPREAD
+        weight *= float(vectors.matrix.std()) / spread
         row_of = {word: row for row, word in enumerate(vectors.words)}
         rows = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
         weight[rows >= 0] = vectors.matrix[rows[rows >= 0]]

@@ -36,6 +36,9 @@ class EncoderConfig:
         default="concatenate", metadata={"help": "how a BLSTM joins its directions (table 14: concatenate)"}
     )
     pooling: Literal["mean", "max"] = field(default="mean", metadata={"help": "LSTM: mean or maximum over the words"})
+    spread: float = field(
+        default=0.05, metadata={"help": "standard deviation of random embeddings; beside given vectors as theirs"}
+    )
     vectors: str | None = field(
         default=None, metadata={"help": "word-vector text file to start from; its words join the vocabulary"}
     )
@@ -55,6 +58,8 @@ class EncoderConfig:
         for name in ("dimension", "words", "trigrams", "minimum"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+        if not self.spread > 0:
+            raise InputError(f"spread must be above 0, was {self.spread}")
         if self.start and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")
 

@@ -27,8 +27,8 @@ class DistillConfig:
     dimension: int | None = field(
         default=None, metadata={"help": "reduce to so many dimensions by principal components (the model's own)"}
     )
-    weighting: bool = field(
-        default=True, metadata={"help": "multiply each vector by the logarithm of the word's rank"}
+    unweighted: bool = field(
+        default=False, metadata={"help": "do not multiply each vector by the logarithm of the word's rank"}
     )
 
     def __post_init__(self) -> None:
@@ -39,6 +39,8 @@ class DistillConfig:
 
 def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> WordVectors:
     """Make word vectors.
+
+    The root mean square of their lengths is 1.
 
     Args:
         words: The words, most frequent first.
@@ -60,8 +62,10 @@ def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> Word
     matrix -= matrix.mean(axis=0)
     if config.dimension is not None:
         matrix = principal_components(matrix, config.dimension)
-    if config.weighting:
+    if not config.unweighted:
         matrix *= np.log(1 + np.arange(1, len(words) + 1, dtype=np.float32))[:, None]
+    # Steps of a fixed size are to mean the same whatever the model's own scale.
+    matrix /= np.sqrt(np.square(matrix).sum(axis=1).mean())
     return WordVectors(list(words), matrix)
 
 

@@ -19,9 +19,8 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf.encoders import average, combination, lstm, trigram, word
 from paranmt_hf.encoders.fast import FastAverage, averaging_parts
 from paranmt_hf.errors import InputError
-from paranmt_hf.models import locate
+from paranmt_hf.models import DEFAULT_ENCODER, locate
 
-DEFAULT = "embedded-encoder"
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
 PREFIX = "paranmt_hf_"
 CODE = {"word": word, "trigram": trigram, "average": average, "lstm": lstm, "combination": combination}
@@ -216,7 +215,7 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = locate(str(name) if name is not None else DEFAULT, revision)
+    model = locate(str(name) if name is not None else DEFAULT_ENCODER, revision)
     modules = OrderedDict()
     for entry in _module_list(model.folder, model.name):
         kind = _resolve(entry["type"], model.name)
@@ -321,3 +320,25 @@ def _write_code(folder: Path) -> None:
         source = Path(str(module.__file__)).read_text(encoding="utf8")
         relative = re.sub(r"from paranmt_hf\.(?:encoders\.)?(\w+) import", rf"from .{PREFIX}\1 import", source)
         (folder / f"{PREFIX}{name}.py").write_text(relative, encoding="utf8")
+
+
+def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
+    """Make an averaging encoder that is stored in another precision.
+
+    Args:
+        encoder: WORD, TRIGRAM or a combination of them.
+        precision: `float32`, `float16`, or `int8` with a scale for each row.
+
+    Raises:
+        InputError: It is another encoder, or there is no such precision.
+    """
+    if encoder.averages is None:
+        raise InputError(
+            "only averaging encoders (WORD, TRIGRAM and their combinations) are stored in other precisions"
+        )
+    if precision not in average.PRECISIONS:
+        raise InputError(f"precision must be one of {', '.join(average.PRECISIONS)}, was {precision!r}")
+    parts, mode = encoder.averages
+    copies = [type(part)(part.units, part.weight, precision) for part in parts]
+    modules = copies if len(copies) == 1 else [combination.Combination([[copy] for copy in copies], mode)]
+    return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
