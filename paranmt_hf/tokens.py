@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain, count, islice, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +20,16 @@ _CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 def cut_chunk(chunk: str) -> list[str]:
     """Cut a chunk of text that holds no blank into word tokens: `text.words`, faster for plain characters."""
-    if not (chunk.isascii() and chunk.isprintable()):
+    if not chunk.isascii():
+        return words(chunk)
+    if chunk.isalnum():
+        return [chunk.lower()]
+    if not chunk.isprintable():
         return words(chunk)
     lowered = chunk.lower()
-    return [lowered] if lowered.isalnum() else [token for token in _CUTS.split(lowered) if token]
+    if lowered[:-1].isalnum():
+        return [lowered[:-1], lowered[-1]]
+    return [token for token in _CUTS.split(lowered) if token]
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,14 @@ class TokenTable:
         return np.diff(self.offsets).astype(np.int32)
 
 
+class _Ids(dict[str, int]):
+    """Numbers tokens in the order in which they are first asked for."""
+
+    def __missing__(self, token: str) -> int:
+        number = self[token] = len(self)
+        return number
+
+
 class WordTokenizer:
     """Cuts columns of sentences into word tokens, remembering what each chunk gave.
 
@@ -61,22 +76,22 @@ class WordTokenizer:
         self._forget()
 
     def _forget(self) -> None:
-        self._token_ids: dict[str, int] = {}
+        self._token_ids = _Ids()
         self._vocabulary: list[str] = []
-        # Token ids of each chunk of text.
-        self._chunks: dict[str, tuple[int, ...]] = {}
+        self._chunks: dict[str, int] = {}
+        # Token ids of all remembered chunks, end to end; chunk c owns _flat[_bounds[c]:_bounds[c + 1]]. They begin
+        # with a filler because an empty buffer is no array.
+        self._flat = array("i", [0])
+        self._bounds = array("q", [1])
 
-    def _learn(self, chunk: str) -> tuple[int, ...]:
-        vocabulary, token_ids = self._vocabulary, self._token_ids
-        ids = []
-        for token in cut_chunk(chunk):
-            known = token_ids.get(token)
-            if known is None:
-                known = token_ids[token] = len(vocabulary)
-                vocabulary.append(token)
-            ids.append(known)
-        self._chunks[chunk] = found = tuple(ids)
-        return found
+    def _learn(self, chunks: list[str]) -> None:
+        """Remember chunks that are not remembered yet."""
+        cut = list(map(cut_chunk, chunks))
+        self._chunks.update(zip(chunks, count(len(self._chunks)), strict=False))
+        self._flat.extend(map(self._token_ids.__getitem__, chain.from_iterable(cut)))
+        self._bounds.extend(islice(accumulate(map(len, cut), initial=self._bounds[-1]), 1, None))
+        new = len(self._token_ids) - len(self._vocabulary)
+        self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them.
@@ -96,14 +111,13 @@ class WordTokenizer:
         pieces = pc.split_pattern(column, " ")
         bounds = pieces.offsets.to_numpy()
         encoded = pieces.flatten().dictionary_encode()
-        get, learn = self._chunks.get, self._learn
-        found = []
-        for chunk in encoded.dictionary.to_pylist():
-            tokens = get(chunk)
-            found.append(learn(chunk) if tokens is None else tokens)
-        counts = np.fromiter(map(len, found), np.int64, len(found))
-        flat = np.fromiter(chain.from_iterable(found), np.int32)
-        starts = np.cumsum(counts) - counts
+        chunks = encoded.dictionary.to_pylist()
+        distinct = np.array(list(map(self._chunks.get, chunks, repeat(-1))), np.int64)
+        new = np.flatnonzero(distinct < 0)
+        distinct[new] = len(self._chunks) + np.arange(len(new))
+        self._learn([chunks[at] for at in new.tolist()])
+        flat, limits = np.frombuffer(self._flat, np.int32), np.frombuffer(self._bounds, np.int64)
+        starts, counts = limits[distinct], limits[distinct + 1] - limits[distinct]
         chosen = encoded.indices.to_numpy()
         ids, ends = expand(flat, starts[chosen], counts[chosen])
         return TokenTable(ids, ends[bounds - bounds[0]], self._vocabulary)
@@ -123,7 +137,7 @@ def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
     if not len(counts):
-        return flat[:0], bounds
+        return flat[:0].copy(), bounds
     positions = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
     return flat[positions], bounds
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.text import character_ngrams, words
@@ -37,6 +37,7 @@ def sentences_of(tokenizer: WordTokenizer, column: list[str]) -> list[list[str]]
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_fast_path_equals_definition_on_any_text(column: list[str]) -> None:
     column = [text.encode("utf8", "replace").decode("utf8") for text in column]
@@ -88,6 +89,7 @@ plain = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.one_of(plain.map("".join), st.text(st.characters(max_codepoint=127), max_size=12)))
 def test_plain_chunks_equal_definition(chunk: str) -> None:
     """Python's expressions cut chunks of plain characters; the definition is a pipeline of `tokenizers`."""
@@ -120,6 +122,7 @@ def test_character_ngrams_by_hand(text: str, size: int, expected: list[str]) -> 
     assert character_ngrams(text, size) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6), st.data())
 def test_bags_are_taken_by_position(sentences: list[list[int]], data: st.DataObject) -> None:
     offsets = np.cumsum([0, *map(len, sentences)])

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.encoders.vocabulary import Vocabulary, count_units, lookup, most_frequent
@@ -25,6 +25,7 @@ text = st.one_of(tricky, st.text().map(lambda found: found.encode("utf8", "repla
 column = st.lists(text, max_size=6)
 
 
+@settings(deadline=None)
 @given(st.lists(column, max_size=3))
 @example([["", "a", "   "], []])
 @example([["a b", "can’t I'd've"], ["x\u00a0y z", "a b"]])
@@ -59,6 +60,7 @@ def test_most_frequent_breaks_ties_by_characters():
     assert most_frequent("word", counts, 9, minimum=2).units == ["[UNK]", "c", "a", "b", "é"]
 
 
+@settings(deadline=None)
 @given(st.permutations(["a", "b", "c", "d", "e"]))
 def test_ids_do_not_depend_on_the_order_of_the_text(order):
     counts = count_units([pa.array([*order, "a", "e"])], ["word"])["word"]
@@ -89,6 +91,7 @@ def rows_of(bags):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None)
 @given(columns=st.lists(column, min_size=1, max_size=4), capacity=st.sampled_from([0, 2, 1000]), data=st.data())
 @example(columns=[["a b", ""], ["", ""], ["ab  a\u00a0b"]], capacity=0, data=None)
 def test_lookup_equals_definition(kind, columns, capacity, data):
