@@ -115,8 +115,8 @@ def train(
         history = fit(model, store, config, work, held_out, teacher)
         if not history.losses:
             raise InputError(
-                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are copies "
-                f"or paraphrases of each other; delete {work} and give more data"
+                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
+                f"copies or paraphrases of each other; delete {work} and give more data"
             )
         record = _write(model, work / "model", settings, history, store, held_out)
         if out.exists():

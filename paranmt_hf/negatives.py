@@ -64,13 +64,17 @@ def mined_negatives(
     options = {"show_progress_bar": False, "normalize_embeddings": True}
     candidates = [sentence for pair in pool for sentence in pair]
     similarities = model.encode(list(sentences), **options) @ model.encode(candidates, **options).T
-    tokens = [words(sentence) for sentence in sentences]
-    own = {tuple(sentence): number for number, sentence in enumerate(tokens)}
-    for place, candidate in enumerate(candidates):
-        number = own.get(tuple(words(candidate)))
-        if number is not None:
-            # A copy of the sentence, and what it is paired with.
-            similarities[number, [place, place ^ 1]] = -2
+    tokens = [tuple(words(candidate)) for candidate in candidates]
+    for row, sentence in zip(similarities, sentences, strict=True):
+        own = tuple(words(sentence))
+        # Copies of the sentence, and all copies of what it is paired with.
+        excluded = {own, *(tokens[place ^ 1] for place, other in enumerate(tokens) if other == own)}
+        row[[place for place, other in enumerate(tokens) if other in excluded]] = -2
+        if row[: 2 * min(mega_batches) * batch_size].max() == -2:
+            raise InputError(
+                f"no negative for {sentence!r} among {min(mega_batches) * batch_size} pairs: all their sentences are "
+                "copies of it or paraphrases"
+            )
     found = []
     for row in similarities:
         best = [int(np.argmax(row[: 2 * size * batch_size])) for size in mega_batches]

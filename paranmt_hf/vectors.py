@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,5 +109,6 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
                 file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())
         aside.replace(path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink()
         raise InputError(f"cannot write word vectors to {path}: {error.strerror}") from None

@@ -452,28 +452,3 @@ def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
     assert not work.exists()
     again = subprocess.run(command(data, killed, model), env=environment, capture_output=True, text=True)
     assert "was trained already" in again.stdout
-
-
-TWO_PROCESSES = """
-import sys
-from paranmt_hf.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("gather", [False, True])
-def test_two_processes_on_the_cpu(tmp_path, gather):
-    data = write_data(tmp_path / "pairs.parquet", synonyms(400))
-    (tmp_path / "run.py").write_text(TWO_PROCESSES)
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
-    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    options = command(data, tmp_path / "out", "lstm")[3:] + (["--gather-negatives"] if gather else [])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[1])}
-    done = subprocess.run(
-        [*launch, str(tmp_path / "run.py"), *options], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    record = json.loads((tmp_path / "out" / "training.json").read_text())
-    losses = [loss for _, loss in record["history"]["losses"]]
-    assert losses[-1] < 0.7 * losses[0]

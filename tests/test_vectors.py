@@ -1,6 +1,7 @@
 """Word-vector files: what is read, and what is told when one is broken."""
 
 import gzip
+import resource
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.vectors import read_vectors
+from paranmt_hf.vectors import WordVectors, read_vectors, write_vectors
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
 
@@ -70,3 +71,34 @@ def test_round_trip(tmp_path_factory, words, width, random):
     vectors = read_vectors(path)
     assert vectors.words == words
     np.testing.assert_allclose(vectors.matrix, np.array(rows, np.float32))
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
+def test_written_file_is_read_again(tmp_path, name):
+    generator = np.random.default_rng(1)
+    written = WordVectors(["the", "ü", "'s", "0"], generator.standard_normal((4, 5)).astype(np.float32) * 100)
+    write_vectors(tmp_path / name, written)
+    found = read_vectors(tmp_path / name)
+    assert found.words == written.words
+    np.testing.assert_allclose(found.matrix, written.matrix, rtol=5e-5)
+    first = (tmp_path / name).read_bytes()
+    write_vectors(tmp_path / name, written)
+    assert (tmp_path / name).read_bytes() == first
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_file_that_cannot_be_written_leaves_the_one_before(tmp_path):
+    (tmp_path / "v.txt").write_text("a 1\n")
+    vectors = WordVectors(["a"] * 1000, np.ones((1000, 50), np.float32))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(InputError, match="cannot write word vectors to .*v.txt: File too large"):
+            write_vectors(tmp_path / "v.txt", vectors)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (tmp_path / "v.txt").read_text() == "a 1\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    for place in (tmp_path / "none" / "v.txt", tmp_path / "v.txt" / "v.txt"):
+        with pytest.raises(InputError, match=f"cannot write word vectors to {place}"):
+            write_vectors(place, vectors)

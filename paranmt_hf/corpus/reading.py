@@ -100,15 +100,20 @@ class Pairs:
 
     def _check(self, file: Path) -> None:
         try:
-            names = set(pq.read_schema(file).names)
+            schema = pq.read_schema(file)
         except (pa.ArrowInvalid, OSError) as error:
             reason = str(error).split("\n")[0]
             raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
-        if missing := [name for name in self._columns if name not in names]:
+        if missing := [name for name in self._columns if name not in schema.names]:
             raise InputError(
-                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(names))}. Score it first "
+                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
                 "(`paranmt import`), or leave out the option that needs the column"
             )
+        for side in SIDES:
+            kind = schema.field(side).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+                raise InputError(f"{file}: the column {side} holds {kind}, expected text")
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -135,6 +140,9 @@ class Pairs:
         left = self._selection.max_pairs
         for table in self._tables():
             self.read += table.num_rows
+            for side in SIDES:
+                # Files hold text as several types, of which Arrow compares only equal ones.
+                table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
             chosen = in_ranges(table, self._selection.ranges)
             for side in SIDES:
                 chosen = pc.and_(chosen, table[side].is_valid())
@@ -166,4 +174,5 @@ class Pairs:
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Reduce sentences [sentence] to their letters and digits in lower case."""
-    return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=" ")
+    letters = pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=" ")
+    return pc.utf8_trim_whitespace(letters)
