@@ -10,6 +10,7 @@ remembered, and after encoding the other references, as in the middle of a corpu
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.util
 import platform
 import statistics
@@ -118,6 +119,9 @@ def measure(
         for name, (prepare, encode, most) in systems.items():
             sample = list(sentences[: most or None])
             prepare()
+            # All these tables make a full garbage collection slow; it must not fall into the turn of one system.
+            gc.collect()
+            gc.freeze()
             started = time.process_time()
             encode(sample)
             rates[name].append(len(sample) / (time.process_time() - started))
