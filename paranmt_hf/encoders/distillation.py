@@ -65,7 +65,10 @@ def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> Word
     if not config.unweighted:
         matrix *= np.log(1 + np.arange(1, len(words) + 1, dtype=np.float32))[:, None]
     # Steps of a fixed size are to mean the same whatever the model's own scale.
-    matrix /= np.sqrt(np.square(matrix).sum(axis=1).mean())
+    size = np.sqrt(np.square(matrix).sum(axis=1).mean())
+    if not size > 0:
+        raise InputError(f"the model gives all {len(words)} words the same vector; name more words or another model")
+    matrix /= size
     return WordVectors(list(words), matrix)
 
 
