@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import platform
 import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
@@ -48,6 +50,8 @@ from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
 
 logger = logging.getLogger(__name__)
 RECORD = "training.json"
+# Says that everything is prepared, to the other processes of `accelerate launch`.
+READY = "ready"
 
 
 @dataclass
@@ -83,6 +87,7 @@ def train(
     """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
     Killed at any moment and called again it goes on from the last checkpoint; on the CPU it ends with the same bytes.
+    Under `accelerate launch` or `torchrun` all processes call it alike; the first one reads the data and writes.
 
     Args:
         data: One or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
@@ -103,16 +108,27 @@ def train(
     held_out = development_set(Path(development)) if development is not None else None
     pairs = Pairs(sources, selection, _sentences(exclude) if exclude is not None else ())
     settings = _settings(encoder, config, pairs, held_out)
-    if (record := _finished(out, settings)) is not None:
-        return Trained(out, record, fresh=False)
     work = out.with_name(f"{out.name}.work")
+    if (record := _finished(out, settings)) is not None:
+        # A kill may have come between the last rename and the removal.
+        if work.exists():
+            with suppress(InputError), locked(work):
+                shutil.rmtree(work, ignore_errors=True)
+        return Trained(out, record, fresh=False)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with locked(work):
+    first = int(os.environ.get("RANK", "0")) == 0
+    if not first:
+        _wait_for(work / READY)
+    with locked(work) if first else nullcontext():
         _keep_settings(work / "settings.json", settings)
         model = _initial(work / "initial", encoder, pairs, config.seed)
         store = _store(work / "pairs", model, pairs)
         teacher = _teach(config, pairs, Path(teacher_cache or work / "teacher")) if config.teacher else None
+        (work / READY).touch()
         history = fit(model, store, config, work, held_out, teacher)
+        if not first:
+            _wait_for(out / RECORD)
+            return Trained(out, json.loads((out / RECORD).read_text(encoding="utf8")), fresh=True)
         if not history.losses:
             raise InputError(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
@@ -124,6 +140,12 @@ def train(
         (work / "model").rename(out)
         shutil.rmtree(work)
     return Trained(out, record, fresh=True)
+
+
+def _wait_for(path: Path) -> None:
+    """Let the other processes of `accelerate launch` wait until the first one has written something."""
+    while not path.exists():
+        time.sleep(0.1)
 
 
 def _settings(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_out: StsSet | None) -> dict[str, Any]:
@@ -306,6 +328,8 @@ def fit(
         ]
         with padded(model.modules() if config.device in (None, "cpu") else ()):
             return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     rates = learning_rates(store.pairs, config)
     trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
     return Loop(trainer, store, work, evaluate).run()

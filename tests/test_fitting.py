@@ -452,3 +452,22 @@ def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
     assert not work.exists()
     again = subprocess.run(command(data, killed, model), env=environment, capture_output=True, text=True)
     assert "was trained already" in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gather", [False, True])
+def test_two_processes(tmp_path, gather):
+    data = write_data(tmp_path / "pairs.parquet", synonyms(400))
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m"]
+    options = command(data, tmp_path / "out", "lstm")[2:] + (["--gather-negatives"] if gather else [])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[1])}
+    options += ["--learning-rate", "0.01", "--epochs", "20"]
+    done = subprocess.run([*launch, *options], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    history = json.loads((tmp_path / "out" / "training.json").read_text())["history"]
+    # Ten mega-batches an epoch, two at a time, of four steps.
+    assert [step for step, _ in history["losses"]][-1] == 20 * 5 * 4
+    assert history["pairs"] == 20 * 400
+    assert history["losses"][-1][1] < 0.7 * history["losses"][0][1]
+    alone = subprocess.run([*launch, *command(data, tmp_path / "w", "word")[2:]], env=environment, capture_output=True)
+    assert b"averaging models are trained by one process on the CPU" in alone.stderr

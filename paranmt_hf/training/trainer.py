@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate.utils import broadcast
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -301,13 +302,18 @@ class _Course(TrainerCallback):
         if self.progress is not None:
             note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
             self.progress.advance_to(self.history.pairs, note)
-        if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
+        if self._agreed(time.monotonic() - self._saved >= self.config.checkpoint_seconds):
             control.should_save = True
+
+    def _agreed(self, value: float) -> float:
+        """What the first process has, so that all of them do the same."""
+        assert self.trainer is not None
+        return float(broadcast(torch.tensor(float(value), dtype=torch.float64, device=self.trainer.args.device)))
 
     def _score(self, state: TrainerState, control: TrainerControl) -> None:
         if self.evaluate is None or self.trainer is None:
             return
-        better = self.history.add_score(state.global_step, self.evaluate())
+        better = self.history.add_score(state.global_step, self._agreed(self.evaluate()))
         if better and state.is_world_process_zero:
             weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
             write_checkpoint(self.folder / "best.safetensors", weights, {"step": state.global_step})
