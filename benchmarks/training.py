@@ -299,9 +299,7 @@ def main() -> None:
         (line.split(": ")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), ""
     )
     print(f"{date.today()}, {processor or platform.machine()}, one thread, Python {platform.python_version()},")
-    print(
-        f"{packages}, table {arguments.rows:,} x {wide} float32, mega-batch {CONFIG.mega_batch} x {CONFIG.batch_size}\n"
-    )
+    print(f"{packages}, table {arguments.rows:,} x {wide} float32, mega-batches of {CONFIG.mega_pairs:,} pairs\n")
     for length in arguments.lengths:
         sides, mean = read(arguments.pairs, length or None, arguments.spread, arguments.count)
         results: dict[str, list[Result]] = {name: [] for name in systems}

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate.utils import broadcast
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -308,7 +307,10 @@ class _Course(TrainerCallback):
     def _agreed(self, value: float) -> float:
         """What the first process has, so that all of them do the same."""
         assert self.trainer is not None
-        return float(broadcast(torch.tensor(float(value), dtype=torch.float64, device=self.trainer.args.device)))
+        if self.trainer.args.world_size == 1:
+            return value
+        own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
+        return float(self.trainer.accelerator.gather(own)[0])
 
     def _score(self, state: TrainerState, control: TrainerControl) -> None:
         if self.evaluate is None or self.trainer is None:
