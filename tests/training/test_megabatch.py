@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.training import megabatch
@@ -35,6 +35,7 @@ def problem(pairs: int, distinct: int, seed: int, dimension: int = 8) -> tuple[t
     return torch.from_numpy(table[chosen]), generator.integers(0, 2**63, distinct, np.uint64)[chosen]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans(), st.integers(1, 30))
 def test_equals_brute_force(pairs, distinct, seed, one_sided, block):
     vectors, keys = problem(pairs, distinct, seed)

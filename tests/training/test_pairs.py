@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
@@ -143,6 +143,7 @@ def test_pairs_without_a_known_word_on_a_side_are_counted(tmp_path):
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6), min_size=1, max_size=30)
 
 
+@settings(deadline=None)
 @given(sentences)
 def test_keys_are_equal_for_equal_tokens_only(texts):
     (table,) = WordTokenizer().tables([" ".join(text) for text in texts])

@@ -1,7 +1,7 @@
 """Scrambling keeps the words of every sentence and shuffles the chosen share."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.training.scrambling import scramble
@@ -11,6 +11,7 @@ def sentences(rows: np.ndarray, offsets: np.ndarray) -> list[list[int]]:
     return [rows[start:end].tolist() for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=20), st.floats(0, 1), st.integers(0, 99))
 def test_every_sentence_keeps_its_words(texts, share, seed):
     rows = np.array([word for text in texts for word in text], np.int32)
