@@ -3,7 +3,7 @@
 The systems' Parquet file has the columns `reference` and `translation`, and a reference stands in many rows; the
 captions' file has five columns, `caption_1` to `caption_5`, of one image each. Written are
 
-- `every.parquet`: every pair of a reference and a translation that differ;
+- `every.parquet`: every pair of a reference and a translation that differ, shuffled, so that its first N are a sample;
 - `varied.parquet`: one drawn translation of each reference, and caption 1 beside caption 2 of each image;
 - `captions.parquet`: caption 3 beside caption 4 of each image.
 
@@ -48,9 +48,10 @@ def main() -> None:
     pairs = pq.read_table(arguments.systems, columns=SIDES)
     pairs = pairs.filter(pc.not_equal(pairs["reference"], pairs["translation"]))
     images = pq.read_table(arguments.captions)
+    varied = pa.concat_tables([one_of_each(pairs, generator), captions(images, "caption_1", "caption_2")])
     written = {
-        "every": pairs,
-        "varied": pa.concat_tables([one_of_each(pairs, generator), captions(images, "caption_1", "caption_2")]),
+        "varied": varied,
+        "every": pairs.take(generator.permutation(pairs.num_rows)),
         "captions": captions(images, "caption_3", "caption_4"),
     }
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ _NAMES = {
     "InputError": "paranmt_hf.errors",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.pipeline",
-    "ScorerConfig": "paranmt_hf.corpus.scorers",
+    "ScorerConfig": "paranmt_hf.scorers",
     "SelectionConfig": "paranmt_hf.corpus.reading",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.backtranslation",
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.builder import ParaNMT
     from paranmt_hf.corpus.engine import EngineConfig
     from paranmt_hf.corpus.reading import SelectionConfig
-    from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.distilling import distill_vectors
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.encoders.loading import load
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from paranmt_hf.fitting import train
     from paranmt_hf.negatives import mined_negatives
     from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
+    from paranmt_hf.scorers import ScorerConfig
     from paranmt_hf.training.config import TrainConfig
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from paranmt_hf.errors import InputError
 
 ASSETS = Path(__file__).parent / "assets"
-EMBEDDED = {"embedded": "captions-cs-en"}
+DEFAULT_ENCODER = "embedded-encoder"
+EMBEDDED = {"embedded": "captions-cs-en", DEFAULT_ENCODER: "word-trigram-small"}
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
@@ -37,7 +38,7 @@ def locate(name: str, revision: str | None = None) -> Model:
 
     Args:
         name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, or `embedded`, the small translator that the
-            package carries.
+            package carries, or `embedded-encoder`, its small encoder.
         revision: Branch, tag or commit on the Hub.
 
     Raises:

@@ -19,9 +19,9 @@ from paranmt_hf.corpus.bitext import LineFiles, ParquetFiles
 from paranmt_hf.corpus.engine import EngineConfig
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
-from paranmt_hf.corpus.scorers import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
+from paranmt_hf.scorers import ScorerConfig
 
 RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
 LOCAL = EngineConfig("local", 1, 1)

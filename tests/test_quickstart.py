@@ -1,5 +1,6 @@
 """The whole way with the model and the sample that the package carries."""
 
+import json
 import logging
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.backtranslation import TranslatorConfig
-from paranmt_hf.models import ASSETS, locate, usual_score
+from paranmt_hf.models import ASSETS, DEFAULT_ENCODER, locate, usual_score
 
 ROOT = Path(__file__).parent.parent
 
@@ -61,7 +62,28 @@ def test_quickstart(folder, capsys):
     assert table["translation_score"].to_numpy().max() <= 0
     # Captions are what the model knows: its mean score is near the one it reached in its test.
     assert table["translation_score"].to_numpy().mean() > usual_score("embedded") - 0.3
+    assert "SentenceTransformer('demo/word') loads it" in out
+    scores = [int(score) for score in re.findall(r"Pearson (-?\d+) on the sample of 40 judged pairs", out)]
+    # The encoder that was trained for some seconds knows little, the one that the package carries knows more.
+    assert len(scores) == 2 and scores[0] > 20 and scores[1] > 70
     assert main(["quickstart", "--out", "demo"]) == 0
+
+
+def test_embedded_encoder_is_small_and_safe():
+    model = locate(DEFAULT_ENCODER)
+    files = [path for path in model.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 4_000_000
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".md", ".py"}
+
+
+def test_embedded_encoder_on_the_development_set(shared_data):
+    from paranmt_hf import evaluate_sts, load
+    from paranmt_hf.evaluation.sts_data import development_set
+
+    result = evaluate_sts(load(), [development_set(shared_data / "sts")], bootstrap=0)
+    recorded = json.loads((ROOT / "model_cards" / "word-trigram-small.json").read_text(encoding="utf8"))
+    assert result.sets[0].pearson == pytest.approx(recorded["results"]["development"], abs=1e-4)
+    assert result.sets[0].pearson > 0.8
 
 
 def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
@@ -84,10 +106,10 @@ def test_readme_examples_run(folder, capsys):
     assert len(blocks) >= 2
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
-    for block in re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "corpus.md").read_text(encoding="utf8"), re.DOTALL
-    ):
-        exec(compile(block, "docs/corpus.md", "exec"), {})
+    for name in ("corpus.md", "training.md"):
+        namespace: dict[str, object] = {}
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(encoding="utf8"), re.DOTALL):
+            exec(compile(block, name, "exec"), namespace)
 
 
 @pytest.mark.slow

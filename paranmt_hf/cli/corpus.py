@@ -20,8 +20,8 @@ def configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Names
     """Options of `paranmt build`."""
     from paranmt_hf.corpus.backtranslation import TranslatorConfig
     from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.pipeline import ReleaseConfig, build
+    from paranmt_hf.scorers import ScorerConfig
 
     text = parser.add_argument_group(
         "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns"
@@ -107,8 +107,8 @@ def _numbers(columns: dict[str, str]) -> dict[str, int]:
 def configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.pipeline import ReleaseConfig, import_pairs
+    from paranmt_hf.scorers import ScorerConfig
 
     parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst) or Parquet files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
@@ -170,8 +170,8 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
 def configure_score(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Options of `paranmt score`."""
     from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.corpus.scorers import ScorerConfig
     from paranmt_hf.pipeline import rescore
+    from paranmt_hf.scorers import ScorerConfig
 
     parser.add_argument("folder", type=Path, help="a release")
     for kind in (ScorerConfig, EngineConfig):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.backtranslation import TranslatorConfig, translate_table
 from paranmt_hf.corpus.schema import COLUMNS
-from paranmt_hf.corpus.scorers import ScorerConfig
-from paranmt_hf.corpus.scores import score_pairs
+from paranmt_hf.corpus.scores import Encoder, score_pairs
 from paranmt_hf.corpus.shards import Report, Work, describe_differences
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
@@ -65,6 +64,19 @@ class TranslateStage:
         return work
 
 
+class Scorer(Protocol):
+    """The settings of a scorer."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the scores, as JSON values."""
+        ...
+
+    def load(self) -> Encoder:
+        """Load the encoder."""
+        ...
+
+
 @dataclass(frozen=True)
 class ScoreStage:
     """Shards of pairs become shards with every column of the schema.
@@ -73,7 +85,7 @@ class ScoreStage:
         config: The scorer, or None to keep the `para_score` that is there.
     """
 
-    config: ScorerConfig | None
+    config: Scorer | None
     label: str = "score"
 
     @property

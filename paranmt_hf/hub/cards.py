@@ -177,8 +177,6 @@ def _short(value: Any) -> str:  # noqa: ANN401
 
 def _warnings(values: Mapping[str, Any]) -> str:
     lines = [f"**Warning:** {_cell(warning)}." for warning in values.get("warnings", ())]
-    if values["settings"]["scorer"]["name"].startswith("stand-in"):
-        lines.append("The scorer is a stand-in: outside of captions it sees little more than shared word pieces.")
     return "\n\n".join(lines)
 
 
