@@ -53,6 +53,8 @@ def main() -> None:
     about = yaml.safe_load(arguments.about.read_text(encoding="utf8"))
     record = {"name": arguments.name, **about, "training": training, "results": result.to_json()}
     record["precisions"] = precisions
+    modules = json.loads((arguments.model / "modules.json").read_text(encoding="utf8"))
+    record["stock"] = all(entry["type"].startswith("sentence_transformers.") for entry in modules)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (arguments.out / f"{arguments.name}.json").write_text(f"{text}\n", encoding="utf8")

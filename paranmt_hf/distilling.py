@@ -37,6 +37,8 @@ def distill_vectors(
         InputError: Neither `data` nor `vocabulary` is given, or one cannot be read.
     """
     config = config or DistillConfig()
+    if not Path(out).expanduser().resolve().parent.is_dir():
+        raise InputError(f"cannot write {out}: there is no folder {Path(out).parent}; make it first")
     if data is None and vocabulary is None:
         raise InputError("give training data or a vocabulary file (or both), from which the words are taken")
     words: dict[str, None] = {}

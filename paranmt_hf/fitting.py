@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 
 from paranmt_hf import __version__
 from paranmt_hf.corpus.reading import SIDES, Pairs, SelectionConfig
-from paranmt_hf.corpus.shards import describe_differences, locked
+from paranmt_hf.corpus.shards import locked
 from paranmt_hf.encoders.building import (
     EncoderConfig,
     Part,
@@ -37,8 +37,9 @@ from paranmt_hf.encoders.vocabulary import count_units, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
-from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
+from paranmt_hf.evaluation.sts_data import StsSet, development_set
 from paranmt_hf.models import locate
+from paranmt_hf.run_settings import RECORD, existing, finished, keep_settings, sentences_of, settings_of, settled
 from paranmt_hf.training.averaging import AveragingTrainer, Table
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
@@ -46,10 +47,9 @@ from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pairs import PairStore, write_pairs
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, teach
-from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
+from paranmt_hf.vectors import WordVectors, read_vectors
 
 logger = logging.getLogger(__name__)
-RECORD = "training.json"
 # Says that everything is prepared, to the other processes of `accelerate launch`.
 READY = "ready"
 
@@ -106,21 +106,23 @@ def train(
     out = Path(out).expanduser().resolve()
     sources = [data] if isinstance(data, str | Path) else list(data)
     held_out = development_set(Path(development)) if development is not None else None
-    pairs = Pairs(sources, selection, _sentences(exclude) if exclude is not None else ())
-    settings = _settings(encoder, config, pairs, held_out)
+    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
+    if encoder.start:
+        encoder = settled(encoder)
+    settings = settings_of(encoder, config, pairs, held_out)
     work = out.with_name(f"{out.name}.work")
-    if (record := _finished(out, settings)) is not None:
+    if (record := finished(out, settings)) is not None:
         # A kill may have come between the last rename and the removal.
         if work.exists():
             with suppress(InputError), locked(work):
                 shutil.rmtree(work, ignore_errors=True)
         return Trained(out, record, fresh=False)
     out.parent.mkdir(parents=True, exist_ok=True)
-    first = int(os.environ.get("RANK", "0")) == 0
+    first = int(os.environ.get("RANK", "0")) == 0 or int(os.environ.get("WORLD_SIZE", "1")) == 1
     if not first:
         _wait_for(work / READY)
     with locked(work) if first else nullcontext():
-        _keep_settings(work / "settings.json", settings)
+        keep_settings(work / "settings.json", settings)
         model = _initial(work / "initial", encoder, pairs, config.seed)
         store = _store(work / "pairs", model, pairs)
         teacher = _teach(config, pairs, Path(teacher_cache or work / "teacher")) if config.teacher else None
@@ -146,71 +148,6 @@ def _wait_for(path: Path) -> None:
     """Let the other processes of `accelerate launch` wait until the first one has written something."""
     while not path.exists():
         time.sleep(0.1)
-
-
-def _settings(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_out: StsSet | None) -> dict[str, Any]:
-    """Everything that decides the result, as JSON values."""
-    start = locate(encoder.start).revision if encoder.start else None
-    teacher = locate(config.teacher).revision if config.teacher else None
-    vectors = f"sha256:{fingerprint(_existing(encoder.vectors))}" if encoder.vectors else None
-    training = {
-        name: value for name, value in asdict(config).items() if name not in ("checkpoint_seconds", "report_to")
-    }
-    settings = {
-        "encoder": {**asdict(encoder), "start": start, "vectors": vectors},
-        "training": {**training, "teacher": teacher},
-        "data": pairs.identity,
-        "development": held_out.name if held_out is not None else None,
-    }
-    return json.loads(json.dumps(settings))
-
-
-def _existing(path: str) -> Path:
-    if not Path(path).expanduser().is_file():
-        raise InputError(f"--vectors {path}: no such file; expected a text file of word vectors")
-    return Path(path).expanduser()
-
-
-def _sentences(folder: str | Path) -> set[str]:
-    """Every sentence of the STS sets in a folder, the benchmark's training part included."""
-    sets = list(read_sts(Path(folder)))
-    for place in (Path(folder), Path(folder) / "STSBenchmark"):
-        if (place / "sts-train.csv").exists():
-            sets.append(read_benchmark(place, split="train"))
-    return {sentence for part in sets for sentence in [*part.left, *part.right]}
-
-
-def _finished(out: Path, settings: dict[str, Any]) -> dict[str, Any] | None:
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return None
-    try:
-        record = json.loads((out / RECORD).read_text(encoding="utf8"))
-        if differences := describe_differences(record["settings"], settings):
-            raise InputError(
-                f"{out} was trained with other settings: {'; '.join(differences)}; choose another --out or delete it"
-            )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{out} exists and is no encoder of this program; choose another --out or move it away"
-        ) from None
-    return record
-
-
-def _keep_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Refuse to go on with other settings than the work in progress began with."""
-    if path.exists():
-        known = json.loads(path.read_text(encoding="utf8"))
-        if differences := describe_differences(known, settings):
-            raise InputError(
-                f"{path.parent} holds unfinished training with other settings: {'; '.join(differences)}; give "
-                "the same ones to go on, or delete that folder"
-            )
-        return
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(settings), encoding="utf8")
-    aside.replace(path)
 
 
 def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> SentenceEncoder:
@@ -249,7 +186,7 @@ def _room_for(folder: Path) -> Iterator[None]:
 def _vectors(config: EncoderConfig) -> WordVectors | None:
     if config.vectors is None or "word" not in config.kinds:
         return None
-    return read_vectors(_existing(config.vectors), limit=config.words)
+    return read_vectors(existing(config.vectors), limit=config.words)
 
 
 def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
@@ -312,24 +249,33 @@ def fit(
         teacher: The teacher's vectors, if similarities are learned too.
     """
     parts, mode = parts_of(model)
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no GPU that torch can use; leave out --device, or name the CPU")
     evaluate = partial(_development_score, model, held_out) if held_out is not None else None
-    if any(part.sequence for part in parts) or config.device not in (None, "cpu"):
+    if any(part.sequence for part in parts) or config.device == "cuda":
         from paranmt_hf.training.trainer import Reading, train_with_trainer
 
         readings = [
             Reading(
                 reader=part.reader,
-                prefix=f"{number}_" if len(parts) > 1 else "",
+                suffix=f"_{number}" if len(parts) > 1 else "",
                 features=sequence_features if part.sequence else bag_features,
                 ordered=part.sequence,
                 table=part.table,
             )
             for number, part in enumerate(parts)
         ]
-        with padded(model.modules() if config.device in (None, "cpu") else ()):
+        on_cpu = config.device == "cpu" or not torch.cuda.is_available()
+        with padded(model.modules() if on_cpu else ()):
             return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
+    for name in ("report_to", "gather_negatives", "lambda_c"):
+        if getattr(config, name):
+            raise InputError(
+                f"{name} is for models that run through the trainer (LSTMs, or device cuda); averaging models have no "
+                "compositional parameters, run in one process and write training.json"
+            )
     rates = learning_rates(store.pairs, config)
     trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
     return Loop(trainer, store, work, evaluate).run()

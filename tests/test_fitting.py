@@ -127,7 +127,7 @@ def test_tight_loop_and_trainer_agree(tmp_path, model):
         else:
             readings = [
                 trainer.Reading(
-                    part.reader, f"{number}_" if len(parts) > 1 else "", fitting.bag_features, False, part.table
+                    part.reader, f"_{number}" if len(parts) > 1 else "", fitting.bag_features, False, part.table
                 )
                 for number, part in enumerate(parts)
             ]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sentence_transformers.sentence_transformer.modules import WordEmbeddings
+from sentence_transformers.sentence_transformer.modules import LSTM, WordEmbeddings
 from torch import nn
 
 from paranmt_hf.encoders.average import AverageEmbedding
 from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.config import PARTS, EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.loading import SETTINGS, SentenceEncoder
 from paranmt_hf.encoders.lstm import lstm_modules
 from paranmt_hf.encoders.trigram import TrigramEmbedding
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, most_frequent
@@ -144,11 +144,33 @@ class Part:
 
 
 def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Make an encoder whose WORD module, stock or not, is one of ours, so that all averages are trained alike."""
+    """Make an encoder fit for training.
+
+    Its WORD module, stock or not, is one of ours, so that all averages are trained alike; and it is stored in full
+    precision, whatever it was read from.
+    """
     averages = encoder.averages
     if averages is not None and len(averages[0]) == 1:
-        return SentenceEncoder(modules=[averages[0][0]], device="cpu", similarity_fn_name="cosine")
+        settings = {name: getattr(encoder, name) for name in SETTINGS}
+        encoder = SentenceEncoder(modules=[averages[0][0]], device="cpu", **settings)
+    for module in encoder.modules():
+        if isinstance(module, AverageEmbedding):
+            module.precision = "float32"
     return encoder
+
+
+def name_of(encoder: SentenceEncoder) -> str:
+    """Name an encoder as `EncoderConfig.model` does.
+
+    Raises:
+        InputError: It is none of ours.
+    """
+    parts, mode = parts_of(encoder)
+    names = []
+    for part in parts:
+        lstm = next((module for module in part.modules if isinstance(module, LSTM)), None)
+        names.append(part.vocabulary.kind if lstm is None else "blstm" if lstm.bidirectional else "lstm")
+    return ("+" if mode == "add" else ",").join(names)
 
 
 def parts_of(encoder: SentenceEncoder) -> tuple[list[Part], str]:
@@ -168,14 +190,14 @@ def parts_of(encoder: SentenceEncoder) -> tuple[list[Part], str]:
 
 def _part(chain: list[nn.Module]) -> Part:
     first = chain[0]
-    if isinstance(first, AverageEmbedding):
+    lstm = chain[1] if len(chain) > 1 else None
+    if isinstance(first, AverageEmbedding) and len(chain) == 1:
         return Part(
             chain, Vocabulary("trigram" if isinstance(first, TrigramEmbedding) else "word", first.units), False
         )
-    if isinstance(first, WordEmbeddings):
+    if isinstance(first, WordEmbeddings) and isinstance(lstm, LSTM) and lstm.num_layers == 1 and not lstm.dropout:
         units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)
         if units is not None:
             return Part(chain, Vocabulary("word", units), True)
-    raise InputError(
-        f"training goes on from WORD, TRIGRAM, (B)LSTM and their combinations, not {type(first).__name__}"
-    )
+    found = ", ".join(type(module).__name__ for module in chain)
+    raise InputError(f"training goes on from WORD, TRIGRAM, (B)LSTM and their combinations, not from {found}")

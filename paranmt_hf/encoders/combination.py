@@ -36,6 +36,8 @@ class Combination(InputModule):
         super().__init__()
         if mode not in ("add", "concatenate"):
             raise ValueError(f"mode must be 'add' or 'concatenate', was {mode!r}")
+        if not parts or not all(parts):
+            raise ValueError("a combination needs encoders, each of at least one module")
         self.parts = nn.ModuleList([nn.Sequential(*part) for part in parts])
         self.mode = mode
         widths = self.dimensions
@@ -48,19 +50,20 @@ class Combination(InputModule):
         return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Let each encoder read the texts; its features get the encoder's number as a prefix."""
-        features = {}
+        """Let each encoder read the texts; its features get the encoder's number behind their names."""
+        features: dict[str, Any] = {}
         for number, part in enumerate(self.parts):
             read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
-            features.update({f"{number}_{name}": value for name, value in read.items()})
-        return features
+            features.update({f"{name}_{number}": value for name, value in read.items()})
+        # The trainer of sentence-transformers knows a text column by the one feature that is named like this.
+        return {"input_ids": features["input_ids_0"], **features}
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Encode and combine: adds `sentence_embedding` [sentence, dimension]."""
         vectors = []
         for number, part in enumerate(self.parts):
-            prefix = f"{number}_"
-            own = {name.removeprefix(prefix): features[name] for name in features if name.startswith(prefix)}
+            suffix = f"_{number}"
+            own = {name.removesuffix(suffix): features[name] for name in features if name.endswith(suffix)}
             vectors.append(part(own)["sentence_embedding"])
         features["sentence_embedding"] = (
             torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)

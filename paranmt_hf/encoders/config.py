@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args, get_type_hints
 
 from paranmt_hf.errors import InputError
 
@@ -58,7 +58,13 @@ class EncoderConfig:
         for name in ("dimension", "words", "trigrams", "minimum"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
-        if not self.spread > 0:
+        for name in ("unknown", "directions", "pooling"):
+            allowed = get_args(get_type_hints(EncoderConfig)[name])
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, was {getattr(self, name)!r}")
+        if self.word_dimension is not None and self.word_dimension < 1:
+            raise InputError(f"word_dimension must be at least 1, was {self.word_dimension}")
+        if not 0 < self.spread < float("inf"):
             raise InputError(f"spread must be above 0, was {self.spread}")
         if self.start and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")

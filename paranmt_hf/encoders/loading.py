@@ -64,6 +64,11 @@ class SentenceEncoder(SentenceTransformer):
             self.__dict__["_averages"] = averaging_parts(list(self))
         return self.__dict__["_averages"]
 
+    def save(self, path: str, *args: Any, **kwargs: Any) -> None:
+        """Save as `SentenceTransformer.save` does, with the code of our modules beside the weights."""
+        super().save(path, *args, **kwargs)
+        _add_code(Path(path))
+
     def forget_averages(self) -> None:
         """Read the weights anew at the next `encode`; needed after they were changed outside of training."""
         for name in _CACHES:
@@ -104,10 +109,9 @@ class SentenceEncoder(SentenceTransformer):
             worker = workers.pop()
         except IndexError:
             worker = self.__dict__["_fast"].twin()
-        try:
-            yield worker
-        finally:
-            workers.append(worker)
+        yield worker
+        # One that was interrupted may remember half of something, and is not lent again.
+        workers.append(worker)
 
     def _encode_batch(self, sentences: list[str], out: torch.Tensor, normalize: bool) -> None:
         """Encode sentences into `out` [sentence, dimension], which may be narrower than the encoder."""
@@ -146,10 +150,12 @@ class SentenceEncoder(SentenceTransformer):
         starts = range(0, len(sentences), BATCH)
         threads = torch.get_num_threads()
         if min(threads, len(starts)) > 1:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                list(pool.map(fill, starts))
-            # The initializer's call is also what threads to come begin with.
-            torch.set_num_threads(threads)
+            try:
+                with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                    list(pool.map(fill, starts))
+            finally:
+                # The initializer's call is also what threads to come begin with.
+                torch.set_num_threads(threads)
         else:
             for start in starts:
                 fill(start)
@@ -205,7 +211,7 @@ def load(
     No code from the model runs: a module class outside `sentence_transformers` and this package is refused.
 
     Args:
-        name: Folder or Hub id; the small encoder that the package carries if left out.
+        name: Folder or Hub id; the small encoder that the package carries if left out, or `embedded`.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; the best one at hand if left out, the CPU for averaging encoders.
         dtype: torch.float16 reads the rows of averaging encoders in half precision, which is faster.
@@ -215,7 +221,7 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = locate(str(name) if name is not None else DEFAULT_ENCODER, revision)
+    model = locate(DEFAULT_ENCODER if name in (None, "embedded") else str(name), revision)
     modules = OrderedDict()
     for entry in _module_list(model.folder, model.name):
         kind = _resolve(entry["type"], model.name)
@@ -242,6 +248,8 @@ def _settings(folder: Path) -> dict[str, Any]:
     settings = json.loads(path.read_text(encoding="utf8")) if path.is_file() else {}
     if not isinstance(settings, dict):
         raise ValueError(f"{path.name} holds no settings")
+    if settings.get("truncate_dim") is not None and not settings["truncate_dim"] > 0:
+        raise ValueError(f"truncate_dim must be above 0, was {settings['truncate_dim']}")
     return {name: settings[name] for name in SETTINGS if name in settings}
 
 
@@ -303,6 +311,11 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
         plain.save(str(folder), create_model_card=False, safe_serialization=True)
     finally:
         model.to(device)
+    _add_code(folder)
+
+
+def _add_code(folder: Path) -> None:
+    """Make a saved encoder name our modules by the files beside its weights, and write these."""
     entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
     for entry in own:

@@ -61,11 +61,10 @@ def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
     results, training = record["results"], record["training"]
     parts = training["settings"]["encoder"]["model"]
-    stock = parts in ("word", "lstm", "blstm")
     return {
         "name": record["name"],
         "summary": record["summary"],
-        "usage": _usage(record["name"], stock),
+        "usage": _usage(record["name"], record["stock"]),
         "sets": _sets(results),
         "years": "\n".join(
             f"| {year['name']} | {_percent(year['mean'])} | {_percent(year['weighted_mean'])} | "
@@ -115,18 +114,28 @@ def _training(training: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     versions = ", ".join(f"{name} {version}" for name, version in training["versions"].items())
     lines = [
-        f"{training['pairs']:,} pairs, {settings['epochs']} epochs, mini-batches of {settings['batch_size']} pairs, "
-        f"M = {settings['mega_batch']}, margin {settings['margin']}, Adam at {settings['learning_rate']}, seed "
+        f"The last command: {history['pairs']:,} pairs in passes over {training['pairs']:,}, mini-batches of "
+        f"{settings['batch_size']} pairs, {_objective(settings)}, Adam at {settings['learning_rate']}, seed "
         f"{settings['seed']}; {history['seconds']:,.0f} s of training. {training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
     if training["development"] is not None:
         lines.append(
-            f"Every setting was chosen on the development set, the 250 pairs of STS 2017 track 5 (Pearson "
-            f"{_percent(training['development'])}). Pairs with a sentence of any STS set were left out of the "
-            "training data."
+            "Every setting was chosen on the development set, the 250 pairs of STS 2017 track 5 (Pearson "
+            f"{_percent(training['development'])})."
         )
+    if excluded := training["settings"]["data"]["unwanted_sentences"]:
+        lines[-1] += f" Pairs with one of {excluded:,} sentences of STS sets were left out of the training data."
     return "\n\n".join(lines)
+
+
+def _objective(settings: Mapping[str, Any]) -> str:
+    terms = []
+    if not settings["teacher"] or settings["teacher_weight"] < 1:
+        terms.append(f"margin {settings['margin']} with M = {settings['mega_batch']}")
+    if settings["teacher"]:
+        terms.append("a teacher's similarities")
+    return " and ".join(terms)
 
 
 def _percent(value: float | None) -> str:

@@ -59,8 +59,9 @@ class TrainConfig:
         default=60.0, metadata={"help": "time between two checkpoints; the result does not depend on it"}
     )
 
-    device: str | None = field(
-        default=None, metadata={"help": "cpu, or a GPU if torch sees one; averaging models choose the CPU (cpu)"}
+    device: Literal["cpu", "cuda"] | None = field(
+        default=None,
+        metadata={"help": "where to train; averaging models choose the CPU, others a GPU if there is one"},
     )
     precision: Literal["float32", "bf16", "fp16"] = field(
         default="float32", metadata={"help": "mixed precision of the trainer (LSTM models, GPUs)"}
@@ -88,6 +89,9 @@ class TrainConfig:
             raise InputError(f"teacher_weight is a share above 0 and at most 1, was {self.teacher_weight}")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience must be at least 1, was {self.patience}")
+        for name, allowed in (("precision", ("float32", "bf16", "fp16")), ("device", (None, "cpu", "cuda"))):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(map(str, allowed))}, was {getattr(self, name)!r}")
         if self.negatives not in ("max", "mix", "rand"):
             raise InputError(f"negatives must be max, mix or rand, was {self.negatives!r}")
 

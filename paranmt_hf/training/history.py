@@ -8,6 +8,9 @@ from typing import Any
 
 from paranmt_hf.optional import available
 
+# Enough for a picture; an even number.
+MOST_LOSSES = 4000
+
 
 @dataclass
 class History:
@@ -30,6 +33,13 @@ class History:
     stale: int = 0
     pairs: int = 0
     seconds: float = 0.0
+
+    def add_loss(self, step: int, loss: float) -> None:
+        """Note a loss; when there are very many, neighbours are averaged."""
+        self.losses.append((step, loss))
+        if len(self.losses) >= MOST_LOSSES:
+            pairs = zip(self.losses[::2], self.losses[1::2], strict=True)
+            self.losses = [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
 
     def add_score(self, step: int, score: float) -> bool:
         """Note a development score; returns whether it is the best so far."""

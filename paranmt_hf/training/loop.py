@@ -91,7 +91,7 @@ class Loop:
                     place.mega += 1
                     self.history.pairs += mega.pairs
                     if losses:
-                        self.history.losses.append((self._step, float(np.mean(losses))))
+                        self.history.add_loss(self._step, float(np.mean(losses)))
                     if place.mega in points:
                         self._score()
                     self.history.seconds += time.monotonic() - started

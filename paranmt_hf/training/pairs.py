@@ -119,7 +119,9 @@ def write_pairs(
         found = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
         raise InputError(f"nothing to train on: {found}; look at the filters, the vocabulary and the data")
     about = {"pairs": kept, "left_out": read - kept, "readers": {name: rows[name] for name in readers}}
-    (folder / "pairs.json").write_text(json.dumps(about), encoding="utf8")
+    aside = folder / ".pairs.json.tmp"
+    aside.write_text(json.dumps(about), encoding="utf8")
+    aside.replace(folder / "pairs.json")
     return PairStore(folder)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PrinterCallback, TrainerCallback
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
@@ -25,8 +24,9 @@ from paranmt_hf.training.adam import TableAdam
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.course import COMPLETE, Course, forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import History
-from paranmt_hf.training.loop import Evaluate, evaluation_points
+from paranmt_hf.training.loop import Evaluate
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pairs import MegaBatch, PairStore, append
 from paranmt_hf.training.scrambling import scramble
@@ -34,7 +34,7 @@ from paranmt_hf.training.teacher import TeacherVectors
 
 Features = dict[str, torch.Tensor]
 ENCODE_SENTENCES = 1000
-COMPLETE = "complete"
+WEIGHTS = "weights.safetensors"
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Reading:
 
     Attributes:
         reader: Name of the reader whose rows it takes.
-        prefix: What its features' names begin with.
+        suffix: What its features' names end with.
         features: From rows [unit] and bounds [sentence + 1] to features.
         ordered: Whether the order of the units matters, so that scrambling changes something.
         table: Its embeddings.
     """
 
     reader: str
-    prefix: str
+    suffix: str
     features: Callable[[np.ndarray, np.ndarray], Features]
     ordered: bool
     table: nn.Embedding | nn.EmbeddingBag
@@ -170,6 +170,20 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     def _describe(self, epoch: int, number: int, mini: int) -> str:
         return f"{self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """Write the weights of a checkpoint, in full precision whatever the model is released in."""
+        folder = Path(output_dir or str(self.args.output_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {name: value.detach().cpu().contiguous() for name, value in self.model.state_dict().items()}
+        write_checkpoint(folder / WEIGHTS, weights, {})
+
+    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
+        """Read what `_save` wrote."""
+        found = read_checkpoint(Path(checkpoint_path) / WEIGHTS)
+        if found is None:
+            raise InputError(f"{checkpoint_path} has no {WEIGHTS}; remove it and run again")
+        self.model.load_state_dict(found[0])
+
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
         """No norm is logged: torch has none for the sparse gradients of the tables."""
         return grad_norm
@@ -230,7 +244,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         for reading, rows in zip(self._readings, mega.scrambled, strict=True):
             bags = Bags(rows, mega.batch.bags[reading.reader].offsets).take(sentences)
             for name, value in reading.features(bags.rows, bags.offsets).items():
-                features[reading.prefix + name] = value.to(self.args.device)
+                features[name + reading.suffix] = value.to(self.args.device)
         return features
 
     @torch.no_grad()
@@ -263,73 +277,6 @@ def _joined(batches: list[MegaBatch]) -> MegaBatch:
     return whole
 
 
-class _Course(TrainerCallback):
-    """Scores the development set, notes the history, checkpoints between mega-batches, tells the progress."""
-
-    def __init__(self, folder: Path, store: PairStore, config: TrainConfig, evaluate: Evaluate | None) -> None:
-        self.folder, self.store, self.config, self.evaluate = folder, store, config, evaluate
-        self.history = History()
-        self.trainer: MegaBatchTrainer | None = None
-        self._saved = self._ended = time.monotonic()
-        self.progress: Progress | None = None
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        self._saved = self._ended = time.monotonic()
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        assert self.trainer is not None
-        self.trainer.keep_frozen()
-        plan = self.trainer.plan
-        place = (state.global_step - 1) % len(plan)
-        at_end = place + 1 == len(plan) or plan[place + 1][1] == 0
-        mega = self.trainer._mega
-        if not at_end or mega is None:
-            return
-        self.history.pairs += len(mega.own) * args.world_size
-        if self.trainer.losses:
-            self.history.losses.append((state.global_step, float(np.mean(self.trainer.losses))))
-            self.trainer.losses.clear()
-        number = plan[place][0] + 1
-        if number in evaluation_points(plan[-1][0] + 1, self.config):
-            self._score(state, control)
-        self.history.seconds += time.monotonic() - self._ended
-        self._ended = time.monotonic()
-        if self.progress is not None:
-            note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
-            self.progress.advance_to(self.history.pairs, note)
-        if self._agreed(time.monotonic() - self._saved >= self.config.checkpoint_seconds):
-            control.should_save = True
-
-    def _agreed(self, value: float) -> float:
-        """What the first process has, so that all of them do the same."""
-        assert self.trainer is not None
-        if self.trainer.args.world_size == 1:
-            return value
-        own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
-        return float(self.trainer.accelerator.gather(own)[0])
-
-    def _score(self, state: TrainerState, control: TrainerControl) -> None:
-        if self.evaluate is None or self.trainer is None:
-            return
-        better = self.history.add_score(state.global_step, self._agreed(self.evaluate()))
-        if better and state.is_world_process_zero:
-            weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
-            write_checkpoint(self.folder / "best.safetensors", weights, {"step": state.global_step})
-        if self.config.patience is not None and self.history.stale >= self.config.patience:
-            control.should_training_stop = True
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        self._saved = time.monotonic()
-        if state.is_world_process_zero:
-            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            # The mark is written last: a checkpoint without it was cut off and does not count.
-            (folder / COMPLETE).write_text(json.dumps(self.history.as_dict()), encoding="utf8")
-
-
 def train_with_trainer(
     model: SentenceTransformer,
     readings: Sequence[Reading],
@@ -352,7 +299,7 @@ def train_with_trainer(
         teacher: The teacher's vectors, if similarities are learned too.
         callbacks: More callbacks for the trainer.
     """
-    course = _Course(folder, store, config, evaluate)
+    course = Course(folder, store, config, evaluate)
     args = SentenceTransformerTrainingArguments(
         output_dir=str(folder / "trainer"),
         num_train_epochs=config.epochs,
@@ -369,6 +316,9 @@ def train_with_trainer(
         seed=config.seed,
         disable_tqdm=True,
     )
+    # Several GPUs are for several processes; one process would otherwise cut the bags of a batch apart.
+    if args.device.type == "cuda":
+        args._n_gpu = 1
     # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
     for reading in readings:
         reading.table.sparse = args.device.type == "cpu"
@@ -388,19 +338,18 @@ def train_with_trainer(
     checkpoint = last_checkpoint(folder / "trainer")
     if checkpoint is not None:
         course.history = History.from_dict(json.loads((checkpoint / COMPLETE).read_text(encoding="utf8")))
+        if args.process_index == 0:
+            forget_cut_off(folder / "trainer")
     total = config.epochs * store.pairs
     with Progress("train", total, done=course.history.pairs, unit="pairs") as progress:
         course.progress = progress
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if checkpoint is not None and course.is_over:
+            trainer._load_from_checkpoint(str(checkpoint))
+        else:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     for reading in readings:
         reading.table.sparse = False
     best = read_checkpoint(folder / "best.safetensors") if evaluate is not None else None
     if best is not None:
         model.load_state_dict(best[0])
     return course.history
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Find the last checkpoint of the trainer that was written to its end."""
-    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
