@@ -9,7 +9,7 @@ from typing import Any
 
 from paranmt_hf.corpus.reading import Pairs
 from paranmt_hf.corpus.shards import describe_differences
-from paranmt_hf.encoders.building import name_of
+from paranmt_hf.encoders.building import name_of, trainable
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -27,7 +27,7 @@ def settled(encoder: EncoderConfig) -> EncoderConfig:
     Raises:
         InputError: The settings ask for another encoder than the start is.
     """
-    name = name_of(load(encoder.start, device="cpu"))
+    name = name_of(trainable(load(encoder.start, device="cpu")))
     usual = EncoderConfig()
     asked = {entry.name for entry in fields(encoder) if getattr(encoder, entry.name) != getattr(usual, entry.name)}
     if asked - {"start", "model"} or encoder.model not in (usual.model, name, name.replace(",", "-")):

@@ -122,7 +122,7 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
     with pytest.raises(InputError, match="cannot read the vocabulary .*cut.gz"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "cut.gz")
     (tmp_path / "words").write_text("a\nb\n")
-    with pytest.raises(InputError, match="cannot write word vectors to .*nowhere"):
+    with pytest.raises(InputError, match="cannot write .*nowhere/v: there is no folder .*nowhere; make it first"):
         distill_vectors(model, tmp_path / "nowhere" / "v", vocabulary=tmp_path / "words")
-    with pytest.raises(InputError, match="cannot write word vectors to .*words/v"):
+    with pytest.raises(InputError, match="cannot write .*words/v: there is no folder .*words; make it first"):
         distill_vectors(model, tmp_path / "words" / "v", vocabulary=tmp_path / "words")

@@ -230,8 +230,12 @@ def test_same_seed_same_bytes(tmp_path, data):
 def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
+    settings["encoder"] = EncoderConfig(start=str(tmp_path / "first"), words=5)
+    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out words"):
+        train(data, tmp_path / "second", **settings)
     settings["encoder"] = EncoderConfig(start=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)
+    assert second.record["settings"]["encoder"].keys() == {"model", "start"}
     vectors = [load(tmp_path / name).encode(["left1 right2"]) for name in ("first", "second")]
     np.testing.assert_allclose(*vectors, atol=1e-6)
     assert second.record["dimension"] == 16

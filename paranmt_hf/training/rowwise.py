@@ -81,8 +81,10 @@ class RowwiseAdam:
 
     def catch_up(self, rows: torch.Tensor | None = None) -> None:
         """Bring rows of the table up to date; all of them if none are named."""
-        whole = rows if rows is not None else torch.arange(len(self.weight))
-        for part in whole.split(20_000):
+        last = self.last if rows is None else self.last[rows]
+        # A row whose last step is 0 never had a gradient, and rests.
+        behind = torch.nonzero((last != self.step) & (last != 0)).flatten()
+        for part in (behind if rows is None else rows[behind]).split(20_000):
             self._write(self.read(part))
 
     def state(self) -> dict[str, torch.Tensor]:

@@ -312,7 +312,7 @@ def train_with_trainer(
         report_to=[config.report_to] if config.report_to else "none",
         bf16=config.precision == "bf16",
         fp16=config.precision == "fp16",
-        use_cpu=config.device == "cpu",
+        use_cpu=config.device == "cpu" or not torch.cuda.is_available(),
         seed=config.seed,
         disable_tqdm=True,
     )
