@@ -163,7 +163,9 @@ def test_bad_scorer_and_release(folder, capsys):
     fails(capsys, ["import", "pairs.txt", "--scorer", "./none", *IMPORT], "no model './none'")
     (folder / "model").mkdir()
     (folder / "model" / "model.safetensors").write_bytes(b"broken")
-    fails(capsys, ["import", "pairs.txt", "--scorer", "model", *IMPORT], "cannot be loaded")
+    fails(
+        capsys, ["import", "pairs.txt", "--scorer", "model", *IMPORT], "model is no sentence encoder", "modules.json"
+    )
     fails(capsys, ["score", "nothing", "--vectors", "vectors.txt"], "nothing is not a folder")
 
 
