@@ -289,7 +289,7 @@ def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
 
 @pytest.mark.parametrize("model", ["trigram", "word+trigram", "word,trigram", "lstm", "blstm", "word,trigram,lstm"])
 def test_train_every_encoder(pairs, capsys, model):
-    assert main(["train", "--data", "pairs.parquet", "--out", "out", "--model", model, *SMALL]) == 0
+    assert main(["train", "--data", "pairs.parquet", "--out", "out", "--model", model, "--device", "cpu", *SMALL]) == 0
     assert "last loss" in capsys.readouterr().out
 
 
@@ -313,6 +313,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--development", "none"], ["none"]),
         (["--development", "empty"], ["empty"]),
         (["--exclude", "none"], ["none"]),
+        (["--device", "tpu"], ["device must be", "'tpu'"]),
         (["--batch-size", "0"], ["batch_size must be at least 1"]),
         (["--margin", "-1"], ["margin must be above 0"]),
         (["--scrambling", "2"], ["between 0 and 1"]),

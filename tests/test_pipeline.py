@@ -420,7 +420,7 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
     modules = sentence_transformer / "modules.json"
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
-    with pytest.raises(InputError, match="encoder needs code of its own .evil.*which is not run"):
+    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
         ScorerConfig(scorer=str(sentence_transformer)).load()
     with pytest.raises(InputError, match="no readable modules.json"):
         ScorerConfig(scorer="embedded").load()

@@ -59,7 +59,7 @@ class TrainConfig:
         default=60.0, metadata={"help": "time between two checkpoints; the result does not depend on it"}
     )
 
-    device: Literal["cpu", "cuda"] | None = field(
+    device: str | None = field(
         default=None,
         metadata={"help": "where to train; averaging models choose the CPU, others a GPU if there is one"},
     )
