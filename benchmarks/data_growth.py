@@ -1,10 +1,10 @@
-"""How does the development score grow with the number of pairs?
+r"""How does the development score grow with the number of pairs?
 
 Draws, for encoders that `paranmt train` made with one setting and different numbers of pairs, the Pearson on STS 2017
 track 5 over the pairs.
 
     for n in 10000 30000 100000 200000 400000; do
-      paranmt train --data pairs/every.parquet --model word --dimension 100 --vectors glove.100d.100k.txt.gz \\
+      paranmt train --data pairs/every.parquet --model word --dimension 100 --vectors glove.100d.100k.txt.gz \
         --max-pairs $n --development sts --exclude sts --seed 1 --out growth/$n
     done
     python benchmarks/data_growth.py growth/* --out docs/growth.png

@@ -38,10 +38,14 @@ class ScorerConfig:
         if self.scorer and self.vectors:
             raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
 
+    @property
+    def _name(self) -> str:
+        return DEFAULT_ENCODER if self.scorer in (None, "embedded") else str(self.scorer)
+
     @cached_property
     def model(self) -> Model:
         """The scorer's files."""
-        return locate(self.scorer or DEFAULT_ENCODER, self.scorer_revision)
+        return locate(self._name, self.scorer_revision)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -50,7 +54,7 @@ class ScorerConfig:
             if not Path(self.vectors).is_file():
                 raise InputError(f"--vectors {self.vectors}: no such file; expected a text file of word vectors")
             return {"name": f"average of {Path(self.vectors).name}", "revision": f"sha256:{fingerprint(self.vectors)}"}
-        if self.scorer is None:
+        if self._name == DEFAULT_ENCODER:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}
 
@@ -65,7 +69,7 @@ class ScorerConfig:
             return WordAverage(vectors.words, vectors.matrix)
         from paranmt_hf.encoders.loading import load
 
-        encoder = load(self.scorer, revision=self.scorer_revision, device=self.scorer_device)
+        encoder = load(self._name, revision=self.scorer_revision, device=self.scorer_device)
         if encoder.averages is not None and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)

@@ -422,8 +422,17 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
     with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
         ScorerConfig(scorer=str(sentence_transformer)).load()
-    with pytest.raises(InputError, match="no readable modules.json"):
-        ScorerConfig(scorer="embedded").load()
+    modules.unlink()
+    with pytest.raises(InputError, match="expected a readable modules.json"):
+        ScorerConfig(scorer=str(sentence_transformer)).load()
+
+
+def test_default_scorer_is_the_encoder_of_the_package():
+    unnamed, named = ScorerConfig(), ScorerConfig(scorer="embedded")
+    assert unnamed.identity == named.identity
+    assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
+    near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
+    assert near > far
 
 
 def test_another_scorer_keeps_the_translations(bitext, vectors, tmp_path):
