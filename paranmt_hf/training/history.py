@@ -81,7 +81,6 @@ def plot_history(history: History, path: Path, title: str) -> bool:
         steps, scores = zip(*history.scores, strict=True)
         right.plot(steps, [100 * score for score in scores], color="tab:orange", marker="o", label="development")
         right.set_ylabel("Pearson on the development set, times 100")
-        right.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
-    axes.legend(loc="upper right")
+    figure.legend(loc="outside lower center", ncols=2)
     figure.savefig(path, dpi=120)
     return True
