@@ -172,6 +172,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Write the weights of a checkpoint, in full precision whatever the model is released in."""
+        # transformers 5 calls this in every process.
+        if not self.args.should_save:
+            return
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         weights = {name: value.detach().cpu().contiguous() for name, value in self.model.state_dict().items()}
