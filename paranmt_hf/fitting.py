@@ -117,7 +117,12 @@ def train(
             with suppress(InputError), locked(work):
                 shutil.rmtree(work, ignore_errors=True)
         return Trained(out, record, fresh=False)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
+    if config.patience is not None and held_out is None:
+        raise InputError("patience counts evaluations on a development set; name one with --development")
     first = int(os.environ.get("RANK", "0")) == 0 or int(os.environ.get("WORLD_SIZE", "1")) == 1
     if not first:
         _wait_for(work / READY)
@@ -159,8 +164,11 @@ def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> Se
     else:
         logger.info("counting the words of the training data")
         columns = (table[side] for table in pairs.batches() for side in SIDES)
-        counts = count_units(columns, config.kinds)
+        # A file that does not fit shows before the corpus is read.
         vectors = _vectors(config)
+        counts = count_units(columns, config.kinds)
+        if not any(counts.values()):
+            raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and at the options that choose")
         model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
     aside = folder.with_name("initial.tmp")
     shutil.rmtree(aside, ignore_errors=True)
@@ -178,8 +186,8 @@ def _room_for(folder: Path) -> Iterator[None]:
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise InputError(
-            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, the last "
-            "checkpoint is kept"
+            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, which goes on "
+            "from what is kept in the folder above"
         ) from None
 
 

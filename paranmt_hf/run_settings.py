@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,26 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     """Refuse to go on with other settings than the work in progress began with."""
     if path.exists():
         known = json.loads(path.read_text(encoding="utf8"))
-        if differences := describe_differences(known, settings):
+        differences = describe_differences(known, settings)
+        if differences and not any(path.parent.glob("**/checkpoint*")) and not any(path.parent.glob("teacher/part-*")):
+            # Nothing in it took long to make; a corrected command must not be refused for its sake.
+            _clear(path.parent)
+        elif differences:
             raise InputError(
                 f"{path.parent} holds unfinished training with other settings: {'; '.join(differences)}; give "
                 "the same ones to go on, or delete that folder"
             )
-        return
+        else:
+            return
     aside = path.with_suffix(".tmp")
     aside.write_text(json.dumps(settings), encoding="utf8")
     aside.replace(path)
+
+
+def _clear(folder: Path) -> None:
+    """Empty a work folder, but for the lock that this command holds."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()

@@ -341,7 +341,7 @@ def test_no_pairs_left(pairs, capsys):
     table = pa.table({"reference": ["a"], "translation": ["b"], "para_score": pa.array([0.1], pa.float32())})
     pq.write_table(table, pairs / "low.parquet")
     command = ["train", "--data", "low.parquet", "--min-score", "0.5", "--out", "out", *SMALL]
-    fails(capsys, command, "vocabulary is empty")
+    fails(capsys, command, "nothing to train on: of 1 pairs 1 are outside the chosen ranges")
 
 
 def test_evaluate(encoder, folder, capsys):

@@ -77,6 +77,8 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
 
         if not arguments.models and not arguments.baselines:
             raise InputError("name a model to evaluate, or --baselines bleu meteor")
+        if arguments.json and not arguments.json.resolve().parent.is_dir():
+            raise InputError(f"--json {arguments.json}: there is no folder {arguments.json.parent}; make it first")
         sets = read_sts(arguments.data)
         settings = {"bootstrap": arguments.bootstrap}
         results = []

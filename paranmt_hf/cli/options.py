@@ -21,7 +21,8 @@ def add_options(parser: argparse.ArgumentParser, kind: type, *, leave_out: Seque
         flag = f"--{entry.name.replace('_', '-')}"
         settings: dict[str, Any] = {"help": entry.metadata.get("help", ""), "dest": entry.name}
         hint = hints[entry.name]
-        if isinstance(hint, types.UnionType):
+        # `Literal[...] | None` is typing.Union, other `... | None` are types.UnionType.
+        if typing.get_origin(hint) in (types.UnionType, typing.Union):
             hint = next(part for part in typing.get_args(hint) if part is not type(None))
         if hint is bool:
             parser.add_argument(flag, action="store_true", **settings)

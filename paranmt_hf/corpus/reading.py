@@ -34,6 +34,10 @@ class SelectionConfig:
     max_pairs: int | None = field(default=None, metadata={"help": "stop after so many pairs"})
 
     def __post_init__(self) -> None:
+        if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
+            raise InputError(
+                f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
+            )
         for name in ("max_length", "max_pairs"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
@@ -104,6 +108,11 @@ class Pairs:
         except (pa.ArrowInvalid, OSError) as error:
             reason = str(error).split("\n")[0]
             raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
+        if missing := [side for side in SIDES if side not in schema.names]:
+            raise InputError(
+                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Rename "
+                "them, or name them once: paranmt import FILE --columns reference=...,translation=..."
+            )
         if missing := [name for name in self._columns if name not in schema.names]:
             raise InputError(
                 f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
@@ -114,6 +123,12 @@ class Pairs:
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
                 raise InputError(f"{file}: the column {side} holds {kind}, expected text")
+
+    @property
+    def left_out(self) -> str:
+        """What the last reading left out, as a sentence can say it."""
+        reasons = [(self.unselected, "outside the chosen ranges"), (self.contaminated, "with an excluded sentence")]
+        return f"of {self.read:,} pairs " + ", ".join(f"{count:,} are {reason}" for count, reason in reasons)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -316,6 +316,9 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
 
 def _add_code(folder: Path) -> None:
     """Make a saved encoder name our modules by the files beside its weights, and write these."""
+    for path in folder.rglob("*.safetensors"):
+        # Some versions of safetensors write files that only their owner can read.
+        path.chmod(path.parent.stat().st_mode & 0o666)
     entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
     for entry in own:

@@ -88,7 +88,7 @@ class AveragingTrainer:
         chosen = None
         if config.margin_weight:
             vectors = self.encode(mega) if config.negatives != "rand" else None
-            if vectors is not None and not torch.isfinite(vectors).all():
+            if vectors is not None and not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].adam.step + 1}", float("nan"))
             chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
         losses = []

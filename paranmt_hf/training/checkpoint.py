@@ -27,6 +27,7 @@ def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[s
     """
     aside = path.with_name(f".{path.name}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         save_file(tensors, aside, metadata={"state": json.dumps(state)})
         with aside.open("rb") as file:
             os.fsync(file.fileno())

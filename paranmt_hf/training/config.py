@@ -83,6 +83,8 @@ class TrainConfig:
         for name in ("lambda_w", "lambda_c", "checkpoint_seconds"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} must not be negative, was {getattr(self, name)}")
+        if self.seed < 0:
+            raise InputError(f"seed must not be negative, was {self.seed}")
         if not 0 <= self.scrambling <= 1:
             raise InputError(f"scrambling is a share between 0 and 1, was {self.scrambling}")
         if not 0 < self.teacher_weight <= 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.pairs import PairStore
 
+logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
 
 
@@ -102,6 +104,8 @@ class Loop:
                     if self._is_over():
                         break
                 place.epoch, place.mega = place.epoch + 1, 0
+        # If the encoder cannot be written now, nothing of this is lost.
+        self._save()
         self._finish()
         return self.history
 
@@ -149,3 +153,4 @@ class Loop:
             table.adam.restore(own, state["step"])
         self._place = _Place(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
+        logger.info(f"going on after {self.history.pairs:,} pairs")

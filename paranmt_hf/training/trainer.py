@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import PrinterCallback, TrainerCallback
+from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.progress import Progress
@@ -280,6 +281,16 @@ def _joined(batches: list[MegaBatch]) -> MegaBatch:
     return whole
 
 
+def _check_reporting(name: str) -> None:
+    """Refuse a place to report to that does not exist or is not installed."""
+    try:
+        for callback in get_reporting_integration_callbacks([name]):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot report to {name!r}: {reason}") from None
+
+
 def train_with_trainer(
     model: SentenceTransformer,
     readings: Sequence[Reading],
@@ -302,6 +313,8 @@ def train_with_trainer(
         teacher: The teacher's vectors, if similarities are learned too.
         callbacks: More callbacks for the trainer.
     """
+    if config.report_to:
+        _check_reporting(config.report_to)
     course = Course(folder, store, config, evaluate)
     args = SentenceTransformerTrainingArguments(
         output_dir=str(folder / "trainer"),

@@ -1,6 +1,7 @@
 """Checkpoints survive what happens to them."""
 
 import resource
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -12,13 +13,15 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 TENSORS = {"weight": torch.arange(12.0).reshape(3, 4), "last": torch.arange(3, dtype=torch.int32)}
 
 
-@pytest.fixture
+@contextmanager
 def small_files():
-    """Files may not grow past 1,000 bytes, as on a full disk."""
+    """Files may not grow past 1,000 bytes, as on a full disk; that goes for pytest's own output too."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_round_trip(tmp_path):
@@ -32,10 +35,11 @@ def test_round_trip(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
 
-def test_full_disk_leaves_the_one_before(tmp_path, small_files):
+def test_full_disk_leaves_the_one_before(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     write_checkpoint(path, TENSORS, {"epoch": 1})
-    with pytest.raises(InputError, match=r"cannot save .*checkpoint.safetensors: .*; make room and run the same"):
+    full = pytest.raises(InputError, match=r"cannot save .*checkpoint.safetensors: .*; make room and run the same")
+    with small_files(), full:
         write_checkpoint(path, {"weight": torch.zeros(1000)}, {"epoch": 2})
     assert read_checkpoint(path)[1] == {"epoch": 1}
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
