@@ -70,7 +70,8 @@ def build_encoder(
     parts: list[list[nn.Module]] = []
     for name in config.parts:
         vocabulary = vocabularies[PARTS[name]]
-        width = (config.word_dimension or config.dimension) if "lstm" in name else config.dimension
+        own = {"trigram": config.trigram_dimension, "lstm": config.word_dimension, "blstm": config.word_dimension}
+        width = own.get(name) or config.dimension
         weight = _initial(vocabulary, width, vectors if vocabulary.kind == "word" else None, config.spread, generator)
         if config.unknown == "drop":
             weight[0] = 0

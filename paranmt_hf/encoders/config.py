@@ -26,9 +26,12 @@ class EncoderConfig:
     word_dimension: int | None = field(
         default=None, metadata={"help": "dimensions of an LSTM's word embeddings (as --dimension)"}
     )
+    trigram_dimension: int | None = field(
+        default=None, metadata={"help": "dimensions of TRIGRAM beside a wider or narrower encoder (as --dimension)"}
+    )
     words: int = field(default=100_000, metadata={"help": "most frequent words to keep"})
     trigrams: int = field(default=100_000, metadata={"help": "most frequent character trigrams to keep"})
-    minimum: int = field(default=1, metadata={"help": "leave out words and trigrams that occur less often (1)"})
+    minimum: int = field(default=1, metadata={"help": "leave out words and trigrams that occur less often"})
     unknown: Literal["drop", "train"] = field(
         default="drop", metadata={"help": "unknown units: zeros, or one trained vector for all of them"}
     )
@@ -62,8 +65,9 @@ class EncoderConfig:
             allowed = get_args(get_type_hints(EncoderConfig)[name])
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, was {getattr(self, name)!r}")
-        if self.word_dimension is not None and self.word_dimension < 1:
-            raise InputError(f"word_dimension must be at least 1, was {self.word_dimension}")
+        for name in ("word_dimension", "trigram_dimension"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
         if not 0 < self.spread < float("inf"):
             raise InputError(f"spread must be above 0, was {self.spread}")
         if self.start and self.vectors:

@@ -23,7 +23,7 @@ class DistillConfig:
     """How word vectors are distilled."""
 
     words: int = field(default=50_000, metadata={"help": "most frequent words to encode"})
-    minimum: int = field(default=1, metadata={"help": "leave out words that occur less often in the data (1)"})
+    minimum: int = field(default=1, metadata={"help": "leave out words that occur less often in the data"})
     dimension: int | None = field(
         default=None, metadata={"help": "reduce to so many dimensions by principal components (the model's own)"}
     )

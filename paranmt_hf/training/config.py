@@ -50,7 +50,7 @@ class TrainConfig:
     teacher_weight: float = field(
         default=1.0, metadata={"help": "share of the teacher's term in the loss; with 1.0 there is no margin loss"}
     )
-    seed: int = field(default=1, metadata={"help": "decides the order of pairs, scrambling, random negatives (1)"})
+    seed: int = field(default=1, metadata={"help": "decides the order of pairs, scrambling, random negatives"})
     patience: int | None = field(
         default=None, metadata={"help": "stop after so many evaluations without a better development score"}
     )

@@ -5,12 +5,15 @@ import pytest
 import torch
 
 from paranmt_hf.encoders.average import AverageEmbedding, restore, store
+from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.combination import Combination
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.lstm import AverageDirections, lstm_modules, sequence_features
 from paranmt_hf.encoders.trigram import TrigramEmbedding
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of, word_tokenizer
+from paranmt_hf.errors import InputError
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer
 from tests.encoders.toys import (
@@ -220,3 +223,16 @@ def test_wrong_arguments_are_named():
 
 def test_lists_of_names_cover_one_another():
     assert len(set(EVERY)) == len(EVERY) == len(AVERAGES) + len(REDUCED) + len(SEQUENCES)
+
+
+def test_encoders_beside_each_other_have_widths_of_their_own():
+    vocabularies = {
+        "word": Vocabulary("word", ["[UNK]", "a", "b"]),
+        "trigram": Vocabulary("trigram", ["[UNK]", " a ", " b "]),
+    }
+    config = EncoderConfig(model="word,trigram", dimension=4, trigram_dimension=3)
+    encoder = build_encoder(config, vocabularies)
+    assert encoder.get_embedding_dimension() == 7
+    assert [part.weight.shape for part in encoder.averages[0]] == [(3, 4), (3, 3)]
+    with pytest.raises(InputError, match="trigram_dimension must be at least 1, was 0"):
+        EncoderConfig(trigram_dimension=0)
