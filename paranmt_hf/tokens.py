@@ -157,6 +157,11 @@ class Bags:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def known(self) -> np.ndarray:
+        """Number of units of each sentence that have a row of their own [sentence]; row 0 is for the others."""
+        return np.diff(np.concatenate([[0], np.cumsum(self.rows != 0)])[self.offsets])
+
     def take(self, sentences: np.ndarray) -> Bags:
         """Choose sentences by position [chosen], in that order."""
         starts = self.offsets[:-1][sentences]

@@ -59,10 +59,6 @@ class WordAverager:
             stop = min(start + STEP, len(bags))
             out[start:stop] = gather(self._weight, bags, start, stop, "mean")
 
-    def known(self, table: TokenTable) -> np.ndarray:
-        """Count the known units of each sentence [sentence]."""
-        return _known(self.lookup.bags(table))
-
 
 class TrigramAverager:
     """TRIGRAM over a table of tokens."""
@@ -94,14 +90,6 @@ class TrigramAverager:
             summed = gather(word_vectors, words, start, stop, "sum")
             summed += gather(self._weight, between, start, stop, "sum")
             out[start:stop] = summed.div_(divisors[start:stop])
-
-    def known(self, table: TokenTable) -> np.ndarray:
-        """Count the known units of each sentence [sentence]."""
-        return _known(self.lookup.bags(table))
-
-
-def _known(bags: Bags) -> np.ndarray:
-    return np.diff(np.concatenate([[0], np.cumsum(bags.rows != 0)])[bags.offsets])
 
 
 Averager = WordAverager | TrigramAverager
@@ -167,7 +155,7 @@ class FastAverage:
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
         """Count the units of each sentence that have a row of their own [sentence]."""
         (table,) = self._tokenizer.tables(sentences)
-        return sum((part.known(table) for part in self._parts), np.zeros(len(sentences), np.int64))
+        return sum((part.lookup.bags(table).known for part in self._parts), np.zeros(len(sentences), np.int64))
 
 
 def averaging_parts(modules: Sequence[nn.Module]) -> tuple[list[AverageEmbedding], str] | None:

@@ -106,7 +106,7 @@ def write_pairs(
         for batch in columns:
             tables = tokenizer.tables(*batch)
             bags = {name: [reader.bags(table) for table in tables] for name, reader in readers.items()}
-            known = np.any([[_knows(side) for side in sides] for sides in bags.values()], axis=0).all(axis=0)
+            known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
             positions = np.flatnonzero(known)
             for name, sides in bags.items():
                 writers[name].write([side.take(positions) for side in sides])
@@ -123,11 +123,6 @@ def write_pairs(
     aside.write_text(json.dumps(about), encoding="utf8")
     aside.replace(folder / "pairs.json")
     return PairStore(folder)
-
-
-def _knows(bags: Bags) -> np.ndarray:
-    """Whether each sentence has a unit with a row of its own [sentence]."""
-    return np.diff(np.concatenate([[0], np.cumsum(bags.rows != 0)])[bags.offsets]) > 0
 
 
 def _row_type(rows: int) -> type[np.unsignedinteger[Any]]:
