@@ -13,12 +13,12 @@ import json
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from paranmt_hf.encoders.loading import load, save, with_precision
+from paranmt_hf.evaluation.speed import encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.model_cards import model_card
+from paranmt_hf.model_record import model_record, read_about, read_training
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:
@@ -42,19 +42,13 @@ def main() -> None:
     sets = read_sts(arguments.sts)
     encoder = load(arguments.model)
     result = evaluate_sts(encoder, sets, name=arguments.name)
-    averaging = encoder.averages is not None
-    size = sum(path.stat().st_size for path in arguments.model.rglob("*.safetensors"))
-    precisions = {"float32": {"bytes": size, "mean": result.mean, "development": result.development}}
-    for precision in ("float16", "int8") if averaging else ():
-        precisions[precision] = stored(arguments.model, precision, sets)
-    training = json.loads((arguments.model / "training.json").read_text(encoding="utf8"))
-    # The course of the loss belongs to the model's folder, not to its card.
-    training["history"] = {name: training["history"][name] for name in ("pairs", "seconds", "best_step")}
-    about = yaml.safe_load(arguments.about.read_text(encoding="utf8"))
-    record = {"name": arguments.name, **about, "training": training, "results": result.to_json()}
-    record["precisions"] = precisions
-    modules = json.loads((arguments.model / "modules.json").read_text(encoding="utf8"))
-    record["stock"] = all(entry["type"].startswith("sentence_transformers.") for entry in modules)
+    about = read_about(arguments.about)
+    speed = encoding_speed(encoder, [sentence for part in sets for sentence in [*part.left, *part.right]])
+    found = {**result.to_json(), "speed": speed}
+    record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, found)
+    record["precisions"] = {"float32": record["precisions"]["as stored"]}
+    for precision in ("float16", "int8") if encoder.averages is not None else ():
+        record["precisions"][precision] = stored(arguments.model, precision, sets)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (arguments.out / f"{arguments.name}.json").write_text(f"{text}\n", encoding="utf8")

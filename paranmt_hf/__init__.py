@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
+    "AboutModel": "paranmt_hf.model_record",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.engine",
     "InputError": "paranmt_hf.errors",
@@ -24,11 +25,14 @@ _NAMES = {
     "import_pairs": "paranmt_hf.pipeline",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.negatives",
+    "publish_dataset": "paranmt_hf.publishing",
+    "publish_model": "paranmt_hf.publishing",
     "rescore": "paranmt_hf.pipeline",
     "train": "paranmt_hf.fitting",
 }
 
 __all__ = [
+    "AboutModel",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
@@ -45,6 +49,8 @@ __all__ = [
     "import_pairs",
     "load",
     "mined_negatives",
+    "publish_dataset",
+    "publish_model",
     "rescore",
     "train",
 ]
@@ -60,8 +66,10 @@ if TYPE_CHECKING:
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.fitting import train
+    from paranmt_hf.model_record import AboutModel
     from paranmt_hf.negatives import mined_negatives
     from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
+    from paranmt_hf.publishing import publish_dataset, publish_model
     from paranmt_hf.scorers import ScorerConfig
     from paranmt_hf.training.config import TrainConfig
 

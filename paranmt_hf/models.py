@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.remote import check_download, explain, is_id, split_revision
 
 ASSETS = Path(__file__).parent / "assets"
 DEFAULT_ENCODER = "embedded-encoder"
@@ -37,31 +37,34 @@ def locate(name: str, revision: str | None = None) -> Model:
     """Find a model by folder or Hub id, fetching it from the Hub where necessary.
 
     Args:
-        name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, or `embedded`, the small translator that the
-            package carries, or `embedded-encoder`, its small encoder.
+        name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
+            `embedded`, the small translator that the package carries, or `embedded-encoder`, its small encoder.
         revision: Branch, tag or commit on the Hub.
 
     Raises:
         InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
     """
     folder = ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()
+    if not folder.is_dir() and revision is None:
+        name, revision = split_revision(name)
     if folder.is_dir():
         if revision is not None:
             raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
         return Model(folder.resolve().name, folder, f"sha256:{_check_safe(folder)}")
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or name.startswith("."):
+    if not is_id(name):
         raise InputError(f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'")
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
 
     try:
         fetched = Path(
             snapshot_download(name, revision=revision, ignore_patterns=[*PICKLES, *CODE, "onnx/*", "openvino/*"])
         )
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(f"no folder {name!r}, and the Hub did not give a model of that id: {reason}") from None
+    # The client passes on errors of several libraries; all mean that there is no such model to be had.
+    except Exception as error:
+        raise InputError(f"no folder {name!r}, and {explain(error, name, 'model', revision)}") from error
     _check_safe(fetched)
+    for path in fetched.rglob("*.safetensors"):
+        check_download(path, name)
     return Model(name, fetched, fetched.name)
 
 
@@ -81,6 +84,20 @@ def _check_safe(folder: Path) -> str:
                 checksum = hashlib.file_digest(file, "sha256").hexdigest()
             digest.update(f"{path.relative_to(folder).as_posix()} {checksum}\n".encode())
     return digest.hexdigest()
+
+
+def weights_checksum(folder: Path) -> str:
+    """Checksum of a model's weights alone, which tells whose results a file holds.
+
+    Returns:
+        `sha256:` and the checksum over the names and contents of all safetensors files.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.safetensors")):
+        with path.open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()} {checksum}\n".encode())
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _is_pickle(path: Path) -> bool:

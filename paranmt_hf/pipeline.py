@@ -23,15 +23,15 @@ from paranmt_hf.corpus.backtranslation import TranslatorConfig
 from paranmt_hf.corpus.bitext import AlignedText, Report
 from paranmt_hf.corpus.engine import EngineConfig, run_job
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, release_files, write_release
-from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION
+from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.shards import Manifest, Stage, describe_differences, locked, sweep, write_bytes, write_shard
 from paranmt_hf.corpus.stages import ScoreStage, TranslateStage
-from paranmt_hf.corpus.statistics import plot_histogram, text_histogram
+from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.cards import dataset_card
 from paranmt_hf.models import usual_score
 from paranmt_hf.optional import available
 from paranmt_hf.progress import Progress
+from paranmt_hf.release_card import PICTURE, release_card
 from paranmt_hf.scorers import ScorerConfig
 
 logger = logging.getLogger(__name__)
@@ -368,18 +368,6 @@ def _record(name: str, written: Release, settings: dict[str, Any], dropped: dict
 
 
 def _write_card(folder: Path, record: dict[str, Any]) -> None:
-    histogram = record["statistics"]["histogram"]
-    columns = [
-        {"name": column.name, "type": _type_name(column.type), "meaning": column.meaning}
-        for column in COLUMNS
-        if column.name in record["columns"]
-    ]
-    picture = plot_histogram(histogram, folder / "para_score.png")
-    values = {**record, "columns": columns, "picture": picture, "text_histogram": text_histogram(histogram)}
-    write_bytes(folder / "README.md", dataset_card(values).encode())
+    picture = plot_histograms(record["statistics"], folder / PICTURE)
+    write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
     write_bytes(folder / "build.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """The name that the Hub has for an Arrow type."""
-    return {"float": "float32"}.get(str(kind), str(kind))

@@ -59,9 +59,7 @@ def test_hub_out_of_reach_is_one_sentence(monkeypatch):
         raise OSError("cannot connect\nand a long story")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(
-        InputError, match="no folder 'a/b', and the Hub did not give a model of that id: cannot connect$"
-    ):
+    with pytest.raises(InputError, match="no folder 'a/b', and model 'a/b' on the Hub: cannot connect$"):
         locate("a/b")
 
 

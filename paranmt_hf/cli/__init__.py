@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from paranmt_hf import __version__
-from paranmt_hf.cli import corpus, encoders
+from paranmt_hf.cli import corpus, encoders, hub
 from paranmt_hf.cli.options import Configure
 from paranmt_hf.errors import InputError
 
@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, Configure]] = {
     "train": ("train a sentence encoder on paraphrase pairs", encoders.configure_train),
     "evaluate": ("measure encoders on semantic textual similarity", encoders.configure_evaluate),
     "negatives": ("show the hard negatives that mega-batches give", encoders.configure_negatives),
+    "publish": ("check a release or an encoder, and put it on the Hub", hub.configure_publish),
     "vectors": ("make word vectors from a large encoder", encoders.configure_vectors),
 }
 

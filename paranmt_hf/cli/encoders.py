@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.errors import InputError
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.evaluation.results import StsResult
+    from paranmt_hf.evaluation.sts_data import StsSet
 
 Run = Callable[[argparse.Namespace], None]
 DATA_HELP = "release folders, Parquet files with the columns reference and translation, or datasets on the Hub"
@@ -81,12 +87,15 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
             raise InputError(f"--json {arguments.json}: there is no folder {arguments.json.parent}; make it first")
         sets = read_sts(arguments.data)
         settings = {"bootstrap": arguments.bootstrap}
-        results = []
+        results: list[StsResult] = []
+        beside: list[dict[str, Any]] = []
         if arguments.models:
             from paranmt_hf.encoders.loading import load
 
             for name in arguments.models:
-                results.append(evaluate_sts(load(None if name == "embedded" else name), sets, name=name, **settings))
+                encoder = load(None if name == "embedded" else name)
+                results.append(evaluate_sts(encoder, sets, name=name, **settings))
+                beside.append(_beside(encoder, sets) if arguments.json else {})
         results += [evaluate_sts(baseline(name), sets, name=name, **settings) for name in arguments.baselines]
         for result in results:
             print(f"## {result.model}\n" if arguments.markdown else result.model)
@@ -94,10 +103,25 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
         if len(results) > 1:
             print(compare(results, style="markdown" if arguments.markdown else "text"))
         if arguments.json:
-            text = json.dumps([result.to_json() for result in results], indent=2)
+            beside += [{} for _ in arguments.baselines]
+            entries = [{**result.to_json(), **more} for result, more in zip(results, beside, strict=True)]
+            text = json.dumps(entries, indent=2)
             arguments.json.write_text(f"{text}\n", encoding="utf8")
 
     return run
+
+
+def _beside(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
+    """What a results file says of a model beside its results: which weights these are, and how fast they encode."""
+    from paranmt_hf.evaluation.speed import PASSES, encoding_speed
+    from paranmt_hf.models import weights_checksum
+
+    assert encoder.source is not None
+    found: dict[str, Any] = {"weights": weights_checksum(encoder.source.folder)}
+    sentences = [sentence for part in sets for sentence in [*part.left, *part.right]]
+    if len(set(sentences)) > PASSES:
+        found["speed"] = encoding_speed(encoder, sentences)
+    return found
 
 
 def configure_negatives(parser: argparse.ArgumentParser) -> Run:

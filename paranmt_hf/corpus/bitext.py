@@ -22,6 +22,7 @@ from paranmt_hf.corpus.columns import find_column, read_column, rebatch, stream_
 from paranmt_hf.corpus.lines import Side, count_fields, cut, existing, find_fields, identity, read_blocks
 from paranmt_hf.corpus.normalisation import decode, normalise, read_numbers
 from paranmt_hf.errors import InputError
+from paranmt_hf.remote import explain
 
 # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result.
 BLOCK_ROWS = 10_000
@@ -366,7 +367,8 @@ class HubDataset(_Table):
             return load(self.id, self.config, **options)
         # What a wrong name, config, split or layout raises.
         except (OSError, ValueError, RuntimeError) as error:
-            raise InputError(f"{self._name}: cannot be read: {error}") from error
+            why = error if self._local else explain(error, self.id, "dataset", self.revision)
+            raise InputError(f"{self._name}: cannot be read: {why}") from error
 
     def _local_files(self) -> list[Path]:
         from datasets import load_dataset_builder
@@ -384,10 +386,8 @@ class HubDataset(_Table):
                 self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
             # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
             except Exception as error:
-                raise InputError(
-                    f"there is no folder {self.id!r}, and the Hub cannot be reached or has no dataset of that name at "
-                    f"revision {self.revision or 'main'!r}: {error}"
-                ) from error
+                why = explain(error, self.id, "dataset", self.revision)
+                raise InputError(f"there is no folder {self.id!r}, and {why}") from error
         return self._resolved
 
 

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext import HubDataset, Report
-from paranmt_hf.corpus.release import FOLDERS, read_tables, release_files
+from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, in_ranges
 from paranmt_hf.errors import InputError
+from paranmt_hf.remote import is_id, split_revision
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
@@ -55,11 +56,20 @@ class SelectionConfig:
         return ranges
 
 
+@dataclass(frozen=True)
+class _Files:
+    """Parquet files, and what tells them from others, as JSON values."""
+
+    files: list[Path]
+    identity: Any
+
+
 class Pairs:
     """Pairs of one or more sources, as often as they are asked for.
 
     Args:
-        sources: Release folders, Parquet files with the columns `reference` and `translation`, or datasets on the Hub.
+        sources: Release folders, Parquet files with the columns `reference` and `translation`, or datasets on the Hub,
+            by id, which `@` and a revision may follow.
         selection: Which pairs are used.
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
 
@@ -79,7 +89,7 @@ class Pairs:
         self.read = self.unselected = self.contaminated = 0
         self._readers = [self._reader(source) for source in self._sources]
 
-    def _reader(self, source: str) -> list[Path] | HubDataset:
+    def _reader(self, source: str) -> _Files | HubDataset:
         path = Path(source).expanduser()
         if path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet"))):
             if self._selection.subset not in FOLDERS:
@@ -89,18 +99,28 @@ class Pairs:
             files = sorted(path.glob("*.parquet"))
         elif path.suffix == ".parquet" or path.is_file():
             files = [path]
-        elif source.count("/") == 1 and not source.startswith((".", "/")):
-            names = {name: name for name in self._columns}
-            config = None if self._selection.subset == "default" else self._selection.subset
-            return HubDataset(source, names, config=config, numbers=set(self._columns) - set(SIDES))
+        elif is_id(split_revision(source)[0]):
+            return self._hub_reader(*split_revision(source))
         else:
             raise InputError(
                 f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
-                "like 'organisation/name'"
+                "like 'organisation/name' or 'organisation/name@v1'"
             )
         for file in files:
             self._check(file)
-        return files
+        return _Files(files, [f"{file.name} {file.stat().st_size} bytes" for file in files])
+
+    def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
+        """A release is fetched and checked, any other dataset read as a stream."""
+        subset = self._selection.subset
+        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
+            files, commit = fetched
+            for file in files:
+                self._check(file)
+            return _Files(files, {"dataset": name, "revision": commit})
+        columns = {column: column for column in self._columns}
+        config = None if subset == "default" else subset
+        return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
 
     def _check(self, file: Path) -> None:
         try:
@@ -133,12 +153,7 @@ class Pairs:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the pairs, as JSON values."""
-        sources = [
-            [f"{file.name} {file.stat().st_size} bytes" for file in reader]
-            if isinstance(reader, list)
-            else reader.fingerprint()
-            for reader in self._readers
-        ]
+        sources = [reader.identity if isinstance(reader, _Files) else reader.fingerprint() for reader in self._readers]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
         unwanted = len(self._unwanted) if self._unwanted is not None else 0
         return {
@@ -182,7 +197,7 @@ class Pairs:
                 for batch in reader.batches(Report(), rows=BATCH_ROWS):
                     yield pa.Table.from_batches([batch])
             else:
-                for table in read_tables(reader, self._columns):
+                for table in read_tables(reader.files, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
 

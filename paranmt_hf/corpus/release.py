@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_
 from paranmt_hf.corpus.shards import checksum
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
+from paranmt_hf.remote import check_download, explain
 
 MAX_SHARD_BYTES = 500_000_000
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
 ROW_GROUP_ROWS = 20_000
 FOOTER_BYTES = 4096
+RECORD = "build.json"
 FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
 
 
@@ -235,13 +237,17 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     return files
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+def read_record(folder: Path, configs: Collection[str] | None = None) -> dict[str, Any]:
     """Read a release's `build.json`, and check that its files are the ones that were written.
+
+    Args:
+        folder: The release.
+        configs: Configs whose files are checked; all of them if left out.
 
     Raises:
         InputError: The record or a file is missing or damaged, or the release has another schema.
     """
-    path = folder / "build.json"
+    path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf8"))
         if record["schema_version"].split(".")[0] != SCHEMA_VERSION.split(".")[0]:
@@ -249,7 +255,8 @@ def read_record(folder: Path) -> dict[str, Any]:
                 f"{folder} has schema version {record['schema_version']}, this program knows {SCHEMA_VERSION}: "
                 "use the version of paranmt-hf that its card names, or build it again"
             )
-        files = {name: digest for config in record["configs"].values() for name, digest in config["files"].items()}
+        chosen = [config for name, config in record["configs"].items() if configs is None or name in configs]
+        files = {name: digest for config in chosen for name, digest in config["files"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InputError):
             raise
@@ -260,6 +267,42 @@ def read_record(folder: Path) -> dict[str, Any]:
                 f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
             )
     return record
+
+
+def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
+    """Fetch one config of a release from the Hub, and check its files against the release's own record.
+
+    An interrupted download goes on where it stopped; what is in the client's cache is not fetched again.
+
+    Args:
+        name: Id on the Hub.
+        revision: Branch, tag or commit; None is the main branch.
+        config: Config of the release.
+
+    Returns:
+        Its Parquet files in order, and the commit; None when the dataset is no release of this program.
+
+    Raises:
+        InputError: There is no such dataset or config, it has another schema, or a file is damaged.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    try:
+        info = HfApi().dataset_info(name, revision=revision)
+        if RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
+            return None
+        options = {"repo_type": "dataset", "revision": info.sha}
+        wanted = [RECORD, f"{FOLDERS[config]}/*.parquet"]
+        folder = Path(snapshot_download(name, allow_patterns=wanted, **options))
+    # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+    except Exception as error:
+        raise InputError(explain(error, name, "dataset", revision)) from error
+    for path in folder.rglob("*.parquet"):
+        check_download(path, name)
+    record = read_record(folder, [config])
+    if config not in record["configs"]:
+        raise InputError(f"dataset {name!r} has the configs {', '.join(record['configs'])}, not {config!r}")
+    return release_files(folder, config), str(info.sha)
 
 
 def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -19,6 +19,19 @@ EDGES = (0.2, 0.4, 0.6, 0.8)
 RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
 BINS = 40
 EXAMPLES = 3
+# Lowest and highest value, and number of bins, of the histograms beside that of the score; what lies outside counts
+# in the outermost bin.
+HISTOGRAMS = {
+    "trigram_overlap": (0.0, 1.0, 20),
+    "length": (0.0, 60.0, 30),
+    "translation_score": (-3.0, 0.0, 30),
+}
+LABELS = {
+    "para_score": "paraphrase score",
+    "trigram_overlap": "trigram overlap",
+    "length": "tokens of a sentence (the last bar: 58 and more)",
+    "translation_score": "translation score (the first bar: -2.9 and less)",
+}
 
 
 @dataclass
@@ -42,6 +55,7 @@ class Statistics:
     def __init__(self, seed: int = 0) -> None:
         self.rows = 0
         self.histogram = np.zeros(BINS, np.int64)
+        self._histograms = {name: np.zeros(bins, np.int64) for name, (_, _, bins) in HISTOGRAMS.items()}
         self._seed = seed
         self._ranges = [_Range() for _ in RANGES]
         self._tokens = np.zeros(2, np.int64)
@@ -57,6 +71,9 @@ class Statistics:
         self._tokens += [length.sum(dtype=np.int64) for length in lengths]
         quality = table["translation_score"].to_numpy(zero_copy_only=False)
         known = ~np.isnan(quality)
+        self._count("trigram_overlap", overlap[~np.isnan(overlap)])
+        self._count("length", np.concatenate(lengths))
+        self._count("translation_score", quality[known])
         self._score_sum += float(quality[known].sum(dtype=np.float64))
         self._score_rows += int(known.sum())
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
@@ -66,6 +83,10 @@ class Statistics:
             inside = np.flatnonzero(numbers == number)
             if len(inside):
                 self._add_range(part, table, inside, overlap[inside], lengths, draws)
+
+    def _count(self, name: str, values: np.ndarray) -> None:
+        low, high, bins = HISTOGRAMS[name]
+        self._histograms[name] += np.histogram(values.clip(low, high), bins, (low, high))[0]
 
     def _add_range(
         self, part: _Range, table: pa.Table, inside: np.ndarray, overlap: np.ndarray, lengths: list, draws: np.ndarray
@@ -104,6 +125,7 @@ class Statistics:
                 for name, part in zip(RANGES, self._ranges, strict=True)
             ],
             "histogram": self.histogram.tolist(),
+            "histograms": {name: counts.tolist() for name, counts in self._histograms.items()},
         }
 
 
@@ -124,8 +146,12 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
     return "\n".join(lines)
 
 
-def plot_histogram(histogram: list[int], path: Path) -> bool:
-    """Draw the histogram of the paraphrase score as a PNG, if matplotlib (extra `plots`) is there.
+def plot_histograms(summary: dict[str, Any], path: Path) -> bool:
+    """Draw how scores, overlap and lengths are spread as a PNG, if matplotlib (extra `plots`) is there.
+
+    Args:
+        summary: What `Statistics.summary` gave; one of an older release has the histogram of the score alone.
+        path: Where to.
 
     Returns:
         Whether it was drawn.
@@ -134,15 +160,23 @@ def plot_histogram(histogram: list[int], path: Path) -> bool:
         return False
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
-    axes = figure.add_subplot()
-    edges = np.linspace(-1, 1, BINS + 1)
-    axes.bar(edges[:-1], histogram, width=2 / BINS, align="edge", color="#4472c4", edgecolor="white", linewidth=0.5)
-    first = edges[int(np.flatnonzero(histogram)[0])] if any(histogram) else -1
-    axes.set_xlim(min(0.0, float(first)), 1)
-    axes.set_xlabel("paraphrase score")
-    axes.set_ylabel("pairs")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.spines[["top", "right"]].set_visible(False)
+    panels = {"para_score": (summary["histogram"], -1.0, 1.0)}
+    for name, (low, high, _) in HISTOGRAMS.items():
+        counts = summary.get("histograms", {}).get(name, [])
+        if any(counts):
+            panels[name] = (counts, low, high)
+    rows = -(-len(panels) // 2)
+    figure = Figure(figsize=(9, 2.8 * rows), layout="constrained")
+    for number, (name, (counts, low, high)) in enumerate(panels.items(), 1):
+        axes = figure.add_subplot(rows, min(2, len(panels)), number)
+        edges = np.linspace(low, high, len(counts) + 1)
+        width = (high - low) / len(counts)
+        axes.bar(edges[:-1], counts, width=width, align="edge", color="#4472c4", edgecolor="white", linewidth=0.5)
+        first = float(edges[int(np.flatnonzero(counts)[0])]) if any(counts) else low
+        axes.set_xlim(min(0.0, first) if name == "para_score" else low, high)
+        axes.set_xlabel(LABELS[name])
+        axes.set_ylabel("sentences" if name == "length" else "pairs")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     return True

@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf.encoders import average, combination, lstm, trigram, word
 from paranmt_hf.encoders.fast import FastAverage, averaging_parts
 from paranmt_hf.errors import InputError
-from paranmt_hf.models import DEFAULT_ENCODER, locate
+from paranmt_hf.models import DEFAULT_ENCODER, Model, locate
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
 PREFIX = "paranmt_hf_"
@@ -38,9 +38,15 @@ SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_di
 
 
 class SentenceEncoder(SentenceTransformer):
-    """A SentenceTransformer whose `encode` takes the fast path where it can: WORD, TRIGRAM and their combinations."""
+    """A SentenceTransformer whose `encode` takes the fast path where it can: WORD, TRIGRAM and their combinations.
+
+    Attributes:
+        fast_dtype: Precision in which the fast path reads rows.
+        source: Where `load` found it; None for one that was made otherwise.
+    """
 
     fast_dtype = torch.float32
+    source: Model | None = None
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
@@ -239,7 +245,7 @@ def load(
     except (ValueError, TypeError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{model.name}: its modules or settings do not fit together: {reason}") from error
-    encoder.fast_dtype = dtype
+    encoder.fast_dtype, encoder.source = dtype, model
     return encoder.eval()
 
 
@@ -329,13 +335,21 @@ def _add_code(folder: Path) -> None:
 
 
 def _write_code(folder: Path) -> None:
-    """Put our modules' code beside the weights, its imports turned into relative ones."""
+    """Put our modules' code beside the weights."""
+    for name, code in code_files().items():
+        (folder / name).write_text(code, encoding="utf8")
+
+
+def code_files() -> dict[str, str]:
+    """Name and content of the files that hold our modules' code beside weights, imports turned into relative ones."""
     from paranmt_hf import text
 
+    files = {}
     for name, module in {**CODE, "text": text}.items():
         source = Path(str(module.__file__)).read_text(encoding="utf8")
         relative = re.sub(r"from paranmt_hf\.(?:encoders\.)?(\w+) import", rf"from .{PREFIX}\1 import", source)
-        (folder / f"{PREFIX}{name}.py").write_text(relative, encoding="utf8")
+        files[f"{PREFIX}{name}.py"] = relative
+    return files
 
 
 def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:

@@ -19,6 +19,13 @@ SIZES = (
 )
 
 
+class _Plain(yaml.SafeDumper):
+    """Writes what stands in several places in full, which is easier to read than a reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401
+        return True
+
+
 def size_category(rows: int) -> str:
     """The Hub's name for a number of rows."""
     return next((name for limit, name in SIZES if rows < limit), "100M<n<1B")
@@ -28,12 +35,14 @@ def dataset_card(values: Mapping[str, Any]) -> str:
     """Render the card of a corpus.
 
     Args:
-        values: The content of a release's `build.json` and, under `columns`, name, type and meaning of each column.
+        values: The content of a release's `build.json`; under `columns` name, type and meaning of each column; under
+            `picture` the histograms' file, if there is one, and under `text_histogram` one of the score in characters;
+            under `repository` the id on the Hub, or None for a card that speaks of the folder.
 
     Returns:
         YAML header and Markdown text.
     """
-    header = yaml.safe_dump(_header(values), sort_keys=False, allow_unicode=True, width=1000)
+    header = yaml.dump(_header(values), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
     template = Template(
         (resources.files("paranmt_hf.hub") / "templates" / "dataset_card.md").read_text(encoding="utf8")
     )
@@ -47,6 +56,9 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
         "pretty_name": values["name"],
         "license": values["license"],
         "language": ["en"],
+        "multilinguality": ["monolingual"],
+        "language_creators": ["found", "machine-generated"],
+        "source_datasets": [_source_dataset(values["settings"])],
         "task_categories": ["sentence-similarity", "text-generation"],
         "size_categories": [size_category(configs["default"]["rows"])],
         "tags": ["paraphrase", "back-translation", "paranmt"],
@@ -72,12 +84,46 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
     return header
 
 
+def _source_dataset(settings: Mapping[str, Any]) -> str:
+    """The Hub's name for where a corpus comes from: a dataset there, or text from elsewhere."""
+    source = settings.get("bitext", settings.get("pairs", {}))
+    return f"extended|{source['dataset']}" if source.get("kind") == "hub" else "extended|other"
+
+
+def _usage(values: Mapping[str, Any]) -> str:
+    configs, name = values["configs"], values["repository"] or values["name"]
+    place = "" if values["repository"] else ", from the folder above this one"
+    lines = [
+        "from datasets import load_dataset",
+        "",
+        f'pairs = load_dataset("{name}")  # every pair{place}',
+    ]
+    if "filtered" in configs:
+        lines.append(
+            f'best = load_dataset("{name}", "filtered")  # top two tenths of the paraphrase score, at most 30 tokens'
+        )
+    lines.append(f'few = load_dataset("{name}", "sample")  # {configs["sample"]["rows"]:,} pairs drawn by chance')
+    if values["repository"]:
+        lines.append(f'same = load_dataset("{name}", revision="v1")  # a version, which stays as it is')
+    lines += [
+        "stream = load_dataset(",
+        f'    "{name}",',
+        '    split="train",',
+        "    streaming=True,",
+        '    columns=["reference", "translation", "para_score"],',
+        '    filters=[("para_score", ">", 0.7)],',
+        ")",
+    ]
+    return "\n".join(lines)
+
+
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     statistics, configs = values["statistics"], values["configs"]
+    picture = values["picture"]
     return {
         "name": values["name"],
         "rows": f"{statistics['rows']:,}",
-        "sample_rows": f"{configs['sample']['rows']:,}",
+        "usage": _usage(values),
         "configs": _table(
             [_Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
             for name, config in configs.items()
@@ -92,7 +138,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
             ]
             for part in statistics["ranges"]
         ),
-        "picture": "![Histogram of the paraphrase score](para_score.png)\n\n" if values["picture"] else "",
+        "picture": f"![Histograms of scores, overlap and length]({picture})\n\n" if picture else "",
         "histogram": values["text_histogram"],
         "examples": _examples(statistics["ranges"]),
         "mean_reference_length": str(statistics["mean_reference_length"]),

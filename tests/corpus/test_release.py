@@ -15,7 +15,7 @@ from paranmt_hf.corpus.builder import ParaNMT
 from paranmt_hf.corpus.release import read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.selection import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
-from paranmt_hf.corpus.statistics import Statistics, plot_histogram, text_histogram
+from paranmt_hf.corpus.statistics import Statistics, plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 
 
@@ -93,6 +93,16 @@ def test_statistics_by_hand():
     assert summary["mean_translation_score"] == -0.5
     assert sum(summary["histogram"]) == 1000
     assert summary["histogram"][:20] == [0] * 20
+    # Overlaps are 0.5 and translation scores -0.5, where they are there; two sentences in each row.
+    spread = summary["histograms"]
+    assert {name: sum(counts) for name, counts in spread.items()} == {
+        "trigram_overlap": 750,
+        "length": 2000,
+        "translation_score": 500,
+    }
+    assert spread["trigram_overlap"][10] == 750 and spread["translation_score"][25] == 500
+    # References have 0 to 39 tokens in turn, translations 7.
+    assert spread["length"][:4] == [50, 50, 50, 1050]
     whole = Statistics()
     whole.add(table)
     assert whole.summary() == summary, "the batches must not matter"
@@ -102,8 +112,10 @@ def test_histogram_is_drawn(tmp_path):
     histogram = [0] * 38 + [5, 10]
     text = text_histogram(histogram, width=10)
     assert text == "  0.9 to  1.0 | ########## 15"
-    assert plot_histogram(histogram, tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+    for summary in ({"histogram": histogram}, Statistics().summary()):
+        assert plot_histograms(summary, tmp_path / "plot.png")
+        assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+        (tmp_path / "plot.png").unlink()
 
 
 def test_release_by_hand(folder):

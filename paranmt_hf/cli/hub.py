@@ -1,0 +1,79 @@
+"""The command that publishes on the Hub."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.errors import InputError
+
+if TYPE_CHECKING:
+    from paranmt_hf.publishing import Plan
+
+ONLY_MODELS = ("results", "about", "license", "datasets")
+
+
+def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+    """Options of `paranmt publish`."""
+    parser.add_argument("kind", choices=["dataset", "model"], help="dataset: a release; model: an encoder")
+    parser.add_argument("folder", type=Path, help="what `paranmt build`, `import` or `train` wrote")
+    parser.add_argument("name", help="where to: ORGANISATION/NAME or USER/NAME")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--revision", default="main", help="the branch that gets the files (main)")
+    parser.add_argument("--tag", help="name of this version (the next of v1, v2, ... on the main branch)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check, print files, card and what is missing; touch nothing"
+    )
+    models = parser.add_argument_group("models")
+    models.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
+    models.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
+    models.add_argument(
+        "--about", type=Path, help="YAML file: license, license_text, summary, data, commands, datasets"
+    )
+    models.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.hub.upload import Target, upload
+        from paranmt_hf.model_record import read_about
+        from paranmt_hf.publishing import plan_dataset, plan_model
+
+        target = Target(arguments.name, arguments.kind, arguments.private, arguments.revision, arguments.tag)
+        if arguments.kind == "dataset":
+            if given := [f"--{name}" for name in ONLY_MODELS if getattr(arguments, name)]:
+                raise InputError(f"{', '.join(given)} is for models; a release has its licence and record with it")
+            plan = plan_dataset(arguments.folder, target)
+        else:
+            about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
+            plan = plan_model(arguments.folder, target, about, arguments.results)
+        _print_plan(plan)
+        if arguments.dry_run:
+            print(f"\n{plan.card}")
+            print("dry run: nothing was sent")
+            return
+        done = upload(plan.parcel, plan.target)
+        version = f", version {done.tag}" if done.tag else ""
+        state = f"{len(done.changed):,} files changed" if done.changed else "unchanged, all was there already"
+        print(f"{target.kind} {target.name}: {state}{version}, commit {done.commit[:12]}")
+        print(f"load it: {_usage(plan, done.tag)}")
+
+    return run
+
+
+def _print_plan(plan: Plan) -> None:
+    sizes = plan.parcel.sizes
+    visibility = ", private" if plan.target.private else ""
+    print(f"{plan.target.kind} {plan.target.name}{visibility}: {len(sizes)} files, {sum(sizes.values()):,} bytes")
+    for path, size in sorted(sizes.items()):
+        print(f"  {size:>15,}  {path}")
+    for path in plan.left_here:
+        print(f"  {'stays here':>15}  {path}")
+    for sentence in plan.missing:
+        print(f"  missing: {sentence}")
+
+
+def _usage(plan: Plan, tag: str | None) -> str:
+    revision = f", revision={tag!r}" if tag else ""
+    function = "load_dataset" if plan.target.kind == "dataset" else "paranmt_hf.load"
+    return f"{function}({plan.target.name!r}{revision})"

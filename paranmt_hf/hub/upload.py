@@ -1,0 +1,241 @@
+"""Put files into a repository on the Hub: only what changed, checked afterwards, and under a version's name."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.remote import explain, is_id
+
+Kind = Literal["dataset", "model"]
+# What a file is in a repository: a path to read it from, or its content.
+Content = Path | bytes
+VERSION = re.compile(r"v(\d+)")
+NAME = re.compile(r"[\w][\w./-]*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where files go.
+
+    Attributes:
+        name: Id of the repository, `organisation/name`.
+        kind: What the repository holds.
+        private: Make a new repository private; one that is there is left as it is.
+        branch: The branch that gets the files.
+        tag: Name of the version. None on the main branch is the next of `v1`, `v2`, ...
+    """
+
+    name: str
+    kind: Kind
+    private: bool = False
+    branch: str = "main"
+    tag: str | None = None
+
+    def __post_init__(self) -> None:
+        if not is_id(self.name):
+            raise InputError(f"{self.name!r} is no name for the Hub: expected ORGANISATION/NAME or USER/NAME")
+        for option, value in (("--revision", self.branch), ("--tag", self.tag)):
+            if value is not None and (not NAME.fullmatch(value) or ".." in value):
+                raise InputError(f"{option} {value!r} is no name that git takes; use letters, digits, `.`, `-`, `_`")
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What goes.
+
+    Attributes:
+        files: Path in the repository and content of each file.
+        stale: Patterns of files that an earlier parcel may have left there and that are removed.
+        message: What the commit says.
+    """
+
+    files: Mapping[str, Content]
+    stale: Sequence[str] = ()
+    message: str = "Upload"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file."""
+        return {
+            path: len(content) if isinstance(content, bytes) else content.stat().st_size
+            for path, content in self.files.items()
+        }
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is on the Hub now.
+
+    Attributes:
+        target: Where.
+        commit: Hash of the commit.
+        tag: Name of the version, if it has one.
+        changed: Paths that this call added, changed or removed; none if all was there already.
+    """
+
+    target: Target
+    commit: str
+    tag: str | None
+    changed: list[str] = field(default_factory=list)
+
+
+def upload(parcel: Parcel, target: Target) -> Published:
+    """Send a parcel; again after an interruption it sends what is missing, and nothing if all is there.
+
+    The token is the stored login's or HF_TOKEN's and is given to nobody but the client.
+
+    Raises:
+        InputError: There is no login, it may not write there, the connection broke, or a version of that name holds
+            other files.
+    """
+    from huggingface_hub import HfApi, get_token
+
+    if not get_token():
+        raise InputError("publishing needs a login: run `hf auth login`, or set HF_TOKEN to a token that may write")
+    client = HfApi(library_name="paranmt-hf")
+    try:
+        with _quiet_without_terminal():
+            return _upload(client, parcel, target)
+    except InputError:
+        raise
+    # The client passes on errors of several libraries.
+    except Exception as error:
+        raise InputError(explain(error, target.name, target.kind, target.branch)) from error
+
+
+def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401
+    about = {"repo_id": target.name, "repo_type": target.kind}
+    _ensure_repository(client, target)
+    changed = _differences(client, parcel, target, target.branch)
+    tags = _tags(client, target)
+    head = client.repo_info(**about, revision=target.branch).sha
+    if target.tag in tags and (changed or tags[target.tag] != head):
+        raise InputError(
+            f"{target.kind} {target.name!r} has a version {target.tag!r} already, with other files; give this one "
+            "another --tag"
+        )
+    if changed:
+        with tempfile.TemporaryDirectory() as folder:
+            _stage(parcel, Path(folder))
+            client.upload_folder(
+                **about,
+                folder_path=folder,
+                revision=target.branch,
+                commit_message=parcel.message,
+                delete_patterns=list(parcel.stale),
+            )
+        if left := _differences(client, parcel, target, target.branch):
+            raise InputError(
+                f"{target.kind} {target.name!r} does not hold what was sent ({', '.join(left[:3])}); run the same "
+                "command again"
+            )
+        head = client.repo_info(**about, revision=target.branch).sha
+    return Published(target, head, _ensure_tag(client, target, tags, head), changed)
+
+
+def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    about = {"repo_id": target.name, "repo_type": target.kind}
+    try:
+        present = client.repo_info(**about)
+    except RepositoryNotFoundError as error:
+        if error.response.status_code == 401 and "redential" in str(error):
+            raise
+        client.create_repo(**about, private=target.private, exist_ok=True)
+    else:
+        if target.private and not present.private:
+            raise InputError(
+                f"{target.kind} {target.name!r} is public already; --private is for new ones, change its visibility "
+                "in its settings on the Hub first"
+            )
+    try:
+        client.repo_info(**about, revision=target.branch)
+    except RevisionNotFoundError:
+        client.create_branch(**about, branch=target.branch)
+
+
+def _tags(client: Any, target: Target) -> dict[str, str]:  # noqa: ANN401
+    refs = client.list_repo_refs(target.name, repo_type=target.kind)
+    return {tag.name: tag.target_commit for tag in refs.tags}
+
+
+def _ensure_tag(client: Any, target: Target, tags: Mapping[str, str], head: str) -> str | None:  # noqa: ANN401
+    """Give the commit a version's name, unless it has one."""
+    known = sorted(name for name, commit in tags.items() if commit == head)
+    if target.tag in known:
+        return target.tag
+    name = target.tag
+    if name is None:
+        if target.branch != "main":
+            return None
+        if numbered := [tag for tag in known if VERSION.fullmatch(tag)]:
+            return numbered[-1]
+        numbers = [int(match[1]) for match in map(VERSION.fullmatch, tags) if match]
+        name = f"v{max(numbers, default=0) + 1}"
+    client.create_tag(target.name, repo_type=target.kind, tag=name, revision=head)
+    return name
+
+
+def _differences(client: Any, parcel: Parcel, target: Target, revision: str) -> list[str]:  # noqa: ANN401
+    """Paths that are to be added, changed or removed."""
+    entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=revision, recursive=True)
+    remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
+    changed = [path for path, content in parcel.files.items() if not _equal(remote.get(path), content)]
+    gone = [
+        path
+        for path in remote
+        if path not in parcel.files and any(fnmatch.fnmatchcase(path, pattern) for pattern in parcel.stale)
+    ]
+    return sorted(changed + gone)
+
+
+def _equal(entry: Any, content: Content) -> bool:  # noqa: ANN401
+    """Compare a file of a repository with its local content, by the checksum that the repository keeps."""
+    if entry is None:
+        return False
+    if entry.lfs is not None:
+        if isinstance(content, bytes):
+            return bool(hashlib.sha256(content).hexdigest() == entry.lfs.sha256)
+        with content.open("rb") as file:
+            return bool(hashlib.file_digest(file, "sha256").hexdigest() == entry.lfs.sha256)
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    # Git's own checksum of a file; it protects nothing here.
+    blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
+    return bool(blob.hexdigest() == entry.blob_id)
+
+
+def _stage(parcel: Parcel, folder: Path) -> None:
+    """Lay the parcel out as a folder, large files as links."""
+    for path, content in parcel.files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            place.write_bytes(content)
+        else:
+            place.symlink_to(content.resolve())
+
+
+@contextmanager
+def _quiet_without_terminal() -> Iterator[None]:
+    """Show the client's bars to people only."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    if sys.stderr.isatty() or are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()

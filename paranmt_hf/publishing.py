@@ -1,0 +1,260 @@
+"""Publish a release or an encoder on the Hub: checked first, with a card that is rendered from its record."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import yaml
+
+from paranmt_hf.corpus.release import FOLDERS, read_record, release_files
+from paranmt_hf.corpus.schema import arrow_schema
+from paranmt_hf.corpus.statistics import plot_histograms
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
+from paranmt_hf.model_record import AboutModel, model_record, read_training
+from paranmt_hf.models import PICKLES, weights_checksum
+from paranmt_hf.optional import available
+from paranmt_hf.release_card import PICTURE, release_card
+
+RESULTS_FILE = ".eval_results/sts.yaml"
+# Files of an encoder's folder that go with it.
+MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "paranmt_hf_*.py", "training.png")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be published, and what it would lack.
+
+    Attributes:
+        target: Where.
+        parcel: The files.
+        card: The card, as it would stand there.
+        missing: What a reader would miss, in sentences.
+        left_here: Files of the folder that are not published.
+    """
+
+    target: Target
+    parcel: Parcel
+    card: str
+    missing: list[str]
+    left_here: list[str]
+
+
+def plan_dataset(folder: str | Path, target: Target) -> Plan:
+    """Check a release and lay out what is published; touches nothing.
+
+    Raises:
+        InputError: The folder is no whole release of this schema, or holds what a repository must not.
+    """
+    folder = Path(folder).expanduser()
+    record = read_record(folder)
+    _refuse_unsafe(folder)
+    schema = arrow_schema(source="source" in record["columns"], origin="origin" in record["columns"])
+    for name in record["configs"]:
+        _check_rows(folder, name, record["configs"][name]["rows"], schema)
+    if not record.get("license"):
+        raise InputError(f"{folder} states no licence; build it again with --license")
+    files: dict[str, Content] = {
+        path: folder / path for config in record["configs"].values() for path in config["files"]
+    }
+    files["build.json"] = folder / "build.json"
+    missing = []
+    if picture := _picture(record):
+        files[PICTURE] = picture
+    else:
+        missing.append("the histograms as a picture: pip install 'paranmt-hf[plots]'")
+    card = release_card(record, picture=picture is not None, repository=target.name)
+    _check_card(card, list(files), record)
+    files["README.md"] = card.encode()
+    stale = [f"{place}/*.parquet" for place in FOLDERS.values()] + ["para_score.png", PICTURE]
+    parcel = Parcel(files, stale, f"Release of {record['statistics']['rows']:,} pairs")
+    return Plan(target, parcel, card, missing, _others(folder, [*files, "para_score.png"]))
+
+
+def plan_model(folder: str | Path, target: Target, about: AboutModel, results: str | Path | None = None) -> Plan:
+    """Check an encoder and lay out what is published; touches nothing.
+
+    Args:
+        folder: What `paranmt train` wrote.
+        target: Where to.
+        about: What no program can know: licence, and words on the data.
+        results: What `paranmt evaluate sts --json` wrote for these weights.
+
+    Raises:
+        InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
+            those of other weights.
+    """
+    from paranmt_hf.encoders.loading import code_files, load
+    from paranmt_hf.hub.model_cards import eval_results, model_card
+
+    folder = Path(folder).expanduser()
+    _refuse_unsafe(folder, code=code_files())
+    training = read_training(folder)
+    encoder = load(folder, device="cpu")
+    found = None if results is None else _results_of(Path(results).expanduser(), folder)
+    record = model_record(target.name.split("/")[1], folder, training, about, found)
+    _check_dimension(encoder, training, folder)
+    card = model_card({**record, "repository": target.name})
+    chosen = [path for path in _files(folder) if any(fnmatch.fnmatch(path, pattern) for pattern in MODEL_FILES)]
+    files: dict[str, Content] = {path: folder / path for path in chosen if Path(path).name != "README.md"}
+    files["README.md"] = card.encode()
+    missing = []
+    if found is None:
+        missing.append("results: paranmt evaluate sts FOLDER --data STS --json FILE, then --results FILE")
+    elif (entries := eval_results(record)) is not None:
+        files[RESULTS_FILE] = entries.encode()
+    for name in ("summary", "data", "license_text"):
+        if not getattr(about, name):
+            missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
+    stale = ["paranmt_hf_*.py", "[0-9]_*/*", RESULTS_FILE, "training.png"]
+    return Plan(target, Parcel(files, stale, f"{record['name']}"), card, missing, _others(folder, list(files)))
+
+
+def publish_dataset(
+    folder: str | Path,
+    name: str,
+    *,
+    private: bool = False,
+    revision: str = "main",
+    tag: str | None = None,
+) -> Published:
+    """Publish a release as a dataset; called again it sends what is missing, and nothing if all is there.
+
+    Args:
+        folder: The release.
+        name: `organisation/name` on the Hub.
+        private: Make a new repository private.
+        revision: The branch that gets the files.
+        tag: Name of the version; on the main branch the next of `v1`, `v2`, ... if left out.
+
+    Raises:
+        InputError: The release fails a check, there is no login that may write, or the connection broke.
+    """
+    plan = plan_dataset(folder, Target(name, "dataset", private, revision, tag))
+    return upload(plan.parcel, plan.target)
+
+
+def publish_model(
+    folder: str | Path,
+    name: str,
+    *,
+    about: AboutModel,
+    results: str | Path | None = None,
+    private: bool = False,
+    revision: str = "main",
+    tag: str | None = None,
+) -> Published:
+    """Publish an encoder as a model; called again it sends what is missing, and nothing if all is there.
+
+    Args:
+        folder: The encoder.
+        name: `organisation/name` on the Hub.
+        about: Licence, and words on the data.
+        results: What `paranmt evaluate sts --json` wrote for these weights.
+        private: Make a new repository private.
+        revision: The branch that gets the files.
+        tag: Name of the version; on the main branch the next of `v1`, `v2`, ... if left out.
+
+    Raises:
+        InputError: The encoder fails a check, there is no login that may write, or the connection broke.
+    """
+    plan = plan_model(folder, Target(name, "model", private, revision, tag), about, results)
+    return upload(plan.parcel, plan.target)
+
+
+def _files(folder: Path) -> list[str]:
+    """Paths of the files in a folder, hidden ones left out."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)]
+
+
+def _others(folder: Path, published: Sequence[str]) -> list[str]:
+    return [path for path in _files(folder) if path not in published]
+
+
+def _refuse_unsafe(folder: Path, code: dict[str, str] | None = None) -> None:
+    """Refuse code that is not this package's, pickles, and links that lead out of the folder."""
+    known = code or {}
+    for name in _files(folder):
+        path = folder / name
+        if path.suffix == ".py" and known.get(name) != path.read_text(encoding="utf8", errors="replace"):
+            raise InputError(
+                f"{path} is code that is not this package's, which is not published and which `datasets` refuses to "
+                "load beside data; move it away"
+            )
+        if any(path.match(pattern) for pattern in PICKLES):
+            raise InputError(f"{path} can hold a pickle, which runs code when it is read; move it away")
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{path} is a link that leads out of {folder}; put the file itself there")
+
+
+def _check_rows(folder: Path, config: str, rows: int, schema: Any) -> None:  # noqa: ANN401
+    """Compare the Parquet files of a config with the schema and the record."""
+    found = 0
+    for path in release_files(folder, config):
+        with pq.ParquetFile(path) as file:
+            found += file.metadata.num_rows
+            if not file.schema_arrow.remove_metadata().equals(schema):
+                raise InputError(f"{path} has other columns than the schema of a release; build it again")
+    if found != rows:
+        raise InputError(f"{folder}: config {config!r} has {found:,} rows, its record says {rows:,}; build it again")
+
+
+def _picture(record: dict[str, Any]) -> bytes | None:
+    if not available("matplotlib"):
+        return None
+    with tempfile.TemporaryDirectory() as place:
+        plot_histograms(record["statistics"], Path(place) / PICTURE)
+        return (Path(place) / PICTURE).read_bytes()
+
+
+def _check_card(card: str, files: Sequence[str], record: dict[str, Any]) -> None:
+    """Read the card's header as the Hub does, and compare it with the files."""
+    header = yaml.safe_load(card.split("---\n")[1])
+    rows = {info["config_name"]: info["splits"][0]["num_examples"] for info in header["dataset_info"]}
+    if rows != {name: config["rows"] for name, config in record["configs"].items()}:
+        raise InputError(f"the card's row counts {rows} are not those of the record; build the release again")
+    for config in header["configs"]:
+        pattern = config["data_files"][0]["path"]
+        expected = set(record["configs"][config["config_name"]]["files"])
+        if {path for path in files if fnmatch.fnmatchcase(path, pattern)} != expected:
+            raise InputError(f"the card's pattern {pattern!r} does not match the files of its config")
+
+
+def _results_of(path: Path, folder: Path) -> dict[str, Any]:
+    """Find the results of these weights in a results file."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf8"))
+        found = [entry for entry in entries if entry.get("weights") == weights_checksum(folder)]
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"cannot read results from {path} ({type(error).__name__}); expected a file that `paranmt evaluate sts "
+            f"{folder} --data STS --json {path}` wrote"
+        ) from None
+    if not found:
+        raise InputError(
+            f"{path} holds no results of the weights in {folder}; measure them: paranmt evaluate sts {folder} "
+            f"--data STS --json {path}"
+        )
+    result = found[-1]
+    if missing := {"years", "sets", "notes", "mean", "development"} - result.keys():
+        raise InputError(
+            f"{path} lacks {', '.join(sorted(missing))}; write it again with `paranmt evaluate sts --json`"
+        )
+    return dict(result)
+
+
+def _check_dimension(encoder: Any, training: dict[str, Any], folder: Path) -> None:  # noqa: ANN401
+    found = encoder.get_embedding_dimension()
+    if found != training["dimension"]:
+        raise InputError(
+            f"{folder} gives vectors of {found} dimensions, its training.json says {training['dimension']}; they do "
+            "not belong together"
+        )

@@ -1,0 +1,125 @@
+"""The Hub as a partner that may fail: what went wrong in one sentence, and whether what came is what it names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from paranmt_hf.errors import InputError
+
+# The client's libraries for HTTP, of which a broken connection raises errors of many classes.
+NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
+TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{8,}|\bBearer\s+\S+")
+ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def is_id(name: str) -> bool:
+    """Tell whether a name can be one on the Hub, `organisation/name`."""
+    return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Split `organisation/name@revision`; the revision is None where there is none."""
+    plain, _, revision = name.partition("@")
+    return (plain, revision) if revision and is_id(plain) else (name, None)
+
+
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
+    """Say why the Hub did not do what it was asked for.
+
+    Args:
+        error: What the client raised, on its own or as the cause of another error.
+        name: Id of the repository.
+        kind: `model` or `dataset`.
+        revision: Branch, tag or commit that was asked for.
+
+    Returns:
+        One sentence: what came, and what to do. A token never stands in it.
+    """
+    from huggingface_hub import errors, get_token
+
+    chain = list(_causes(error))
+    answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
+    message = " ".join(str(cause) for cause in chain)
+    if _has(chain, errors.OfflineModeIsEnabled):
+        return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
+    if _has(chain, errors.RevisionNotFoundError):
+        return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
+    status = answer.response.status_code if answer is not None else None
+    if status == 401 and (not _has(chain, errors.RepositoryNotFoundError) or "redential" in message):
+        return (
+            f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
+            "HF_TOKEN to a valid one"
+        )
+    if _has(chain, errors.RepositoryNotFoundError) or type(error).__name__ == "DatasetNotFoundError":
+        who = "your login may see" if get_token() else "can be seen without a login"
+        return (
+            f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who "
+            "may read it (`hf auth login`, or HF_TOKEN)"
+        )
+    if status == 403:
+        return (
+            f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
+            f"{name.split('/')[0]!r}"
+        )
+    if status in (409, 412):
+        return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
+    if status is not None and (status == 429 or status >= 500):
+        return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
+    if answer is not None:
+        return f"the Hub answered {status} for {kind} {name!r}: {_first_line(answer.server_message or str(answer))}"
+    if any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain) or _has(chain, ConnectionError):
+        return (
+            f"the connection to the Hub failed at {kind} {name!r} ({type(error).__name__}: {_first_line(str(error))})"
+            "; run the same command again, what arrived already is not sent twice"
+        )
+    return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _has(chain: list[BaseException], kind: type[BaseException]) -> bool:
+    return any(isinstance(cause, kind) for cause in chain)
+
+
+def _origin_of_token() -> str:
+    return "HF_TOKEN holds" if os.environ.get("HF_TOKEN") else "is stored on this machine"
+
+
+def _first_line(text: str) -> str:
+    """Take the first line that says something, without any token."""
+    lines = [line.strip() for line in TOKEN.sub("(token)", text).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else "no reason was given"
+
+
+def check_download(path: Path, name: str) -> None:
+    """Compare a file that came from the Hub with the checksum that the Hub has for it.
+
+    The client keeps a large file under its SHA-256 and links to that; it compares sizes only, not contents.
+
+    Args:
+        path: The file in the client's cache.
+        name: Id of the repository.
+
+    Raises:
+        InputError: The content is not what the Hub names.
+    """
+    blob = path.resolve()
+    if not re.fullmatch(r"[0-9a-f]{64}", blob.name):
+        return
+    with blob.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != blob.name:
+        raise InputError(
+            f"{path.name} of {name!r} is damaged: its checksum is not the one that the Hub names; delete {blob} and "
+            "run again, and if that does not help tell the owner of the repository"
+        )
