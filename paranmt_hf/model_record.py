@@ -145,7 +145,7 @@ BESIDE = ("weights", "speed")
 
 def summary(training: Mapping[str, Any]) -> str:
     """Say what a model is."""
-    name = training["settings"]["encoder"]["model"]
+    name = training["settings"]["encoder"]["model"].replace("-", ",")
     for plain, paper in NAMES.items():
         name = name.replace(plain, paper)
     return (
@@ -204,6 +204,7 @@ def command(training: Mapping[str, Any]) -> str:
         ("exclude", settings["data"]["unwanted_sentences"]),
     ):
         words += [f"--{option} STS"] if given else []
+    words.append("--out FOLDER")
     return " ".join(words)
 
 

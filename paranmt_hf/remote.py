@@ -42,19 +42,20 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     from huggingface_hub import errors, get_token
 
     chain = list(_causes(error))
+    # The first one is what happened; further ones may be what was being dealt with when it did.
     answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
-    message = " ".join(str(cause) for cause in chain)
     if _has(chain, errors.OfflineModeIsEnabled):
         return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
-    if _has(chain, errors.RevisionNotFoundError):
+    if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
     status = answer.response.status_code if answer is not None else None
-    if status == 401 and (not _has(chain, errors.RepositoryNotFoundError) or "redential" in message):
+    absent = isinstance(answer, errors.RepositoryNotFoundError)
+    if status == 401 and (not absent or "redential" in str(answer)):
         return (
             f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
             "HF_TOKEN to a valid one"
         )
-    if _has(chain, errors.RepositoryNotFoundError) or type(error).__name__ == "DatasetNotFoundError":
+    if absent or (answer is None and type(error).__name__ == "DatasetNotFoundError"):
         who = "your login may see" if get_token() else "can be seen without a login"
         return (
             f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who "

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -147,21 +147,20 @@ def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     about = {"repo_id": target.name, "repo_type": target.kind}
-    try:
+    present = None
+    with suppress(RepositoryNotFoundError):
         present = client.repo_info(**about)
-    except RepositoryNotFoundError as error:
-        if error.response.status_code == 401 and "redential" in str(error):
-            raise
+    if present is None:
         client.create_repo(**about, private=target.private, exist_ok=True)
-    else:
-        if target.private and not present.private:
-            raise InputError(
-                f"{target.kind} {target.name!r} is public already; --private is for new ones, change its visibility "
-                "in its settings on the Hub first"
-            )
-    try:
-        client.repo_info(**about, revision=target.branch)
-    except RevisionNotFoundError:
+    elif target.private and not present.private:
+        raise InputError(
+            f"{target.kind} {target.name!r} is public already; --private is for new ones, change its visibility in "
+            "its settings on the Hub first"
+        )
+    branch = None
+    with suppress(RevisionNotFoundError):
+        branch = client.repo_info(**about, revision=target.branch)
+    if branch is None:
         client.create_branch(**about, branch=target.branch)
 
 

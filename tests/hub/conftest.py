@@ -1,0 +1,75 @@
+"""A Hub to test against: any endpoint, named by the environment."""
+
+import itertools
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+# Caches and settings of whoever runs the tests must not decide them.
+OWN = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_")
+
+
+@dataclass
+class Hub:
+    """A Hub, and an account on it that may write to its own names.
+
+    Attributes:
+        endpoint: Its address.
+        token: The account's token.
+        user: The account's name.
+        folder: For homes of the processes.
+    """
+
+    endpoint: str
+    token: str
+    user: str
+    folder: Path
+    _numbers: itertools.count = field(default_factory=itertools.count)
+
+    def name(self, plain):
+        """A name on the Hub that no other run of the tests has used."""
+        return f"{self.user}/{plain}-{os.getpid()}-{next(self._numbers)}"
+
+    def environment(self, *, token="own", endpoint=None, home=None):
+        """Variables of a process on another machine: with an empty cache, unless `home` names one."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(OWN) and name.lower() not in PROXIES
+        }
+        kept |= {
+            "HF_ENDPOINT": endpoint or self.endpoint,
+            "HF_HOME": str(home or self.folder / f"home-{next(self._numbers)}"),
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+            "OMP_NUM_THREADS": "1",
+        }
+        if token is not None:
+            kept["HF_TOKEN"] = self.token if token == "own" else token
+        return kept
+
+    def python(self, program, *arguments, **options):
+        """Run a program text in a process of its own."""
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        return subprocess.run(command, env=self.environment(**options), capture_output=True, text=True, timeout=600)
+
+    def paranmt(self, *arguments, **options):
+        """Run the command in a process of its own."""
+        command = [sys.executable, "-m", "paranmt_hf.cli", *map(str, arguments)]
+        return subprocess.run(command, env=self.environment(**options), capture_output=True, text=True, timeout=600)
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory):
+    endpoint = os.environ.get("PARANMT_TEST_HUB")
+    if not endpoint:
+        pytest.skip("needs a Hub: PARANMT_TEST_HUB names its address, PARANMT_TEST_HUB_TOKEN and _USER an account")
+    token = os.environ.get("PARANMT_TEST_HUB_TOKEN", "")
+    user = os.environ.get("PARANMT_TEST_HUB_USER", "")
+    return Hub(endpoint, token, user, tmp_path_factory.mktemp("hub"))

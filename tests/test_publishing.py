@@ -1,0 +1,238 @@
+"""What is checked before anything is sent; no Hub is needed."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from paranmt_hf.cli import main
+from paranmt_hf.encoders.building import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.fitting import train
+from paranmt_hf.hub.upload import Parcel, Target
+from paranmt_hf.model_record import AboutModel
+from paranmt_hf.models import ASSETS, weights_checksum
+from paranmt_hf.publishing import plan_dataset, plan_model
+from paranmt_hf.training.config import TrainConfig
+from tests.hub.releases import make_release
+
+DATASET = Target("org/corpus", "dataset")
+MODEL = Target("org/word", "model")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_release(tmp_path_factory.mktemp("release") / "corpus", 60)
+
+
+@pytest.fixture
+def release(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "corpus")
+
+
+@pytest.fixture(scope="module")
+def trained(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for kind in ("word", "word,trigram"):
+        train(made, folder / kind, encoder=EncoderConfig(model=kind, dimension=4), config=TrainConfig(epochs=1))
+    return folder
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    return shutil.copytree(trained / "word", tmp_path / "word")
+
+
+@pytest.fixture
+def results(model, tmp_path):
+    path = tmp_path / "results.json"
+    similarity = str(ASSETS / "sample" / "similarity.tsv")
+    assert main(["evaluate", "sts", str(model), "--data", similarity, "--json", str(path)]) == 0
+    return path
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_release_is_laid_out(release):
+    (release / "notes.txt").write_text("mine")
+    plan = plan_dataset(release, DATASET)
+    record = json.loads((release / "build.json").read_text())
+    parquet = [path for config in record["configs"].values() for path in config["files"]]
+    assert set(plan.parcel.files) == {*parquet, "build.json", "README.md", "histograms.png"}
+    assert plan.left_here == ["notes.txt"] and plan.missing == []
+    info = {entry["config_name"]: entry for entry in header(plan.card)["dataset_info"]}
+    for name, config in record["configs"].items():
+        assert info[name]["splits"] == [
+            {"name": "train", "num_bytes": config["bytes"], "num_examples": config["rows"]}
+        ]
+        assert info[name]["download_size"] == sum((release / path).stat().st_size for path in config["files"])
+    assert header(plan.card)["license"] == "cc-by-4.0"
+    assert header(plan.card)["source_datasets"] == ["extended|other"]
+    assert 'load_dataset("org/corpus", revision="v1")' in plan.card
+    assert "&id" not in plan.card and "$" not in plan.card
+    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['version']}." in plan.card
+    assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: cannot read"),
+        (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
+        (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
+        (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
+        (
+            lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
+            "is missing or not the file that was written",
+        ),
+    ],
+)
+def test_release_that_is_refused(release, spoil, message):
+    spoil(release)
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda record: record.update(license=None), "states no licence; build it again with --license"),
+        (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
+        (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
+        (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
+    ],
+)
+def test_record_that_is_refused(release, change, message):
+    record = json.loads((release / "build.json").read_text())
+    change(record)
+    (release / "build.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+def test_hub_dataset_is_named_as_the_source(release):
+    record = json.loads((release / "build.json").read_text())
+    record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
+    (release / "build.json").write_text(json.dumps(record))
+    assert header(plan_dataset(release, DATASET).card)["source_datasets"] == ["extended|org/bitext"]
+
+
+def test_model_is_laid_out(model, results):
+    plan = plan_model(model, MODEL, AboutModel("mit", datasets=["org/corpus"]), results)
+    assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
+    assert "README.md" in plan.parcel.files and plan.left_here == []
+    top = header(plan.card)
+    assert top["license"] == "mit" and top["datasets"] == ["org/corpus"] and "widget" not in top
+    assert top["library_name"] == "sentence-transformers" and top["pipeline_tag"] == "sentence-similarity"
+    recorded = json.loads(results.read_text())[0]
+    (entry,) = top["model-index"][0]["results"]
+    assert entry["metrics"][0]["value"] == round(100 * recorded["sets"][0]["pearson"], 2)
+    assert "paranmt train --data corpus" not in plan.card and "--dimension 4 --epochs 1 --out FOLDER" in plan.card
+    assert "60 pairs of sentences" in plan.card and "$" not in plan.card
+    assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
+    assert str(model.parent) not in plan.card
+
+
+def test_model_without_results_says_so(model):
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
+    assert plan.missing[0].startswith("results: paranmt evaluate sts")
+
+
+def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
+    folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
+    plan = plan_model(folder, MODEL, AboutModel("mit"))
+    assert "paranmt_hf_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
+    path = folder / "paranmt_hf_combination.py"
+    path.write_text(path.read_text() + "\nimport os\n")
+    with pytest.raises(InputError, match="paranmt_hf_combination.py is code that is not this package's"):
+        plan_model(folder, MODEL, AboutModel("mit"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "training.json").unlink(), r"cannot read .*training.json \(FileNotFoundError\)"),
+        (lambda folder: (folder / "training.json").write_text("[]"), r"cannot read .*training.json \(TypeError\)"),
+        (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
+        (lambda folder: (folder / "modules.json").write_text("{"), "is no sentence encoder"),
+    ],
+)
+def test_model_that_is_refused(model, spoil, message):
+    spoil(model)
+    with pytest.raises(InputError, match=message):
+        plan_model(model, MODEL, AboutModel("mit"))
+
+
+def test_dimension_must_be_the_recorded_one(model):
+    training = json.loads((model / "training.json").read_text()) | {"dimension": 5}
+    (model / "training.json").write_text(json.dumps(training))
+    with pytest.raises(InputError, match=r"gives vectors of 4 dimensions, its training.json says 5"):
+        plan_model(model, MODEL, AboutModel("mit"))
+
+
+def test_results_of_other_weights_are_refused(model, results, tmp_path):
+    entries = json.loads(results.read_text())
+    entries[0]["weights"] = "sha256:0"
+    results.write_text(json.dumps(entries))
+    with pytest.raises(InputError, match="holds no results of the weights in .*; measure them: paranmt evaluate sts"):
+        plan_model(model, MODEL, AboutModel("mit"), results)
+    for text in ("", "{}", "[1]"):
+        results.write_text(text)
+        with pytest.raises(InputError, match="results.json"):
+            plan_model(model, MODEL, AboutModel("mit"), results)
+    with pytest.raises(InputError, match=r"cannot read results from .*none.json \(FileNotFoundError\)"):
+        plan_model(model, MODEL, AboutModel("mit"), tmp_path / "none.json")
+
+
+def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
+    assert main(["publish", "dataset", str(release), "org/corpus", "--private", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said
+    assert "pretty_name: corpus" in said and said.endswith("dry run: nothing was sent\n")
+    about = model.parent / "about.yaml"
+    about.write_text("license: cc-by-4.0\nsummary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
+    command = ["publish", "model", str(model), "org/word", "--results", str(results), "--about", str(about)]
+    assert main([*command, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "missing" not in said and "A small one." in said and "Random words." in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
+        (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "mit"], "--license is for models"),
+        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: cannot read"),
+        (["model", "FOLDER", "org/word"], "a model needs a licence"),
+        (["model", "FOLDER", "org/word", "--license", "mit", "--datasets", "x"], "'x' is no data set on the Hub"),
+        (["model", "FOLDER", "org/word", "--about", "NOWHERE"], "cannot read"),
+    ],
+)
+def test_arguments_that_are_refused(arguments, message, release, tmp_path, capsys):
+    places = {"FOLDER": str(release), "NOWHERE": str(tmp_path / "nowhere")}
+    assert main(["publish", *(places.get(word, word) for word in arguments)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("paranmt: ") and message in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["- a list", "license: [mit]", "unknown: 1", "license: mit\ncommands: one", "a: ]"])
+def test_about_that_is_refused(text, release, tmp_path, capsys):
+    (tmp_path / "about.yaml").write_text(text)
+    about = str(tmp_path / "about.yaml")
+    assert main(["publish", "model", str(release), "org/word", "--about", about]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_publishing_needs_a_login(release, monkeypatch):
+    from paranmt_hf.hub.upload import upload
+
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
+        upload(Parcel({"a": b"b"}), DATASET)
