@@ -14,9 +14,10 @@ from paranmt_hf.corpus.reading import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.remote import is_id
-from paranmt_hf.run_settings import RECORD
 from paranmt_hf.training.config import TrainConfig
 
+# What training writes down beside a model.
+RECORD = "training.json"
 NAMES = {"word": "WORD", "trigram": "TRIGRAM", "lstm": "LSTM", "blstm": "BLSTM"}
 
 

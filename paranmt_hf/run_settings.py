@@ -15,11 +15,10 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
+from paranmt_hf.model_record import RECORD
 from paranmt_hf.models import locate
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.vectors import fingerprint
-
-RECORD = "training.json"
 
 
 def settled(encoder: EncoderConfig) -> EncoderConfig:

@@ -7,7 +7,10 @@ TRAINING = {
         "encoder": {"model": "word-trigram", "dimension": 300, "vectors": "sha256:abc", "words": 50_000},
         "training": {"epochs": 1, "learning_rate": 0.0003, "decay": True, "seed": 2, "margin": 0.4, "teacher": "x"},
         "data": {
-            "sources": [["captions.parquet 19 bytes", "every.parquet 7 bytes"], {"dataset": "org/c", "revision": "12"}],
+            "sources": [
+                ["captions.parquet 19 bytes", "every.parquet 7 bytes"],
+                {"dataset": "org/c", "revision": "12"},
+            ],
             "subset": "filtered",
             "ranges": {"para_score": [0.4, None], "reference_length": [None, 30.0]},
             "max_pairs": 1000,

@@ -34,7 +34,10 @@ def answer(kind, status, message="something"):
         (answer(errors.HfHubHTTPError, 429), "the Hub answered 429 for model 'a/b'; run the same command again later"),
         (answer(errors.HfHubHTTPError, 503), "the Hub answered 503"),
         (answer(errors.HfHubHTTPError, 400, "bad card\nmore"), "the Hub answered 400 for model 'a/b': bad card"),
-        (httpx.ReadError("peer closed"), r"the connection to the Hub failed at model 'a/b' \(ReadError: peer closed\)"),
+        (
+            httpx.ReadError("peer closed"),
+            r"the connection to the Hub failed at model 'a/b' \(ReadError: peer closed\)",
+        ),
         (ConnectionResetError("reset"), "the connection to the Hub failed"),
         (errors.OfflineModeIsEnabled("offline"), "is not in the cache and HF_HUB_OFFLINE forbids"),
         (ValueError("odd\nthing"), "model 'a/b' on the Hub: odd$"),
@@ -87,7 +90,9 @@ def test_download_is_compared_with_its_name_in_the_cache(tmp_path):
     link.symlink_to(blob)
     check_download(link, "a/b")
     blob.write_bytes(b"weightz")
-    with pytest.raises(InputError, match=f"model.safetensors of 'a/b' is damaged.* delete .*{blob.name} and run again"):
+    with pytest.raises(
+        InputError, match=f"model.safetensors of 'a/b' is damaged.* delete .*{blob.name} and run again"
+    ):
         check_download(link, "a/b")
     # Small files are kept under another checksum, of git.
     (tmp_path / "config.json").write_text("{}")

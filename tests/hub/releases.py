@@ -10,9 +10,9 @@ from paranmt_hf.models import ASSETS
 from paranmt_hf.pipeline import ReleaseConfig, import_pairs
 
 
-def make_release(folder, rows=400, license="cc-by-4.0"):
+def make_release(folder, rows=400, license="cc-by-4.0", seed=0):
     """Write a release of pairs, mostly of random words, so that its files do not compress to nothing."""
-    generator = np.random.default_rng(rows)
+    generator = np.random.default_rng([rows, seed])
     # Words of the sample are among them, so that an encoder of these pairs knows some of its sentences.
     known = (ASSETS / "sample" / "similarity.tsv").read_text(encoding="utf8").lower().replace(".", "").split()
     words = ["".join(chr(97 + letter) for letter in word) for word in generator.integers(0, 26, (5000, 6))]
