@@ -19,6 +19,7 @@ _NAMES = {
     "SelectionConfig": "paranmt_hf.corpus.reading",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.backtranslation",
+    "average_encoders": "paranmt_hf.mixing",
     "build": "paranmt_hf.pipeline",
     "distill_vectors": "paranmt_hf.distilling",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -43,6 +44,7 @@ __all__ = [
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
+    "average_encoders",
     "build",
     "distill_vectors",
     "evaluate_sts",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.fitting import train
     from paranmt_hf.model_record import AboutModel
+    from paranmt_hf.mixing import average_encoders
     from paranmt_hf.negatives import mined_negatives
     from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
     from paranmt_hf.publishing import publish_dataset, publish_model

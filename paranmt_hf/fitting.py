@@ -109,6 +109,8 @@ def train(
     pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
     if encoder.start:
         encoder = settled(encoder)
+    if config.neighbours and (config.device == "cuda" or "lstm" in encoder.model):
+        raise InputError("neighbours is for averaging models on the CPU; leave it out")
     settings = settings_of(encoder, config, pairs, held_out)
     work = out.with_name(f"{out.name}.work")
     if (record := finished(out, settings)) is not None:

@@ -383,3 +383,13 @@ def test_vectors(encoder, folder, capsys):
     fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
     fails(capsys, [*command, "--data", "none.parquet"], "none.parquet")
     fails(capsys, ["vectors", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")
+
+
+def test_average(encoder, folder, capsys):
+    assert main(["train", "--data", "pairs.parquet", "--out", "more", "--start", "encoder", "--epochs", "1"]) == 0
+    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    out = capsys.readouterr().out
+    assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
+    fails(capsys, ["average", "encoder", "more", "--out", "mean"], "mean is there already")
+    fails(capsys, ["average", "encoder", "--out", "other"], "name at least two models to average")
+    fails(capsys, ["average", "encoder", "./none", "--out", "other"], "./none")

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.models import ASSETS
+from paranmt_hf.vectors import read_vectors
 
 SCRIPTS = Path(__file__).parent.parent / "dataset_scripts"
 SAMPLE = [(ASSETS / "sample" / f"sample.{side}").read_text(encoding="utf8").split("\n")[:20] for side in ("cs", "en")]
@@ -67,3 +69,15 @@ def test_recipe_of_the_embedded_translator(tmp_path):
     # No sense is to be expected of four steps; the model must load and search.
     result = TranslatorConfig(name=str(tmp_path / "one"), beam=2, max_target_tokens=8).load().translate(SAMPLE[0][:2])
     assert len(result.texts) == 2
+
+
+def test_vectors_with_wordllama(tmp_path):
+    pytest.importorskip("wordllama")
+    (tmp_path / "own.txt").write_text("a 0 0 1\ndog 1 1 1\ncat 2 2 1\nruns 3 0 1\n")
+    run("vectors_with_wordllama.py", "own.txt", "--dimension", 3, "--out", "joined.txt", folder=tmp_path)
+    vectors = read_vectors(tmp_path / "joined.txt")
+    assert vectors.words == ["a", "dog", "cat", "runs"]
+    assert vectors.matrix.shape == (4, 3)
+    # Lengths of 1, as the root of their mean square; centred.
+    assert np.square(vectors.matrix).sum(axis=1).mean() == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(vectors.matrix.mean(axis=0), 0, atol=1e-3)

@@ -110,6 +110,44 @@ def test_teacher_is_followed(tmp_path, data):
     assert losses[-1] < 0.2 * losses[0]
 
 
+def teacher_of(sides, folder):
+    save(encoder_of(sides, model="word", dimension=8, seed=3), folder)
+    return {"teacher": str(folder), "neighbours": True, "weigh_similar": True}
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_killed_among_neighbours_and_resumed(tmp_path, data, monkeypatch, after):
+    settings = small("word,trigram", checkpoint_seconds=0, **teacher_of(synonyms(200), tmp_path / "teacher"))
+    seen = []
+    original = AveragingTrainer.train_on
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            AveragingTrainer,
+            "train_on",
+            lambda self, mega, *rest: seen.append(mega.keys) or original(self, mega, *rest),
+        )
+        train(data, tmp_path / "whole", **settings)
+    epochs = [np.concatenate(seen[:5]), np.concatenate(seen[5:])]
+    assert len(epochs[0]) == len(epochs[1]) == 400
+    # Every pair once an epoch, in another order.
+    np.testing.assert_array_equal(np.sort(epochs[0]), np.sort(epochs[1]))
+    assert (epochs[0] != epochs[1]).any()
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, after)
+        train(data, tmp_path / "killed", **settings)
+    train(data, tmp_path / "killed", **settings)
+    names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.safetensors"))
+    assert names
+    for name in names:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
+
+
+def test_neighbours_are_for_averaging_models(tmp_path, data):
+    settings = small("lstm", teacher="none", neighbours=True)
+    with pytest.raises(InputError, match="neighbours is for averaging models on the CPU; leave it out"):
+        train(data, tmp_path / "out", **settings)
+
+
 # The two ways of training
 
 

@@ -12,6 +12,7 @@ TOP = {
     "cli",
     "distilling",
     "fitting",
+    "mixing",
     "model_record",
     "negatives",
     "pipeline",

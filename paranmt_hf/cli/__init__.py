@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, Configure]] = {
     "score": ("score a release again with another scorer", corpus.configure_score),
     "train": ("train a sentence encoder on paraphrase pairs", encoders.configure_train),
     "evaluate": ("measure encoders on semantic textual similarity", encoders.configure_evaluate),
+    "average": ("average the weights of encoders trained from one start", encoders.configure_average),
     "negatives": ("show the hard negatives that mega-batches give", encoders.configure_negatives),
     "publish": ("check a release or an encoder, and put it on the Hub", hub.configure_publish),
     "vectors": ("make word vectors from a large encoder", encoders.configure_vectors),

@@ -1,4 +1,4 @@
-"""Commands for encoders: train, evaluate, negatives, vectors."""
+"""Commands for encoders: train, evaluate, average, negatives, vectors."""
 
 from __future__ import annotations
 
@@ -122,6 +122,21 @@ def _beside(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
     if len(set(sentences)) > PASSES:
         found["speed"] = encoding_speed(encoder, sentences)
     return found
+
+
+def configure_average(parser: argparse.ArgumentParser) -> Run:
+    """Options of `paranmt average`."""
+    parser.add_argument("models", nargs="+", help="folders or Hub ids; one that is named twice counts twice")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the mean")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.mixing import average_encoders
+
+        average_encoders(arguments.models, arguments.out)
+        print(f"{arguments.out}: the mean of {len(arguments.models)} models")
+        print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
+
+    return run
 
 
 def configure_negatives(parser: argparse.ArgumentParser) -> Run:

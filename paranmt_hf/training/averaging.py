@@ -168,7 +168,8 @@ def combined_loss(
     if teacher is not None:
         own = sentences[:2].ravel()
         taught = teacher.of(keys[own]).to(vectors.device)
-        terms.append(config.teacher_weight * similarity_loss(vectors[: len(own)], taught))
+        term = similarity_loss(vectors[: len(own)], taught, weighted=config.weigh_similar)
+        terms.append(config.teacher_weight * term)
     return torch.stack(terms).sum()
 
 

@@ -50,6 +50,16 @@ class TrainConfig:
     teacher_weight: float = field(
         default=1.0, metadata={"help": "share of the teacher's term in the loss; with 1.0 there is no margin loss"}
     )
+    weigh_similar: bool = field(
+        default=False,
+        metadata={"help": "in the teacher's term a pair weighs the teacher's cosine (0 if negative) + 0.05 "
+                  "(not in the papers)"},
+    )  # fmt: skip
+    neighbours: bool = field(
+        default=False,
+        metadata={"help": "mini-batches of pairs that the teacher finds similar; averaging models on the CPU "
+                  "(not in the papers)"},
+    )  # fmt: skip
     seed: int = field(default=1, metadata={"help": "decides the order of pairs, scrambling, random negatives"})
     patience: int | None = field(
         default=None, metadata={"help": "stop after so many evaluations without a better development score"}
@@ -89,6 +99,9 @@ class TrainConfig:
             raise InputError(f"scrambling is a share between 0 and 1, was {self.scrambling}")
         if not 0 < self.teacher_weight <= 1:
             raise InputError(f"teacher_weight is a share above 0 and at most 1, was {self.teacher_weight}")
+        for name in ("weigh_similar", "neighbours"):
+            if getattr(self, name) and not self.teacher:
+                raise InputError(f"{name} is about a teacher's similarities; name one with --teacher")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience must be at least 1, was {self.patience}")
         for name, allowed in (("precision", ("float32", "bf16", "fp16")), ("device", (None, "cpu", "cuda"))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
-from paranmt_hf.training.pairs import PairStore
+from paranmt_hf.training.neighbours import neighbour_order
+from paranmt_hf.training.pairs import MegaBatch, PairStore
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
@@ -67,6 +68,8 @@ class Loop:
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
         self._place = _Place()
+        # The teacher's vectors of both sides of each pair, added up [pair, dimension].
+        self._sums: np.ndarray | None = None
 
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
@@ -83,10 +86,7 @@ class Loop:
         with Progress("train", total, done=self.history.pairs, unit="pairs") as progress:
             saved = time.monotonic()
             while place.epoch < config.epochs and not self._is_over():
-                batches = self.store.mega_batches(
-                    config.mega_pairs, seed=config.seed, epoch=place.epoch, start=place.mega
-                )
-                for mega in batches:
+                for mega in self._mega_batches():
                     started = time.monotonic()
                     generator = np.random.default_rng([config.seed, place.epoch, place.mega, 1])
                     losses = self.trainer.train_on(mega, generator)
@@ -108,6 +108,17 @@ class Loop:
         self._save()
         self._finish()
         return self.history
+
+    def _mega_batches(self) -> Iterator[MegaBatch]:
+        """What is left of the epoch."""
+        config, place, teacher = self.config, self._place, self.trainer.teacher
+        if not config.neighbours or teacher is None:
+            return self.store.mega_batches(config.mega_pairs, seed=config.seed, epoch=place.epoch, start=place.mega)
+        if self._sums is None:
+            self._sums = teacher.of_pairs(self.store.keys())
+        generator = np.random.default_rng([config.seed, place.epoch, 0, 2])
+        order = neighbour_order(self._sums, config.batch_size, generator)
+        return self.store.in_order(order, config.mega_pairs, start=place.mega)
 
     @property
     def _step(self) -> int:

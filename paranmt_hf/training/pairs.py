@@ -175,6 +175,26 @@ class PairStore:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{folder} is damaged; remove that folder and run again") from None
 
+    def keys(self) -> np.ndarray:
+        """A number for each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
+        return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
+
+    def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
+        """Read pairs in a given order, each from where it lies on disk.
+
+        Args:
+            order: The pairs [pair].
+            size: Pairs of a mega-batch; the last one may be smaller.
+            start: Mega-batches to leave out, because they were done.
+        """
+        bags = {}
+        for name, rows in self._rows.items():
+            bounds = self._mapped(f"{name}.bounds", np.int64, 2 * self.pairs + 1)
+            bags[name] = Bags(self._mapped(f"{name}.rows", _row_type(rows), int(bounds[-1])), bounds)
+        everything = MegaBatch(bags, self.keys().ravel())
+        for low in range(start * size, len(order), size):
+            yield _choose(everything, order[low : low + size])
+
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
         """Read an epoch.
 
@@ -234,10 +254,19 @@ class PairStore:
                 parts.append(Bags(self._exactly(file, kind, int(bounds[-1] - bounds[0])), bounds - bounds[0]))
         return join(parts)
 
+    def _mapped(self, name: str, kind: type[np.generic], count: int) -> np.ndarray:
+        path = self._folder / name
+        if path.stat().st_size < count * np.dtype(kind).itemsize:
+            raise self._cut_off()
+        return np.memmap(path, kind, "r", shape=(count,)) if count else np.empty(0, kind)
+
+    def _cut_off(self) -> InputError:
+        return InputError(f"{self._folder} is cut off; remove that folder and run again")
+
     def _exactly(self, file: BinaryIO, kind: type[np.generic], count: int) -> np.ndarray:
         values = np.fromfile(file, kind, count)
         if len(values) != count:
-            raise InputError(f"{self._folder} is cut off; remove that folder and run again")
+            raise self._cut_off()
         return values
 
 

@@ -25,20 +25,28 @@ Encode = Callable[[list[str]], np.ndarray]
 PART_SENTENCES = 10_000
 
 
-def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+# What a pair weighs that the teacher finds unlike, beside pairs that weigh their cosine.
+LEAST_WEIGHT = 0.05
+
+
+def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
     """Mean squared difference between the cosines of all pairs of sentences and the teacher's.
 
     Args:
         vectors: Sentence vectors [sentence, dimension].
         teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
+        weighted: Multiply the square of each pair by the teacher's cosine (0 if negative) + 0.05.
 
     Returns:
         The loss, a scalar; the cosine of a sentence with itself does not count.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
-    difference = student @ student.T - wanted @ wanted.T
+    cosines = wanted @ wanted.T
+    squares = (student @ student.T - cosines).fill_diagonal_(0).square()
+    if weighted:
+        squares = squares * (cosines.clamp(min=0) + LEAST_WEIGHT)
     count = len(vectors)
-    return difference.fill_diagonal_(0).square().sum() / max(1, count * (count - 1))
+    return squares.sum() / max(1, count * (count - 1))
 
 
 class TeacherVectors:
@@ -59,13 +67,28 @@ class TeacherVectors:
         Raises:
             InputError: The teacher has not encoded one of them.
         """
+        return torch.from_numpy(self._vectors[self._places(keys)]).float()
+
+    def of_pairs(self, keys: np.ndarray) -> np.ndarray:
+        """Add up the two directions of each pair of keys [pair, side]: [pair, dimension], float16.
+
+        Raises:
+            InputError: The teacher has not encoded one of them.
+        """
+        sums = np.empty((len(keys), self._vectors.shape[1]), np.float16)
+        for start in range(0, len(keys), PART_SENTENCES):
+            left, right = (normalize(self.of(side), dim=1) for side in keys[start : start + PART_SENTENCES].T)
+            sums[start : start + PART_SENTENCES] = (left + right).numpy()
+        return sums
+
+    def _places(self, keys: np.ndarray) -> np.ndarray:
         places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
         if not np.array_equal(self._keys[places], keys):
             raise InputError(
                 "the teacher has not encoded one of these sentences; delete the folders of pairs and of its vectors, "
                 "and run again"
             )
-        return torch.from_numpy(self._vectors[places]).float()
+        return places
 
 
 def teach(

@@ -189,3 +189,26 @@ def test_writing_again_replaces(tmp_path):
     (tmp_path / "pairs.json").unlink()
     store = write(tmp_path, count=20, start=30)
     assert sorted(sum(epoch_of(store), [])) == list(range(30, 50))
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_pairs_in_a_given_order(tmp_path, start):
+    store = write(tmp_path / "pairs", readers=("word", "trigram"))
+    order = np.random.default_rng(1).permutation(101)
+    megas = list(store.in_order(order, 30, start=start))
+    assert [mega.pairs for mega in megas] == [30, 30, 30, 11][start:]
+    assert sum((numbers(mega) for mega in megas), []) == order[30 * start :].tolist()
+    assert all(len(mega.bags["trigram"]) == 2 * mega.pairs for mega in megas)
+    keys = store.keys()
+    assert keys.shape == (101, 2)
+    np.testing.assert_array_equal(keys[order[30 * start :]], np.concatenate([m.keys.reshape(2, -1).T for m in megas]))
+    np.testing.assert_array_equal(store.keys(), PairStore(tmp_path / "pairs").keys())
+
+
+@pytest.mark.parametrize("name", ["keys", "word.rows", "word.bounds"])
+def test_cut_off_store_in_a_given_order(tmp_path, name):
+    store = write(tmp_path / "pairs")
+    path = tmp_path / "pairs" / name
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="pairs is cut off; remove that folder and run again"):
+        next(store.in_order(np.arange(101), 10))

@@ -11,7 +11,7 @@ from paranmt_hf.encoders.building import parts_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training import teacher
-from paranmt_hf.training.averaging import AveragingTrainer, Table
+from paranmt_hf.training.averaging import AveragingTrainer, Table, combined_loss
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.pairs import TokenHashes, sentence_keys
@@ -29,6 +29,43 @@ def test_similarity_loss_worked_out_by_hand():
     assert float(similarity_loss(student, wanted)) == pytest.approx(expected, abs=1e-6)
     assert float(similarity_loss(wanted, wanted)) == pytest.approx(0, abs=1e-6)
     assert float(similarity_loss(student[:1], wanted[:1])) == 0
+
+
+def test_weighted_similarity_loss_worked_out_by_hand():
+    student = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    wanted = torch.tensor([[4.0, 3.0], [1.0, 0.0], [-1.0, 0.0]])
+    # Cosines: student 1, 0, 0; teacher 0.8, -0.8, -1. Weights 0.85, 0.05, 0.05.
+    expected = (0.85 * 0.2**2 + 0.05 * 0.8**2 + 0.05 * 1) / 3
+    assert float(similarity_loss(student, wanted, weighted=True)) == pytest.approx(expected, abs=1e-6)
+    vectors = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    taught = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    assert torch.autograd.gradcheck(lambda rows: similarity_loss(rows, taught, weighted=True), vectors)
+
+
+def test_setting_decides_the_weights():
+    vectors = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
+    keys = np.arange(4, dtype=np.uint64)
+    taught = TeacherVectors(keys, np.random.default_rng(1).standard_normal((4, 5)).astype(np.float16))
+    sentences = np.array([[0, 1], [2, 3]])
+    losses = []
+    for weighted in (False, True):
+        config = TrainConfig(teacher="any", weigh_similar=weighted)
+        losses.append(combined_loss(vectors, keys, sentences, config, taught))
+        assert losses[-1] == similarity_loss(vectors, taught.of(keys), weighted=weighted)
+    assert losses[0] != losses[1]
+    for name in ("weigh_similar", "neighbours"):
+        with pytest.raises(InputError, match=f"{name} is about a teacher's similarities; name one with --teacher"):
+            TrainConfig(**{name: True})
+
+
+def test_directions_of_a_pair_are_added_up(monkeypatch):
+    monkeypatch.setattr(teacher, "PART_SENTENCES", 2)
+    taught = TeacherVectors(np.arange(3, dtype=np.uint64), np.array([[3, 4], [0, 2], [5, 0]], np.float16))
+    sums = taught.of_pairs(np.array([[0, 1], [1, 1], [2, 0]], np.uint64))
+    np.testing.assert_allclose(sums, [[0.6, 1.8], [0, 2], [1.6, 0.8]], atol=1e-3)
+    assert sums.dtype == np.float16
+    with pytest.raises(InputError, match="has not encoded one of these sentences"):
+        taught.of_pairs(np.array([[0, 7]], np.uint64))
 
 
 def test_similarity_loss_is_finite_for_zero_vectors_and_has_the_right_gradient():
