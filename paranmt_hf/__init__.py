@@ -21,6 +21,7 @@ _NAMES = {
     "build": "paranmt_hf.pipeline",
     "distill_vectors": "paranmt_hf.distilling",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
+    "export_encoder": "paranmt_hf.encoders.exporting",
     "import_pairs": "paranmt_hf.pipeline",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.negatives",
@@ -42,6 +43,7 @@ __all__ = [
     "build",
     "distill_vectors",
     "evaluate_sts",
+    "export_encoder",
     "import_pairs",
     "load",
     "mined_negatives",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.reading import SelectionConfig
     from paranmt_hf.distilling import distill_vectors
     from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.encoders.exporting import export_encoder
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts

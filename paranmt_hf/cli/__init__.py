@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, Configure]] = {
     "evaluate": ("measure encoders on semantic textual similarity", encoders.configure_evaluate),
     "negatives": ("show the hard negatives that mega-batches give", encoders.configure_negatives),
     "vectors": ("make word vectors from a large encoder", encoders.configure_vectors),
+    "export": ("write an encoder for other libraries: static, model2vec, ONNX", encoders.configure_export),
 }
 
 
