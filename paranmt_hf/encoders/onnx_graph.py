@@ -31,6 +31,8 @@ OUTPUT = "sentence_embedding"
 OPSET, IR_VERSION = 17, 8
 # A protobuf message ends at 2**31 bytes; this leaves room for what is beside the weights.
 LIMIT = 2**31 - 2**20
+# Weights of fewer bytes stay in the graph, where shapes are worked out from them.
+SMALL = 1024
 # Sentences that are run at once by `read_onnx`.
 BATCH = 32
 Encode = Callable[[list[str]], np.ndarray]
@@ -42,15 +44,12 @@ class _Graph:
     def __init__(self) -> None:
         self._onnx = require("onnx", "onnx")
         self.nodes: list[Any] = []
-        self.weights: list[Any] = []
-        self.bytes = 0
+        self.weights: dict[str, np.ndarray] = {}
 
     def weight(self, values: np.ndarray | Sequence[int] | Sequence[float]) -> str:
         """Add a constant and return its name."""
-        array = np.ascontiguousarray(values)
         name = f"weight_{len(self.weights)}"
-        self.weights.append(self._onnx.numpy_helper.from_array(array, name))
-        self.bytes += array.nbytes
+        self.weights[name] = np.ascontiguousarray(values)
         return name
 
     def node(self, operator: str, *inputs: str, **attributes: object) -> str:
@@ -76,7 +75,7 @@ class _Graph:
             "sentence_encoder",
             [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
             [helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dimension])],
-            self.weights,
+            self._stored(folder),
         )
         model = helper.make_model(
             graph,
@@ -84,9 +83,32 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
         )
-        aside = {"save_as_external_data": True, "location": WEIGHTS_FILE} if self.bytes > LIMIT else {}
-        self._onnx.save_model(model, str(folder / GRAPH_FILE), **aside)
+        self._onnx.save_model(model, str(folder / GRAPH_FILE))
         self._onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
+
+    def _stored(self, folder: Path) -> list[Any]:
+        """Turn the weights into what the graph holds; what is too large for it goes into a file of the folder."""
+        if sum(array.nbytes for array in self.weights.values()) <= LIMIT:
+            return [self._onnx.numpy_helper.from_array(array, name) for name, array in self.weights.items()]
+        stored = []
+        with (folder / WEIGHTS_FILE).open("wb") as file:
+            for name, array in self.weights.items():
+                if array.nbytes < SMALL:
+                    stored.append(self._onnx.numpy_helper.from_array(array, name))
+                    continue
+                place = {"location": WEIGHTS_FILE, "offset": file.tell(), "length": array.nbytes}
+                file.write(array.data)
+                stored.append(self._outside(name, array, place))
+        return stored
+
+    def _outside(self, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
+        """Make a weight that says where its values are."""
+        tensor = self._onnx.TensorProto(name=name, dims=array.shape)
+        tensor.data_type = self._onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        tensor.data_location = self._onnx.TensorProto.EXTERNAL
+        for key, value in place.items():
+            tensor.external_data.add(key=key, value=str(value))
+        return tensor
 
 
 def write_onnx(parts: Sequence[Sequence[nn.Module]], mode: str, folder: Path) -> None:
