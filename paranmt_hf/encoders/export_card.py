@@ -30,8 +30,8 @@ for part in {suffixes}:
 (vectors,) = onnxruntime.InferenceSession("{name}/model.onnx").run(["sentence_embedding"], inputs)"""
 TRIGRAM_NOTE = (
     "Its tokenizer makes character trigrams out of stock components of the `tokenizers` library: equal for any text, "
-    "but some 50 to 200 times as slow as `paranmt_hf.load`, which the source is for. The vocabulary of the tokenizer "
-    "holds trigrams spelled with other symbols."
+    "but around a hundred times as slow as the source under `paranmt_hf.load`. The vocabulary of the tokenizer holds "
+    "trigrams spelled with other symbols."
 )
 NOTES = {
     "static": "Rows are float32, whatever precision the source stores.",

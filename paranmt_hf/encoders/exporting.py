@@ -6,7 +6,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,11 +114,9 @@ def export_encoder(
     source = locate(DEFAULT_ENCODER if str(model) == "embedded" else str(model), revision)
     encoder = load(model, revision=revision, device="cpu")
     kinds, mode = _check(encoder, format, source.name)
-    name = (" + " if mode == "add" else ",").join(kinds)
-    with ExitStack() as stack:
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=out.parent, prefix=".exporting-"))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".exporting-") as scratch:
             aside = Path(scratch) / "model"
             aside.mkdir()
             FORMATS[format].write(encoder, aside)
@@ -129,9 +126,10 @@ def export_encoder(
             if out.exists():
                 out.rmdir()
             aside.rename(out)
-        except OSError as error:
-            raise InputError(f"cannot write the folder {out}: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot write the folder {out}: {error}") from error
     alphabet = {character for part in _trigrams(encoder) for character in alphabet_of(part.units)}
+    name = _joined(kinds, mode)
     return Exported(out, format, name, encoder.get_embedding_dimension() or 0, *checked, len(alphabet) or None)
 
 
@@ -161,6 +159,10 @@ def _kind(modules: Sequence[nn.Module]) -> str | None:
     return "BLSTM" if modules[1].bidirectional else "LSTM"
 
 
+def _joined(kinds: Sequence[str], mode: str) -> str:
+    return ("+" if mode == "add" else ",").join(kinds)
+
+
 def _trigrams(encoder: SentenceEncoder) -> list[TrigramEmbedding]:
     return [modules[0] for modules in _parts(encoder)[0] if isinstance(modules[0], TrigramEmbedding)]
 
@@ -177,10 +179,10 @@ def _check(encoder: SentenceEncoder, format: str, name: str) -> tuple[list[str],
     named = [kind for kind in kinds if kind]
     allowed = FORMATS[format].parts
     if allowed and (len(named) > 1 or named[0] not in allowed):
-        better = {"WORD": "static", "TRIGRAM": "tokenizers"}.get(named[0], "onnx") if len(named) == 1 else "onnx"
+        better = {"WORD": "static", "TRIGRAM": "tokenizers"}.get(_joined(named, mode), "onnx")
         raise InputError(
-            f"format {format} holds {FORMATS[format].serves}, and {name} is "
-            f"{(' + ' if mode == 'add' else ',').join(named)}; format {better} holds it"
+            f"format {format} holds {FORMATS[format].serves}, and {name} is {_joined(named, mode)}; "
+            f"format {better} holds it"
         )
     if format in ("onnx", "model2vec") and (encoder.truncate_dim is not None or encoder.default_prompt_name):
         raise InputError(

@@ -220,7 +220,7 @@ def test_licence_of_the_embedded_encoder(tmp_path):
         ("trigram", "static", "holds WORD alone, and trigram is TRIGRAM; format tokenizers holds it"),
         ("word", "tokenizers", "holds TRIGRAM alone, and word is WORD; format static holds it"),
         ("word,trigram", "tokenizers", "is WORD,TRIGRAM; format onnx holds it"),
-        ("word+trigram", "static", "is WORD \\+ TRIGRAM; format onnx holds it"),
+        ("word+trigram", "static", "is WORD\\+TRIGRAM; format onnx holds it"),
         ("lstm", "model2vec", "holds WORD or TRIGRAM alone, and lstm is LSTM; format onnx holds it"),
         ("blstm", "static", "is BLSTM"),
     ],
