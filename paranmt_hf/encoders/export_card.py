@@ -30,7 +30,7 @@ for part in {suffixes}:
 (vectors,) = onnxruntime.InferenceSession("{name}/model.onnx").run(["sentence_embedding"], inputs)"""
 TRIGRAM_NOTE = (
     "Its tokenizer makes character trigrams out of stock components of the `tokenizers` library: equal for any text, "
-    "but around a hundred times as slow as the source under `paranmt_hf.load`. The vocabulary of the tokenizer holds "
+    "but 25 times as slow as the source under `paranmt_hf.load`, or more. The vocabulary of the tokenizer holds "
     "trigrams spelled with other symbols."
 )
 NOTES = {

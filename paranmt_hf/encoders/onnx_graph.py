@@ -233,7 +233,11 @@ def read_onnx(folder: Path) -> Encode | None:
     """Load what `write_onnx` wrote; None where onnxruntime is missing."""
     if not available("onnxruntime"):
         return None
-    session = require("onnxruntime", "onnx").InferenceSession(str(folder / GRAPH_FILE))
+    runtime = require("onnxruntime", "onnx")
+    options = runtime.SessionOptions()
+    # More threads than cores wait for each other by spinning, which multiplies the time.
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = runtime.InferenceSession(str(folder / GRAPH_FILE), options)
     suffixes = [one.name.removeprefix("input_ids") for one in session.get_inputs() if one.name.startswith("input_ids")]
     tokenizers = {suffix: Tokenizer.from_file(str(folder / f"tokenizer{suffix}.json")) for suffix in suffixes}
 
