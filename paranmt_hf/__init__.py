@@ -23,6 +23,7 @@ _NAMES = {
     "build": "paranmt_hf.pipeline",
     "distill_vectors": "paranmt_hf.distilling",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
+    "export_encoder": "paranmt_hf.encoders.exporting",
     "import_pairs": "paranmt_hf.pipeline",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.negatives",
@@ -48,6 +49,7 @@ __all__ = [
     "build",
     "distill_vectors",
     "evaluate_sts",
+    "export_encoder",
     "import_pairs",
     "load",
     "mined_negatives",
@@ -64,12 +66,13 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.reading import SelectionConfig
     from paranmt_hf.distilling import distill_vectors
     from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.encoders.exporting import export_encoder
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.fitting import train
-    from paranmt_hf.model_record import AboutModel
     from paranmt_hf.mixing import average_encoders
+    from paranmt_hf.model_record import AboutModel
     from paranmt_hf.negatives import mined_negatives
     from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
     from paranmt_hf.publishing import publish_dataset, publish_model

@@ -1,7 +1,10 @@
 import os
+from itertools import islice
 from pathlib import Path
 
 import pytest
+
+from paranmt_hf.models import ASSETS
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +15,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the real data, but there is no folder {folder}; PARANMT_SHARED_DATA can name it")
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_sentences(request: pytest.FixtureRequest) -> list[str]:
+    """Some hundred sentences of news where the real data is there, and of the embedded sample otherwise."""
+    try:
+        path = request.getfixturevalue("shared_data") / "bitext" / "news" / "news.en"
+    except pytest.skip.Exception:
+        path = ASSETS / "sample" / "sample.en"
+    with path.open(encoding="utf8") as file:
+        return [line.rstrip("\n") for line in islice(file, 400)]

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, Configure]] = {
     "negatives": ("show the hard negatives that mega-batches give", encoders.configure_negatives),
     "publish": ("check a release or an encoder, and put it on the Hub", hub.configure_publish),
     "vectors": ("make word vectors from a large encoder", encoders.configure_vectors),
+    "export": ("write an encoder for other libraries: static, model2vec, ONNX", encoders.configure_export),
 }
 
 

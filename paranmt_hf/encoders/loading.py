@@ -271,7 +271,7 @@ def _module_list(folder: Path, name: str) -> list[dict[str, str]]:
             f"{name} is no sentence encoder: expected a readable modules.json, as a SentenceTransformer saves it"
         )
     for entry in listed:
-        if entry["path"] and not re.fullmatch(r"[\w-]+", entry["path"]):
+        if entry["path"] not in ("", ".") and not re.fullmatch(r"[\w-]+", entry["path"]):
             raise InputError(f"{name}: modules.json names the path {entry['path']!r}, which is no plain folder name")
     return listed
 
