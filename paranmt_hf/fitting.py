@@ -47,6 +47,7 @@ from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pairs import PairStore, write_pairs
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, teach
+from paranmt_hf.unused_options import refuse_unused
 from paranmt_hf.vectors import WordVectors, read_vectors
 
 logger = logging.getLogger(__name__)
@@ -109,6 +110,13 @@ def train(
     pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
     if encoder.start:
         encoder = settled(encoder)
+    refuse_unused(
+        encoder,
+        config,
+        development=held_out is not None,
+        teacher_cache=teacher_cache is not None,
+        processes=int(os.environ.get("WORLD_SIZE", "1")),
+    )
     settings = settings_of(encoder, config, pairs, held_out)
     work = out.with_name(f"{out.name}.work")
     if (record := finished(out, settings)) is not None:
@@ -278,12 +286,6 @@ def fit(
             return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
-    for name in ("report_to", "gather_negatives", "lambda_c"):
-        if getattr(config, name):
-            raise InputError(
-                f"{name} is for models that run through the trainer (LSTMs, or device cuda); averaging models have no "
-                "compositional parameters, run in one process and write training.json"
-            )
     rates = learning_rates(store.pairs, config)
     trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
     return Loop(trainer, store, work, evaluate).run()

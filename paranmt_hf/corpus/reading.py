@@ -78,10 +78,16 @@ class Pairs:
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self.read = self.unselected = self.contaminated = 0
         self._readers = [self._reader(source) for source in self._sources]
+        subset = selection.subset
+        if subset != "default" and all(_is_release(source) is False for source in self._sources):
+            raise InputError(
+                f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
+                "subsets, so leave it out"
+            )
 
     def _reader(self, source: str) -> list[Path] | HubDataset:
         path = Path(source).expanduser()
-        if path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet"))):
+        if _is_release(source):
             if self._selection.subset not in FOLDERS:
                 raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
             files = release_files(path, self._selection.subset)
@@ -185,6 +191,14 @@ class Pairs:
                 for table in read_tables(reader, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
+
+
+def _is_release(source: str) -> bool | None:
+    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return None
+    return path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet")))
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
