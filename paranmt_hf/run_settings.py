@@ -15,6 +15,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
+from paranmt_hf.files import write_bytes
 from paranmt_hf.models import locate
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.vectors import fingerprint
@@ -108,9 +109,7 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
             )
         else:
             return
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(settings), encoding="utf8")
-    aside.replace(path)
+    write_bytes(path, json.dumps(settings).encode())
 
 
 def _clear(folder: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import replacing
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,10 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
         InputError: It cannot be written.
     """
     path = Path(path)
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        with gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file:
-            for word, row in zip(vectors.words, vectors.matrix, strict=True):
-                file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())
-        aside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            aside.unlink()
-        raise InputError(f"cannot write word vectors to {path}: {error.strerror}") from None
+    advice = "make room, or choose another place"
+    with (
+        replacing(path, doing="write word vectors to", advice=advice) as aside,
+        gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file,
+    ):
+        for word, row in zip(vectors.words, vectors.matrix, strict=True):
+            file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())

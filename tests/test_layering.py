@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "paranmt_hf"
-BASE = {"text", "tokens", "vectors", "optional", "errors", "progress", "models"}
+BASE = {"text", "tokens", "vectors", "optional", "errors", "progress", "models", "files"}
 STAGES = {"corpus", "encoders", "training", "lexicon", "evaluation", "generation"}
 TOP = {
     "cli",
