@@ -8,7 +8,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +34,7 @@ from paranmt_hf.encoders.building import (
 )
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.encoders.lstm import padded, sequence_features
-from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.encoders.vocabulary import Kind, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -172,11 +173,13 @@ def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> Se
     else:
         logger.info("counting the words of the training data")
         columns = (table[side] for table in pairs.batches() for side in SIDES)
-        # A file that does not fit shows before the corpus is read.
-        vectors = _vectors(config)
+        if config.vectors is not None:
+            # A file that is none shows before the corpus is read.
+            read_vectors(existing(config.vectors), limit=1)
         counts = count_units(columns, config.kinds)
         if not any(counts.values()):
             raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and at the options that choose")
+        vectors = _vectors(config, counts)
         model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
     aside = folder.with_name("initial.tmp")
     shutil.rmtree(aside, ignore_errors=True)
@@ -199,10 +202,12 @@ def _room_for(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _vectors(config: EncoderConfig) -> WordVectors | None:
+def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]]) -> WordVectors | None:
+    """Read the vectors of the words to come: those of the text wherever they stand, others from the beginning."""
     if config.vectors is None or "word" not in config.kinds:
         return None
-    return read_vectors(existing(config.vectors), limit=config.words)
+    own = most_frequent("word", counts["word"], config.words, minimum=config.minimum)
+    return read_vectors(existing(config.vectors), limit=config.words, wanted=own.units)
 
 
 def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:

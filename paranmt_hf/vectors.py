@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,14 +27,15 @@ class WordVectors:
     matrix: np.ndarray
 
 
-def read_vectors(path: Path | str, *, limit: int | None = None) -> WordVectors:
+def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
     """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
 
     A first line with two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
 
     Args:
         path: The file, plain or `.gz`, UTF-8.
-        limit: Read at most this many words.
+        limit: Read this many words from the beginning, and no others.
+        wanted: Words without blanks that are read behind the limit too, wherever they stand.
 
     Raises:
         InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
@@ -41,17 +43,21 @@ def read_vectors(path: Path | str, *, limit: int | None = None) -> WordVectors:
     path = Path(path)
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
+    missing = {word.encode() for word in wanted}
     try:
         opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
         with opened as lines:
             for number, line in enumerate(lines, 1):
                 if number == 1 and _is_header(line):
                     continue
+                if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
+                    continue
                 word, vector = _parse(line, path, number, len(rows[0]) if rows else None)
                 if word not in words:
                     words[word] = len(rows)
                     rows.append(vector)
-                if limit is not None and len(rows) >= limit:
+                    missing.discard(word.encode())
+                if limit is not None and len(rows) >= limit and not missing:
                     break
     except (OSError, EOFError) as error:
         raise InputError(

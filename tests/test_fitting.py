@@ -227,6 +227,21 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
         train(data, tmp_path / "fourth", **settings)
 
 
+def test_vectors_are_found_behind_the_number_of_words(tmp_path, data):
+    """The text's own words are the vocabulary; that others stand first in the file takes nothing from them."""
+    (tmp_path / "v.txt").write_text("".join(f"other{n} 1 1\n" for n in range(70)) + "left1 3 0\nright1 0 3\n")
+    settings = small(epochs=1, learning_rate=1e-9)
+    settings["encoder"] = EncoderConfig(dimension=2, words=62, vectors=str(tmp_path / "v.txt"))
+    model = train(data, tmp_path / "out", **settings).load()
+    found = model.encode(["left1", "right1", "other0", "other1", "other2"])
+    # 60 words stand in the text.
+    np.testing.assert_allclose(found, [[3, 0], [0, 3], [1, 1], [1, 1], [0, 0]], atol=1e-6)
+    (tmp_path / "none.txt").write_text("nothing\n")
+    settings["encoder"] = EncoderConfig(dimension=2, vectors=str(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match="none.txt, line 1: expected a word and its numbers, found 'nothing'"):
+        train(data, tmp_path / "none", **settings)
+
+
 def test_odd_places_for_the_result(tmp_path, data, monkeypatch):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="file exists and is no encoder of this program"):

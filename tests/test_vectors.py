@@ -32,6 +32,17 @@ def test_first_of_two_counts_and_words_may_hold_blanks(tmp_path):
     assert read_vectors(tmp_path / "v.txt", limit=1).words == ["a"]
 
 
+def test_wanted_words_are_read_wherever_they_stand(tmp_path):
+    lines = [f"w{number} {number} 0\n" for number in range(50)]
+    (tmp_path / "v.txt").write_text("".join(lines) + "w40 9 9\n\xff broken\n", encoding="latin1")
+    found = read_vectors(tmp_path / "v.txt", limit=3, wanted=["w40", "w1", "w20"])
+    assert found.words == ["w0", "w1", "w2", "w20", "w40"]
+    assert found.matrix.tolist() == [[0, 0], [1, 0], [2, 0], [20, 0], [40, 0]]
+    assert read_vectors(tmp_path / "v.txt", limit=2, wanted=["absent"]).words == ["w0", "w1"]
+    whole = read_vectors(tmp_path / "v.txt", limit=50, wanted=["w3"])
+    assert len(whole.words) == 50
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
