@@ -82,6 +82,11 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
             raise ValueError
         word = b" ".join(fields[:-count]).decode("utf8")
         vector = np.array(fields[-count:], dtype=np.float32)
+    except UnicodeDecodeError:
+        start = line[:40].decode("utf8", "replace").rstrip()
+        raise InputError(
+            f"{path}, line {number}: expected text in UTF-8, found {start!r}; save the file in that encoding"
+        ) from None
     except ValueError:
         expected = f"a word and {width} numbers" if width else "a word and its numbers"
         start = line[:40].decode("utf8", "replace").rstrip()

@@ -70,6 +70,22 @@ def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after
     assert result.record["history"]["losses"] == whole["history"]["losses"]
 
 
+def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monkeypatch):
+    plain, settings = {"compression": "none", "use_dictionary": False}, small(checkpoint_seconds=0)
+    left, right = synonyms(200)
+    size = write_data(data, (left, right), **plain).stat().st_size
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, 3)
+        train(data, tmp_path / "out", **settings)
+    whole = data.read_bytes()
+    write_data(data, (left[::-1], right[::-1]), **plain)
+    assert data.stat().st_size == size
+    with pytest.raises(InputError, match="unfinished training with other settings: data.sources: was .*pairs.parquet"):
+        train(data, tmp_path / "out", **settings)
+    data.write_bytes(whole)
+    assert train(data, tmp_path / "out", **settings).record["history"]["pairs"] == 400
+
+
 def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
     settings = small(checkpoint_seconds=0)
     with monkeypatch.context() as patch, pytest.raises(Killed):

@@ -50,7 +50,12 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
         (b"a 1 2\nb 1\n", "line 2: expected a word and 2 numbers, found 'b 1'"),
         (b"a 1 2\nb x 2\n", "line 2: expected a word and 2 numbers"),
         (b"a\n", "line 1: expected a word and its numbers, found 'a'"),
-        (b"a 1 2\n\xff 1 2\n", "line 2"),
+        (
+            b"a 1 2\n\xff 1 2\n",
+            "v.txt, line 2: expected text in UTF-8, found .* 1 2'; save the file in that encoding$",
+        ),
+        (b"a 1 2\ncaf\xe9 1 2\n", "v.txt, line 2: expected text in UTF-8, found 'caf"),
+        ("a 1 2\nb 1 3\n".encode("utf16"), "v.txt, line 1: expected text in UTF-8"),
         (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from paranmt_hf.errors import InputError
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
+# What tells two files of one name and size apart: so many pieces of so many bytes, beside their footers.
+PIECES, PIECE_BYTES = 256, 4096
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -104,13 +107,17 @@ class Pairs:
                 f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
                 "like 'organisation/name'"
             )
-        for file in files:
-            self._check(file)
+        if not sum([self._check(file) for file in files]):
+            raise InputError(
+                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
+            )
         return files
 
-    def _check(self, file: Path) -> None:
+    def _check(self, file: Path) -> int:
+        """Refuse a file that cannot be read or lacks a column; return its number of rows."""
         try:
-            schema = pq.read_schema(file)
+            with pq.ParquetFile(file) as opened:
+                schema, rows = opened.schema_arrow, opened.metadata.num_rows
         except (pa.ArrowInvalid, OSError) as error:
             reason = str(error).split("\n")[0]
             raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
@@ -129,6 +136,7 @@ class Pairs:
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
                 raise InputError(f"{file}: the column {side} holds {kind}, expected text")
+        return rows
 
     @property
     def left_out(self) -> str:
@@ -140,9 +148,7 @@ class Pairs:
     def identity(self) -> dict[str, Any]:
         """What determines the pairs, as JSON values."""
         sources = [
-            [f"{file.name} {file.stat().st_size} bytes" for file in reader]
-            if isinstance(reader, list)
-            else reader.fingerprint()
+            [describe(file) for file in reader] if isinstance(reader, list) else reader.fingerprint()
             for reader in self._readers
         ]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
@@ -191,6 +197,25 @@ class Pairs:
                 for table in read_tables(reader, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
+
+
+def describe(file: Path) -> str:
+    """Name a Parquet file and what is in it, so that another one of the same name and size is told from it.
+
+    The digest is of the footer, which has the sizes and extremes of all columns, and of pieces all over the file; a
+    small file is read whole. A copy has the same digest, whatever its dates.
+    """
+    size, digest = file.stat().st_size, hashlib.blake2b(digest_size=16)
+    with file.open("rb") as content:
+        for start in range(0, size, max(PIECE_BYTES, size // PIECES)):
+            content.seek(start)
+            digest.update(content.read(PIECE_BYTES))
+        # The last eight bytes are the footer's length and a mark.
+        content.seek(max(size - 8, 0))
+        length = int.from_bytes(content.read(4), "little")
+        content.seek(max(size - 8 - length, 0))
+        digest.update(content.read())
+    return f"{file.name} {size} bytes, {pq.read_metadata(file).num_rows} rows, blake2b:{digest.hexdigest()}"
 
 
 def _is_release(source: str) -> bool | None:

@@ -55,9 +55,9 @@ def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folde
     return write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
 
 
-def write_data(path: Path, sides: tuple[Sentences, Sentences]) -> Path:
+def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:
     """A Parquet file of pairs, as `train` reads it."""
-    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
+    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path, **options)
     return path
 
 
