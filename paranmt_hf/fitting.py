@@ -8,7 +8,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,13 +34,22 @@ from paranmt_hf.encoders.building import (
 )
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.encoders.lstm import padded, sequence_features
-from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.encoders.vocabulary import Kind, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, development_set
 from paranmt_hf.models import locate
-from paranmt_hf.run_settings import RECORD, existing, finished, keep_settings, sentences_of, settings_of, settled
+from paranmt_hf.run_settings import (
+    RECORD,
+    existing,
+    finished,
+    inputs_of,
+    keep_settings,
+    sentences_of,
+    settings_of,
+    settled,
+)
 from paranmt_hf.training.averaging import AveragingTrainer, Table
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
@@ -47,6 +57,7 @@ from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pairs import PairStore, write_pairs
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, teach
+from paranmt_hf.unused_options import refuse_unused
 from paranmt_hf.vectors import WordVectors, read_vectors
 
 logger = logging.getLogger(__name__)
@@ -109,8 +120,13 @@ def train(
     pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
     if encoder.start:
         encoder = settled(encoder)
-    if config.neighbours and (config.device == "cuda" or "lstm" in encoder.model):
-        raise InputError("neighbours is for averaging models on the CPU; leave it out")
+    refuse_unused(
+        encoder,
+        config,
+        development=held_out is not None,
+        teacher_cache=teacher_cache is not None,
+        processes=int(os.environ.get("WORLD_SIZE", "1")),
+    )
     settings = settings_of(encoder, config, pairs, held_out)
     work = out.with_name(f"{out.name}.work")
     if (record := finished(out, settings)) is not None:
@@ -143,7 +159,7 @@ def train(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
                 f"copies or paraphrases of each other; delete {work} and give more data"
             )
-        record = _write(model, work / "model", settings, history, store, held_out)
+        record = _write(model, work / "model", settings, history, store, held_out, inputs_of(encoder, config))
         if out.exists():
             out.rmdir()
         (work / "model").rename(out)
@@ -166,11 +182,13 @@ def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> Se
     else:
         logger.info("counting the words of the training data")
         columns = (table[side] for table in pairs.batches() for side in SIDES)
-        # A file that does not fit shows before the corpus is read.
-        vectors = _vectors(config)
+        if config.vectors is not None:
+            # A file that is none shows before the corpus is read.
+            read_vectors(existing(config.vectors), limit=1)
         counts = count_units(columns, config.kinds)
         if not any(counts.values()):
             raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and at the options that choose")
+        vectors = _vectors(config, counts)
         model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
     aside = folder.with_name("initial.tmp")
     shutil.rmtree(aside, ignore_errors=True)
@@ -193,10 +211,12 @@ def _room_for(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _vectors(config: EncoderConfig) -> WordVectors | None:
+def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]]) -> WordVectors | None:
+    """Read the vectors of the words to come: those of the text wherever they stand, others from the beginning."""
     if config.vectors is None or "word" not in config.kinds:
         return None
-    return read_vectors(existing(config.vectors), limit=config.words)
+    own = most_frequent("word", counts["word"], config.words, minimum=config.minimum)
+    return read_vectors(existing(config.vectors), limit=config.words, wanted=own.units)
 
 
 def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
@@ -280,12 +300,6 @@ def fit(
             return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
-    for name in ("report_to", "gather_negatives", "lambda_c"):
-        if getattr(config, name):
-            raise InputError(
-                f"{name} is for models that run through the trainer (LSTMs, or device cuda); averaging models have no "
-                "compositional parameters, run in one process and write training.json"
-            )
     rates = learning_rates(store.pairs, config)
     trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
     return Loop(trainer, store, work, evaluate).run()
@@ -330,11 +344,13 @@ def _write(
     history: History,
     store: PairStore,
     held_out: StsSet | None,
+    inputs: dict[str, str],
 ) -> dict[str, Any]:
     """Write the encoder with its record and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
     record = {
         "settings": settings,
+        "inputs": inputs,
         "pairs": store.pairs,
         "history": history.as_dict(),
         "development": _development_score(model, held_out) if held_out is not None else None,

@@ -11,9 +11,8 @@ import torch
 from paranmt_hf.encoders.building import name_of, parts_of, trainable
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.errors import InputError
+from paranmt_hf.model_record import RECORD
 from paranmt_hf.models import locate
-
-RECORD = "average.json"
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -25,7 +24,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
 
     Args:
         models: Folders or Hub ids of at least two encoders, with equal vocabularies and dimensions.
-        out: Folder of the result; `average.json` in it says of what it is the mean.
+        out: Folder of the result; its `training.json` is that of the last model, and says of what this is the mean.
 
     Raises:
         InputError: They cannot be averaged, or there is something at `out` already.
@@ -51,7 +50,11 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     mean.forget_averages()
     aside = out.with_name(f".{out.name}.tmp")
     save(mean, aside)
-    record = {"mean_of": [locate(str(model)).revision for model in models]}
+    found = [locate(str(model)) for model in models]
+    last = found[-1].folder / RECORD
+    record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
+    # What the last model reached on the development set, this one does not.
+    record |= {"mean_of": [model.revision for model in found], "development": None}
     (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
     if out.exists():
         out.rmdir()

@@ -24,10 +24,11 @@ from paranmt_hf.corpus.bitext import AlignedText, Report
 from paranmt_hf.corpus.engine import EngineConfig, run_job
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
-from paranmt_hf.corpus.shards import Manifest, Stage, describe_differences, locked, sweep, write_bytes, write_shard
+from paranmt_hf.corpus.shards import Manifest, Stage, describe_differences, locked, sweep, write_shard
 from paranmt_hf.corpus.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import write_bytes
 from paranmt_hf.models import usual_score
 from paranmt_hf.optional import available
 from paranmt_hf.progress import Progress

@@ -15,6 +15,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
+from paranmt_hf.files import write_bytes
 from paranmt_hf.model_record import RECORD
 from paranmt_hf.models import locate
 from paranmt_hf.training.config import TrainConfig
@@ -55,6 +56,13 @@ def settings_of(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_
         "development": held_out.name if held_out is not None else None,
     }
     return json.loads(json.dumps(settings))
+
+
+def inputs_of(encoder: EncoderConfig, config: TrainConfig) -> dict[str, str]:
+    """Names, without their places, of what a run began with; its settings hold only their checksums."""
+    models = {"start": encoder.start, "teacher": config.teacher}
+    names = {option: locate(name).name for option, name in models.items() if name}
+    return names | ({"vectors": existing(encoder.vectors).name} if encoder.vectors else {})
 
 
 def existing(path: str) -> Path:
@@ -107,9 +115,7 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
             )
         else:
             return
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(settings), encoding="utf8")
-    aside.replace(path)
+    write_bytes(path, json.dumps(settings).encode())
 
 
 def _clear(folder: Path) -> None:

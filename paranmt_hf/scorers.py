@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.corpus.scores import Encoder, WordAverage
+from paranmt_hf.corpus.scores import Encoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.models import DEFAULT_ENCODER, Model, locate
 from paranmt_hf.tokens import TokenTable
-from paranmt_hf.vectors import fingerprint, read_vectors
+from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.loading import SentenceEncoder
@@ -65,14 +65,27 @@ class ScorerConfig:
             InputError: It cannot be found or read, or would need code or pickles from outside.
         """
         if self.vectors:
-            vectors = read_vectors(self.vectors)
-            return WordAverage(vectors.words, vectors.matrix)
+            return FastScorer(average_of(read_vectors(self.vectors)))
         from paranmt_hf.encoders.loading import load
 
         encoder = load(self._name, revision=self.scorer_revision, device=self.scorer_device)
         if encoder.averages is not None and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)
+
+
+def average_of(vectors: WordVectors) -> SentenceEncoder:
+    """Make the WORD encoder of word vectors; unknown words shorten its averages and do not turn them."""
+    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.encoders.vocabulary import UNKNOWN
+    from paranmt_hf.encoders.word import WordEmbedding
+
+    # A row for unknown words, which some files bring, is not for those that are unknown here.
+    known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
+    weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
+    weight[1:] = vectors.matrix[known]
+    units = [UNKNOWN, *(vectors.words[row] for row in known)]
+    return SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu")
 
 
 class FastScorer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from contextlib import suppress
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import replacing
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,15 @@ class WordVectors:
     matrix: np.ndarray
 
 
-def read_vectors(path: Path | str, *, limit: int | None = None) -> WordVectors:
+def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
     """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
 
     A first line with two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
 
     Args:
         path: The file, plain or `.gz`, UTF-8.
-        limit: Read at most this many words.
+        limit: Read this many words from the beginning, and no others.
+        wanted: Words without blanks that are read behind the limit too, wherever they stand.
 
     Raises:
         InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
@@ -41,17 +43,21 @@ def read_vectors(path: Path | str, *, limit: int | None = None) -> WordVectors:
     path = Path(path)
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
+    missing = {word.encode() for word in wanted}
     try:
         opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
         with opened as lines:
             for number, line in enumerate(lines, 1):
                 if number == 1 and _is_header(line):
                     continue
+                if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
+                    continue
                 word, vector = _parse(line, path, number, len(rows[0]) if rows else None)
                 if word not in words:
                     words[word] = len(rows)
                     rows.append(vector)
-                if limit is not None and len(rows) >= limit:
+                    missing.discard(word.encode())
+                if limit is not None and len(rows) >= limit and not missing:
                     break
     except (OSError, EOFError) as error:
         raise InputError(
@@ -76,6 +82,11 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
             raise ValueError
         word = b" ".join(fields[:-count]).decode("utf8")
         vector = np.array(fields[-count:], dtype=np.float32)
+    except UnicodeDecodeError:
+        start = line[:40].decode("utf8", "replace").rstrip()
+        raise InputError(
+            f"{path}, line {number}: expected text in UTF-8, found {start!r}; save the file in that encoding"
+        ) from None
     except ValueError:
         expected = f"a word and {width} numbers" if width else "a word and its numbers"
         start = line[:40].decode("utf8", "replace").rstrip()
@@ -102,13 +113,10 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
         InputError: It cannot be written.
     """
     path = Path(path)
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        with gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file:
-            for word, row in zip(vectors.words, vectors.matrix, strict=True):
-                file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())
-        aside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            aside.unlink()
-        raise InputError(f"cannot write word vectors to {path}: {error.strerror}") from None
+    advice = "make room, or choose another place"
+    with (
+        replacing(path, doing="write word vectors to", advice=advice) as aside,
+        gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file,
+    ):
+        for word, row in zip(vectors.words, vectors.matrix, strict=True):
+            file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "paranmt_hf"
-BASE = {"text", "tokens", "vectors", "optional", "errors", "progress", "models", "remote"}
+BASE = {"text", "tokens", "vectors", "optional", "errors", "progress", "models", "remote", "files"}
 STAGES = {"corpus", "encoders", "training", "lexicon", "evaluation", "generation"}
 TOP = {
     "cli",
@@ -21,6 +21,7 @@ TOP = {
     "release_card",
     "run_settings",
     "scorers",
+    "unused_options",
 }
 
 

@@ -23,6 +23,7 @@ def models(tmp_path, request):
     for seed in (1, 2):
         names.append(tmp_path / f"m{seed}")
         save(encoder_of(random_text(20), model=request.param, dimension=6, seed=seed), names[-1])
+        (names[-1] / "training.json").write_text(json.dumps({"pairs": 10 * seed, "development": 0.5}))
     return names
 
 
@@ -32,7 +33,8 @@ def test_mean_of_two(tmp_path, models):
     for own, left, right in zip(*(model.state_dict().values() for model in (mean, first, second)), strict=True):
         assert not torch.equal(left, right)
         torch.testing.assert_close(own, (left + right) / 2)
-    record = json.loads((tmp_path / "mean" / "average.json").read_text())
+    record = json.loads((tmp_path / "mean" / "training.json").read_text())
+    assert record["pairs"] == 20 and record["development"] is None
     assert [entry[:7] for entry in record["mean_of"]] == ["sha256:"] * 2
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
     with pytest.raises(InputError, match="mean is there already; choose another --out"):

@@ -4,9 +4,7 @@ import json
 import re
 import subprocess
 import sys
-import time
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,52 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.corpus.backtranslation import Translations
 from paranmt_hf.corpus.bitext import LineFiles, ParquetFiles
-from paranmt_hf.corpus.engine import EngineConfig
-from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.errors import InputError
-from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
+from paranmt_hf.pipeline import ReleaseConfig, import_pairs, rescore
 from paranmt_hf.scorers import ScorerConfig
-
-RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
-LOCAL = EngineConfig("local", 1, 1)
-
-
-@dataclass(frozen=True)
-class FakeTranslatorConfig:
-    """Stands in for `TranslatorConfig`: writes the source backwards, word by word."""
-
-    name: str = "fake"
-    beam: int = 12
-    seconds: float = 0.0
-    log: str = ""
-    threads: int | None = None
-
-    @property
-    def identity(self) -> dict:
-        return {"model": "fake", "revision": "1", "beam": self.beam, "max_source_tokens": 6}
-
-    def settled(self):
-        return self
-
-    def load(self):
-        return FakeTranslator(self)
-
-
-class FakeTranslator:
-    def __init__(self, config):
-        self.config = config
-        self.identity = config.identity
-
-    def translate(self, sentences):
-        time.sleep(self.config.seconds)
-        if self.config.log:
-            with Path(self.config.log).open("a") as log:
-                log.writelines(f"{sentence}\n" for sentence in sentences)
-        texts = [None if len(s.split()) > 6 else "" if s == "stumm" else " ".join(s.split()[::-1]) for s in sentences]
-        return Translations(texts, np.array([-len(s) / 100 for s in sentences], np.float32))
+from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
 
 
 @pytest.fixture
@@ -76,25 +35,6 @@ def bitext(tmp_path):
     (tmp_path / "text.de").write_text("".join(f"wort {n} a b\n" for n in range(35)) + "1 2 3 4 5 6 7\nstumm\n\nx\n")
     (tmp_path / "text.en").write_text("".join(f"word {n}  c\n" for n in range(35)) + "long\nsilent\nempty\nx\n")
     return LineFiles({"source": tmp_path / "text.de", "reference": tmp_path / "text.en"})
-
-
-def rows_of(folder: Path) -> list[dict]:
-    return pa.concat_tables(read_tables(release_files(folder))).to_pylist()
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def make(bitext, out, vectors, **changes):
-    arguments = {
-        "translator": FakeTranslatorConfig(),
-        "scorer": ScorerConfig(vectors=str(vectors)),
-        "release": RELEASE,
-        "engine": LOCAL,
-        **changes,
-    }
-    return build(bitext, out, **arguments)
 
 
 def test_build_by_hand(bitext, vectors, tmp_path):
@@ -358,17 +298,6 @@ def test_build_keeps_the_origin(vectors, tmp_path):
     assert [row["origin"] for row in rows_of(tmp_path / "corpus")] == ["news", None]
 
 
-def test_changed_vectors_are_read_anew(vectors, tmp_path):
-    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    path = tmp_path / "w.txt"
-    for number, (content, score) in enumerate((("a 1 0\nb 0 1\n", 0.0), ("a 1 0\nb 1 0\n", 1.0))):
-        path.write_text(content)
-        out = tmp_path / f"corpus{number}"
-        import_pairs(pairs, out, scorer=ScorerConfig(vectors=str(path)), release=RELEASE, engine=LOCAL)
-        assert rows_of(out)[0]["para_score"] == score
-
-
 def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
     from paranmt_hf import ParaNMT
 
@@ -391,48 +320,6 @@ def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
     assert list(built.record["configs"]) == ["default", "sample"]
     assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
     assert not (tmp_path / "corpus" / "filtered").exists()
-
-
-@pytest.fixture
-def sentence_transformer(tmp_path):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    weights = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
-    folder = tmp_path / "encoder"
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
-    return folder
-
-
-def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
-    pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    scorer = ScorerConfig(scorer=str(sentence_transformer))
-    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
-    assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
-    assert built.record["settings"]["scorer"]["name"] == "encoder"
-
-
-def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
-    (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
-    modules = sentence_transformer / "modules.json"
-    modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
-    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
-        ScorerConfig(scorer=str(sentence_transformer)).load()
-    modules.unlink()
-    with pytest.raises(InputError, match="expected a readable modules.json"):
-        ScorerConfig(scorer=str(sentence_transformer)).load()
-
-
-def test_default_scorer_is_the_encoder_of_the_package():
-    unnamed, named = ScorerConfig(), ScorerConfig(scorer="embedded")
-    assert unnamed.identity == named.identity
-    assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
-    near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
-    assert near > far
 
 
 def test_another_scorer_keeps_the_translations(bitext, vectors, tmp_path):

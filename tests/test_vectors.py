@@ -32,6 +32,17 @@ def test_first_of_two_counts_and_words_may_hold_blanks(tmp_path):
     assert read_vectors(tmp_path / "v.txt", limit=1).words == ["a"]
 
 
+def test_wanted_words_are_read_wherever_they_stand(tmp_path):
+    lines = [f"w{number} {number} 0\n" for number in range(50)]
+    (tmp_path / "v.txt").write_text("".join(lines) + "w40 9 9\n\xff broken\n", encoding="latin1")
+    found = read_vectors(tmp_path / "v.txt", limit=3, wanted=["w40", "w1", "w20"])
+    assert found.words == ["w0", "w1", "w2", "w20", "w40"]
+    assert found.matrix.tolist() == [[0, 0], [1, 0], [2, 0], [20, 0], [40, 0]]
+    assert read_vectors(tmp_path / "v.txt", limit=2, wanted=["absent"]).words == ["w0", "w1"]
+    whole = read_vectors(tmp_path / "v.txt", limit=50, wanted=["w3"])
+    assert len(whole.words) == 50
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -39,7 +50,12 @@ def test_first_of_two_counts_and_words_may_hold_blanks(tmp_path):
         (b"a 1 2\nb 1\n", "line 2: expected a word and 2 numbers, found 'b 1'"),
         (b"a 1 2\nb x 2\n", "line 2: expected a word and 2 numbers"),
         (b"a\n", "line 1: expected a word and its numbers, found 'a'"),
-        (b"a 1 2\n\xff 1 2\n", "line 2"),
+        (
+            b"a 1 2\n\xff 1 2\n",
+            "v.txt, line 2: expected text in UTF-8, found .* 1 2'; save the file in that encoding$",
+        ),
+        (b"a 1 2\ncaf\xe9 1 2\n", "v.txt, line 2: expected text in UTF-8, found 'caf"),
+        ("a 1 2\nb 1 3\n".encode("utf16"), "v.txt, line 1: expected text in UTF-8"),
         (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
     ],
 )

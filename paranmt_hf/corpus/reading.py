@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from paranmt_hf.remote import is_id, split_revision
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
+# What tells two files of one name and size apart: so many pieces of so many bytes, beside their footers.
+PIECES, PIECE_BYTES = 256, 4096
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -88,10 +91,16 @@ class Pairs:
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self.read = self.unselected = self.contaminated = 0
         self._readers = [self._reader(source) for source in self._sources]
+        subset = selection.subset
+        if subset != "default" and all(_is_release(source) is False for source in self._sources):
+            raise InputError(
+                f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
+                "subsets, so leave it out"
+            )
 
     def _reader(self, source: str) -> _Files | HubDataset:
         path = Path(source).expanduser()
-        if path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet"))):
+        if _is_release(source):
             if self._selection.subset not in FOLDERS:
                 raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
             files = release_files(path, self._selection.subset)
@@ -106,9 +115,11 @@ class Pairs:
                 f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
                 "like 'organisation/name' or 'organisation/name@v1'"
             )
-        for file in files:
-            self._check(file)
-        return _Files(files, [f"{file.name} {file.stat().st_size} bytes" for file in files])
+        if not sum([self._check(file) for file in files]):
+            raise InputError(
+                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
+            )
+        return _Files(files, [describe(file) for file in files])
 
     def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
         """A release is fetched and checked, any other dataset read as a stream."""
@@ -122,9 +133,11 @@ class Pairs:
         config = None if subset == "default" else subset
         return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
 
-    def _check(self, file: Path) -> None:
+    def _check(self, file: Path) -> int:
+        """Refuse a file that cannot be read or lacks a column; return its number of rows."""
         try:
-            schema = pq.read_schema(file)
+            with pq.ParquetFile(file) as opened:
+                schema, rows = opened.schema_arrow, opened.metadata.num_rows
         except (pa.ArrowInvalid, OSError) as error:
             reason = str(error).split("\n")[0]
             raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
@@ -143,6 +156,7 @@ class Pairs:
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
                 raise InputError(f"{file}: the column {side} holds {kind}, expected text")
+        return rows
 
     @property
     def left_out(self) -> str:
@@ -200,6 +214,33 @@ class Pairs:
                 for table in read_tables(reader.files, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
+
+
+def describe(file: Path) -> str:
+    """Name a Parquet file and what is in it, so that another one of the same name and size is told from it.
+
+    The digest is of the footer, which has the sizes and extremes of all columns, and of pieces all over the file; a
+    small file is read whole. A copy has the same digest, whatever its dates.
+    """
+    size, digest = file.stat().st_size, hashlib.blake2b(digest_size=16)
+    with file.open("rb") as content:
+        for start in range(0, size, max(PIECE_BYTES, size // PIECES)):
+            content.seek(start)
+            digest.update(content.read(PIECE_BYTES))
+        # The last eight bytes are the footer's length and a mark.
+        content.seek(max(size - 8, 0))
+        length = int.from_bytes(content.read(4), "little")
+        content.seek(max(size - 8 - length, 0))
+        digest.update(content.read())
+    return f"{file.name} {size} bytes, {pq.read_metadata(file).num_rows} rows, blake2b:{digest.hexdigest()}"
+
+
+def _is_release(source: str) -> bool | None:
+    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return None
+    return path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet")))
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

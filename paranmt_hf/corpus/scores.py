@@ -6,7 +6,6 @@ sentence embeddings; the trigram overlap counts shared word trigrams.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -176,47 +175,3 @@ def score_pairs(
     if encoder is not None:
         columns["para_score"] = paraphrase_scores(references, translations, encoder, (tables[0], tables[1]))
     return columns
-
-
-class WordAverage:
-    """Average of word vectors: the sum over the known words; unknown words are left out.
-
-    Only directions matter for a cosine, so the sum stands for the mean. A sentence without a known word gives zeros.
-
-    Args:
-        words: The vocabulary.
-        matrix: Vectors [word, dimension].
-    """
-
-    def __init__(self, words: Sequence[str], matrix: np.ndarray) -> None:
-        import torch
-
-        # The last row belongs to unknown words.
-        self._matrix = torch.from_numpy(np.vstack([matrix, np.zeros_like(matrix[:1])]).astype(np.float32))
-        self._rows = {word: row for row, word in enumerate(words)}
-        self._tokenizer = WordTokenizer()
-        self._vocabulary: Sequence[str] = ()
-        self._row_of = np.empty(0, np.int64)
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension], float32."""
-        return self.encode_tokens(self._tokenizer.tables(sentences)[0])
-
-    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Encode tokenised sentences into vectors [sentence, dimension], float32."""
-        import torch
-
-        rows = torch.from_numpy(self._look_up(tokens.vocabulary)[tokens.ids])
-        bounds = torch.from_numpy(np.ascontiguousarray(tokens.offsets))
-        summed = torch.nn.functional.embedding_bag(rows, self._matrix, bounds, mode="sum", include_last_offset=True)
-        return summed.numpy()
-
-    def _look_up(self, vocabulary: Sequence[str]) -> np.ndarray:
-        """Row of every word of a tokenizer's vocabulary, which only grows until the tokenizer starts a new one."""
-        if vocabulary is not self._vocabulary:
-            self._vocabulary, self._row_of = vocabulary, np.empty(0, np.int64)
-        unknown = len(self._rows)
-        new = [self._rows.get(word, unknown) for word in vocabulary[len(self._row_of) :]]
-        if new:
-            self._row_of = np.concatenate([self._row_of, np.array(new, np.int64)])
-        return self._row_of

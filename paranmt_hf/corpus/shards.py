@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -167,16 +167,6 @@ def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], pr
         elif old != new:
             differences.append(f"{prefix}{name}: was {old!r}, now {new!r}")
     return differences
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that its name never stands for half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def write_shard(table: pa.Table, path: Path) -> str:

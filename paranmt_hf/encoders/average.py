@@ -93,7 +93,13 @@ class AverageEmbedding(InputModule):
         weights = cls.load_file_path(model_name_or_path, WEIGHTS_FILE, **kwargs)
         if weights is None:
             raise ValueError(f"{model_name_or_path} has no {WEIGHTS_FILE}")
-        return cls(units, restore(load_file(weights)), **config)
+        weight = restore(load_file(weights))
+        if len(units) != len(weight):
+            raise ValueError(
+                f"{path} and {weights} do not belong together: a vocabulary of {len(units)} units needs as many rows, "
+                f"was {len(weight)} rows"
+            )
+        return cls(units, weight, **config)
 
 
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")

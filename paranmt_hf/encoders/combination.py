@@ -94,6 +94,10 @@ class Combination(InputModule):
         """Read what `save` wrote, from a folder or the Hub."""
         hub = {key: kwargs[key] for key in kwargs if key in ("token", "cache_folder", "revision", "local_files_only")}
         config = cls.load_config(model_name_or_path, subfolder=subfolder, **hub)
+        if "mode" not in config:
+            raise ValueError(
+                f"{model_name_or_path} does not say in {cls.config_file_name} how its encoders are combined"
+            )
         path = cls.load_file_path(model_name_or_path, PARTS_FILE, subfolder=subfolder, **hub)
         if path is None:
             raise ValueError(f"{model_name_or_path} has no {PARTS_FILE}, so it is no combination of encoders")

@@ -17,6 +17,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders import average, combination, lstm, trigram, word
+from paranmt_hf.encoders.damage import NEEDED, damage, fault
 from paranmt_hf.encoders.fast import FastAverage, averaging_parts
 from paranmt_hf.errors import InputError
 from paranmt_hf.models import DEFAULT_ENCODER, Model, locate
@@ -236,26 +237,42 @@ def load(
                 str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
             )
         except Exception as error:
-            reason = str(error).strip().split("\n")[0]
-            raise InputError(f"{model.name}: cannot read its module {entry['type']}: {reason}") from error
+            raise _unreadable(model, entry, error) from error
+    settings = _settings(model.folder, model.name)
     try:
         if device is None and averaging_parts(list(modules.values())) is not None:
             device = "cpu"
-        encoder = SentenceEncoder(modules=list(modules.values()), device=device, **_settings(model.folder))
+        encoder = SentenceEncoder(modules=list(modules.values()), device=device, **settings)
     except (ValueError, TypeError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise InputError(f"{model.name}: its modules or settings do not fit together: {reason}") from error
+        raise InputError(
+            f"{model.name}: its modules or settings (modules.json, config_sentence_transformers.json) do not fit "
+            f"together: {reason}"
+        ) from error
     encoder.fast_dtype, encoder.source = dtype, model
     return encoder.eval()
 
 
-def _settings(folder: Path) -> dict[str, Any]:
+def _unreadable(model: Model, entry: dict[str, str], error: Exception) -> InputError:
+    """Say which file keeps a module from being read, or what is wrong with all of its files together."""
+    folder, kind = model.folder / entry["path"], entry["type"].rpartition(".")[2]
+    if (found := fault(folder, kind)) is not None:
+        return InputError(f"{model.name}: {found}; put a whole copy of the model in its place")
+    reason = str(error).strip().split("\n")[0]
+    files = " and ".join(NEEDED.get(kind, ())) or "the files"
+    return InputError(f"{model.name}: cannot read its module {entry['type']} from {files} in {folder}: {reason}")
+
+
+def _settings(folder: Path, name: str) -> dict[str, Any]:
     path = folder / "config_sentence_transformers.json"
-    settings = json.loads(path.read_text(encoding="utf8")) if path.is_file() else {}
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path.name} holds no settings")
-    if settings.get("truncate_dim") is not None and not settings["truncate_dim"] > 0:
-        raise ValueError(f"truncate_dim must be above 0, was {settings['truncate_dim']}")
+    if not path.is_file():
+        return {}
+    if (reason := damage(path)) is not None:
+        raise InputError(f"{name}: {path} is damaged ({reason}); put a whole copy of the model in its place")
+    settings = json.loads(path.read_text(encoding="utf8"))
+    truncate = settings.get("truncate_dim")
+    if truncate is not None and not (isinstance(truncate, int) and truncate > 0):
+        raise InputError(f"{name}: truncate_dim in {path} must be a whole number above 0, was {truncate!r}")
     return {name: settings[name] for name in SETTINGS if name in settings}
 
 

@@ -109,9 +109,10 @@ def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
     longest = tokens.shape[1]
     order = torch.argsort(lengths)
     states = []
-    for group in order.split(GROUP):
+    # Sorted and split first: the way back through each group then fills zeros of its own size, not of the whole batch.
+    for group, words in zip(order.split(GROUP), tokens[order].split(GROUP), strict=True):
         width = int(lengths[group].max())
-        own = tokens[group, :width]
+        own = words[:, :width]
         both = [_run(encoder, own, "")]
         if encoder.bidirectional:
             # Reading backwards: turn each sentence around within its length, and turn the states back.
@@ -126,7 +127,8 @@ def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
     return features
 
 
-GROUP = 100
+# On a CPU a step of 32 sentences costs no more for each than one of 100, and less of it is for padding.
+GROUP = 32
 
 
 def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:

@@ -103,7 +103,7 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "sizes": _sizes(record),
         "data": record["data"],
         "commands": "\n".join(record["commands"]),
-        "training": _training(training),
+        "training": _training(training, record.get("results") or {}),
         "trigrams": " and character trigrams" if "trigram" in parts else "",
         "order": SEQUENCE if "lstm" in parts else BAG,
         "license_text": record["license_text"],
@@ -178,7 +178,7 @@ def _sets(results: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def _training(training: Mapping[str, Any]) -> str:
+def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     versions = ", ".join(f"{name} {version}" for name, version in training["versions"].items())
     lines = [
@@ -187,13 +187,18 @@ def _training(training: Mapping[str, Any]) -> str:
         f"{settings['seed']}; {history['seconds']:,.0f} s of training. {training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
-    if training["development"] is not None:
+    if others := training.get("mean_of"):
         lines.append(
-            "Every setting was chosen on the development set, the 250 pairs of STS 2017 track 5 (Pearson "
-            f"{_percent(training['development'])})."
+            f"The weights are the mean of those of {len(others)} models; the settings above are the last one's."
+        )
+    development = results.get("development") or training["development"]
+    if development is not None:
+        lines.append(
+            "On the development set, the 250 pairs of STS 2017 track 5, on which settings are chosen, it reaches a "
+            f"Pearson of {_percent(development)}."
         )
     if excluded := training["settings"]["data"]["unwanted_sentences"]:
-        lines[-1] += f" Pairs with one of {excluded:,} sentences of STS sets were left out of the training data."
+        lines.append(f"Pairs with one of {excluded:,} sentences of STS sets were left out of the training data.")
     return "\n\n".join(lines)
 
 

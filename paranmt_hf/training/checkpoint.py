@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import AGAIN, replacing
 
 
 def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
@@ -25,20 +25,9 @@ def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[s
     Raises:
         InputError: It cannot be written; the previous one stays.
     """
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
+    with replacing(path, advice=f"{AGAIN}, which goes on from the last checkpoint") as aside:
         path.parent.mkdir(parents=True, exist_ok=True)
         save_file(tensors, aside, metadata={"state": json.dumps(state)})
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except (OSError, SafetensorError) as error:
-        aside.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-        raise InputError(
-            f"cannot save {path}: {reason}; make room and run the same command again, which goes on from the last "
-            "checkpoint"
-        ) from None
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from paranmt_hf.files import write_bytes
 from paranmt_hf.progress import Progress
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.config import TrainConfig
@@ -94,9 +95,7 @@ class Course(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             # The mark is written last: a checkpoint without it was cut off and does not count.
-            aside = folder / f".{COMPLETE}.tmp"
-            aside.write_text(json.dumps(self.history.as_dict()), encoding="utf8")
-            aside.replace(folder / COMPLETE)
+            write_bytes(folder / COMPLETE, json.dumps(self.history.as_dict()).encode())
 
 
 def forget_cut_off(folder: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import write_bytes
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
 SIDES = ("reference", "translation")
@@ -119,9 +120,7 @@ def write_pairs(
         found = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
         raise InputError(f"nothing to train on: {found}; look at the filters, the vocabulary and the data")
     about = {"pairs": kept, "left_out": read - kept, "readers": {name: rows[name] for name in readers}}
-    aside = folder / ".pairs.json.tmp"
-    aside.write_text(json.dumps(about), encoding="utf8")
-    aside.replace(folder / "pairs.json")
+    write_bytes(folder / "pairs.json", json.dumps(about).encode())
     return PairStore(folder)
 
 

@@ -157,7 +157,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         vectors = model(features)["sentence_embedding"].float()
         loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
         if not torch.isfinite(loss):
-            raise diverged(self._describe(epoch, number, mini), float(loss))
+            raise diverged(self._describe(epoch, number, mini), float(loss.detach()))
         self.losses.append(float(loss.detach()))
         loss = loss + self._penalty(mega, sentences.ravel())
         return (loss, {}) if return_outputs else loss

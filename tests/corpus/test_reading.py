@@ -1,5 +1,8 @@
 """Pairs to train on: sources, choices, test sentences left out, and what is told about bad files."""
 
+import os
+import shutil
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -170,3 +173,34 @@ def test_identity_tells_sources_and_choices_apart(tmp_path, file):
     assert first != Pairs([file, file], SelectionConfig()).identity
     assert first != Pairs([file], SelectionConfig(min_score=0.1)).identity
     assert first["sources"][0][0].startswith("p.parquet ")
+
+
+def write_rows(path, references, **options):
+    pq.write_table(pa.table({"reference": references, "translation": references}), path, **options)
+    return path
+
+
+def test_files_without_rows_are_named(tmp_path):
+    empty = write_rows(tmp_path / "empty.parquet", pa.array([], pa.string()))
+    with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data anew$"):
+        Pairs([empty], SelectionConfig())
+    # A part of several may be empty.
+    write_rows(tmp_path / "full.parquet", ["a"])
+    assert [table.num_rows for table in Pairs([tmp_path], SelectionConfig()).batches()] == [1]
+
+
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
+    """Neither compression nor statistics tell these apart by their size."""
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": rows > 3}
+    texts = [f"sentence {number:06}" for number in range(rows)]
+    path = write_rows(tmp_path / "p.parquet", texts, **options)
+    before, size = Pairs([path], SelectionConfig()).identity, path.stat().st_size
+    assert f"p.parquet {size} bytes, {rows} rows, blake2b:" in before["sources"][0][0]
+    (tmp_path / "copy").mkdir()
+    copy = shutil.copyfile(path, tmp_path / "copy" / "p.parquet")
+    os.utime(copy, (1, 1))
+    assert Pairs([copy], SelectionConfig()).identity == before
+    write_rows(path, [text.replace("sentence", "sequence") for text in texts], **options)
+    assert path.stat().st_size == size
+    assert Pairs([path], SelectionConfig()).identity != before

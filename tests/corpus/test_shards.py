@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.engine import EngineConfig, run_job
-from paranmt_hf.corpus.shards import Manifest, describe_differences, locked, write_bytes
+from paranmt_hf.corpus.shards import Manifest, describe_differences, locked
 from paranmt_hf.errors import InputError
 from tests.corpus import fakes
 
@@ -120,15 +120,6 @@ def test_differences_are_named():
     wanted = {"translator": {"beam": 4, "model": "a"}, "license": "mit", "seed": 1}
     assert describe_differences(found, wanted) == ["translator.beam: was 12, now 4", "license: was None, now 'mit'"]
     assert describe_differences(found, found) == []
-
-
-def test_write_bytes_leaves_no_half(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_bytes(path, b"old")
-    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_bytes(path, b"new")
-    assert path.read_bytes() == b"old"
 
 
 def test_workers_share_cores_and_gpus(monkeypatch):

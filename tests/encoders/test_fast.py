@@ -2,8 +2,6 @@
 
 import copy
 import itertools
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -357,63 +355,3 @@ def test_vectors_are_written_where_they_are_wanted():
     assert fast.encode(SENTENCES, out[:, 1:8]).shape == (len(SENTENCES), 7)
     assert (out[:, [0, 8]] == 7).all()
     assert torch.equal(out[:, 1:8], fast.twin().encode(SENTENCES))
-
-
-MEASURE = """
-import ctypes, gc, sys, threading, time
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-import torch
-torch.set_num_threads(int(sys.argv[2]))
-from paranmt_hf.encoders.combination import Combination
-from paranmt_hf.encoders.loading import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
-from paranmt_hf.encoders.trigram import TrigramEmbedding
-from paranmt_hf.encoders.word import WordEmbedding
-
-def resident():
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
-
-texts = pq.read_table(sys.argv[1], columns=["translation"])["translation"][:200_000]
-counts = count_units(texts.chunks, ["word", "trigram"])
-parts = []
-for kind, make in (("word", WordEmbedding), ("trigram", TrigramEmbedding)):
-    units = most_frequent(kind, counts[kind], 50_000).units
-    parts.append([make(units, np.random.default_rng(1).standard_normal((len(units), 150), np.float32))])
-model = SentenceEncoder(modules=[Combination(parts)], device="cpu")
-sentences = texts.to_pylist()
-assert len(set(sentences)) > 150_000
-del counts, texts
-model.encode(sentences[:10])
-# What was freed must not count as there before.
-gc.collect()
-pa.default_memory_pool().release_unused()
-ctypes.CDLL(None).malloc_trim(0)
-before, peak, done = resident(), 0, False
-
-def watch():
-    global peak
-    while not done:
-        peak = max(peak, resident())
-        time.sleep(0.005)
-
-watcher = threading.Thread(target=watch)
-watcher.start()
-vectors = model.encode(sentences, normalize_embeddings=True)
-done = True
-watcher.join()
-print((peak - before - vectors.nbytes) / 1e6)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "most"), [(1, 100), (2, 180)])
-def test_memory_beside_the_result_is_bounded(shared_data, number, most):
-    """Each thread remembers chunks and has arrays of its own: about 60 MB with 120,000 chunks."""
-    pairs = shared_data / "pairs" / "machine-translations.parquet"
-    command = [sys.executable, "-c", MEASURE, str(pairs), str(number)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert 10 < float(done.stdout.split()[-1]) < most

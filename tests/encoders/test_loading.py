@@ -230,8 +230,8 @@ def test_paths_out_of_the_folder_are_refused(copy, path):
         ({"folder": "../word", "type": "WordEmbedding"}, "names the folder '../word', which is no plain name"),
         ({"folder": "0_0_WordEmbedding", "type": "Transformer"}, "a combination holds .*, not 'Transformer'"),
         ({"folder": "0_0_WordEmbedding", "type": "os.system"}, "a combination holds .*, not 'os.system'"),
-        ({"folder": "nowhere", "type": "WordEmbedding"}, "has no vocabulary.json"),
-        ({}, "cannot read its module"),
+        ({"folder": "nowhere", "type": "WordEmbedding"}, "nowhere/vocabulary.json is missing"),
+        ({}, r"parts.json is damaged \(expected lists of a folder and a type\)"),
     ],
 )
 def test_parts_of_a_combination_are_checked(copy, entry, message):
@@ -265,7 +265,7 @@ def test_pickles_are_refused(copy, name):
 def test_missing_files_are_named(copy):
     folder = copy("trigram")
     (folder / "vocabulary.json").unlink()
-    with pytest.raises(InputError, match=r"^model: cannot read its module .*has no vocabulary.json"):
+    with pytest.raises(InputError, match=r"^model: .*model/vocabulary.json is missing; put a whole copy"):
         load(folder)
 
 
@@ -275,7 +275,7 @@ def test_missing_and_truncated_weights(copy, name):
     weights = sorted(folder.rglob("model.safetensors"))[0]
     whole = weights.read_bytes()
     weights.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="^model: cannot read its module [^\n]*$"):
+    with pytest.raises(InputError, match=f"^model: {weights} is damaged [^\n]*$"):
         load(folder)
     for path in folder.rglob("model.safetensors"):
         path.unlink()
@@ -296,11 +296,21 @@ def test_broken_list_of_modules(copy, text):
         load(folder)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"default_prompt_name": "none"}', '{"similarity_fn_name": "nearness"}'])
-def test_broken_settings(copy, text):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "model/config_sentence_transformers.json is damaged "),
+        ("[]", r"model/config_sentence_transformers.json is damaged \(expected a JSON object\)"),
+        ('{"default_prompt_name": "none"}', r"config_sentence_transformers.json\) do not fit together: .*none"),
+        ('{"similarity_fn_name": "nearness"}', r"config_sentence_transformers.json\) do not fit together: .*nearness"),
+        ('{"truncate_dim": "x"}', "truncate_dim in .*transformers.json must be a whole number above 0, was 'x'"),
+        ('{"truncate_dim": 0}', "truncate_dim in .*transformers.json must be a whole number above 0, was 0"),
+    ],
+)
+def test_broken_settings(copy, text, message):
     folder = copy("word")
     (folder / "config_sentence_transformers.json").write_text(text)
-    with pytest.raises(InputError, match="^model: its modules or settings do not fit together: [^\n]*$"):
+    with pytest.raises(InputError, match=f"^model: [^\n]*{message}[^\n]*$"):
         load(folder)
 
 

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from paranmt_hf.corpus.scores import WordAverage
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import compare, mean_absolute_differences
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, development_set
+from paranmt_hf.scorers import average_of
 from paranmt_hf.vectors import read_vectors
 from tests.evaluation.toys import DIAGONAL, PLANE, Knowing, Plane, write_benchmark, write_senteval
 
@@ -193,7 +193,7 @@ RECORDED_DEVELOPMENT = 39.51
 def test_real_data_and_vectors(shared_data):
     """Averages of GloVe vectors; the figures were recorded when this test was written."""
     vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=40_000)
-    result = evaluate_sts(WordAverage(vectors.words, vectors.matrix), shared_data / "sts", bootstrap=200)
+    result = evaluate_sts(average_of(vectors), shared_data / "sts", bootstrap=200)
     assert [100 * year.mean for year in result.years] == pytest.approx(RECORDED_YEARS, abs=0.1)
     assert [100 * year.all_spearman for year in result.years] == pytest.approx(RECORDED_MTEB, abs=0.1)
     assert 100 * result.development == pytest.approx(RECORDED_DEVELOPMENT, abs=0.1)

@@ -4,14 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, parts_of
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pairs import PairStore, write_pairs
 
 Sentences = list[str]
+# A run that takes a second.
+SMALL = {"batch_size": 10, "mega_batch": 4, "epochs": 2, "learning_rate": 0.01}
 
 
 def synonyms(pairs: int, seed: int = 1, concepts: int = 30, words: int = 4) -> tuple[Sentences, Sentences]:
@@ -49,3 +53,14 @@ def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folde
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = [(pa.array(sides[0]), pa.array(sides[1]))]
     return write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+
+
+def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:
+    """A Parquet file of pairs, as `train` reads it."""
+    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path, **options)
+    return path
+
+
+def small(model: str = "word", **settings: object) -> dict[str, object]:
+    """Arguments of `train` for a small run."""
+    return {"encoder": EncoderConfig(model=model, dimension=16), "config": TrainConfig(**{**SMALL, **settings})}

@@ -1,0 +1,56 @@
+"""Files that a kill or a full disk cannot damage: written aside, then put into place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from paranmt_hf.errors import InputError
+
+AGAIN = "make room and run the same command again"
+
+
+@contextmanager
+def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: bool = False) -> Iterator[Path]:
+    """Let a `with` block write a file, which appears whole or not at all; until then what was there stays.
+
+    Args:
+        path: The file.
+        doing: What is done to it, as the error says it: `cannot save PATH: ...`.
+        advice: What to do about an error.
+        shared: Whether other processes may write the same file meanwhile, so that each needs a place of its own.
+
+    Yields:
+        Where to write: a hidden file ending in `.tmp` in the same folder. One that a kill left behind is overwritten.
+
+    Raises:
+        InputError: It cannot be written; the hidden file is removed.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp" if shared else f".{path.name}.tmp")
+    try:
+        yield aside
+        # Else a power cut could leave the new name with nothing behind it.
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            aside.unlink()
+        if not isinstance(error, OSError | SafetensorError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file so that its name never stands for half of it.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    with replacing(path, shared=True) as aside:
+        aside.write_bytes(content)

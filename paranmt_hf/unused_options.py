@@ -1,0 +1,93 @@
+"""Settings that would change nothing in the training run they are given for: refused, and not ignored."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
+
+# Names of settings, whether they change something, and what they are for.
+Rule = tuple[tuple[str, ...], bool, str]
+
+
+def refuse_unused(
+    encoder: EncoderConfig, config: TrainConfig, *, development: bool, teacher_cache: bool, processes: int
+) -> None:
+    """Refuse what was given, which is what differs from its default, and changes nothing.
+
+    Args:
+        encoder: The encoder; what a start decides is filled in.
+        config: How it is trained.
+        development: Whether there is a development set.
+        teacher_cache: Whether a folder for the teacher's vectors is named.
+        processes: Number of processes that train.
+
+    Raises:
+        InputError: A setting would be ignored; with what it is for.
+    """
+    for settings, rules in ((encoder, _encoder_rules(encoder)), (config, _train_rules(config, encoder))):
+        for names, matters, purpose in rules:
+            given = [name for name in names if not matters and _is_given(settings, name)]
+            if given:
+                raise _unused(given[0], purpose, encoder)
+    for name, asked, matters, purpose in (
+        ("teacher_cache", teacher_cache, config.teacher is not None, "the vectors of a --teacher"),
+        ("evaluations", _is_given(config, "evaluations"), development, "a --development set"),
+        ("gather_negatives", config.gather_negatives, processes > 1, "several processes (accelerate launch)"),
+    ):
+        if asked and not matters:
+            raise _unused(name, purpose, encoder)
+
+
+def _encoder_rules(encoder: EncoderConfig) -> list[Rule]:
+    word, trigram = "word" in encoder.kinds, "trigram" in encoder.kinds
+    random = encoder.vectors is None or trigram
+    alone = encoder.parts == ["trigram"] and encoder.trigram_dimension is not None
+    return [
+        (("pooling", "word_dimension"), _has_lstm(encoder), "models with an LSTM (lstm, blstm)"),
+        (("directions",), "blstm" in encoder.parts, "models with a BLSTM (blstm)"),
+        (("trigrams", "trigram_dimension"), trigram, "models with TRIGRAM (trigram)"),
+        (("words", "vectors"), word, "models that read words (word, lstm, blstm)"),
+        (("spread",), random, "random embeddings; beside --vectors those of other words are spread out as these"),
+        (("dimension",), not alone, "what stands beside the TRIGRAM of --trigram-dimension"),
+    ]
+
+
+def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
+    lstm = _has_lstm(encoder)
+    trainer = lstm or config.device == "cuda"
+    # Without scrambling averages get what is asked for; and a teacher of theirs may run in bfloat16.
+    precise = trainer or (config.teacher is not None and config.precision == "bf16")
+    by_trainer = "models that run through the trainer (LSTMs, or --device cuda)"
+    return [
+        (("scrambling",), lstm or config.scrambling == 0, "models with an LSTM, which read words in order"),
+        (("lambda_c",), lstm, "compositional parameters, which only models with an LSTM have"),
+        (("report_to", "gather_negatives"), trainer, by_trainer),
+        (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
+        (("neighbours",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
+        (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
+        (
+            ("margin", "negatives", "one_sided", "gather_negatives"),
+            config.margin_weight > 0,
+            "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
+        ),
+    ]
+
+
+def _has_lstm(encoder: EncoderConfig) -> bool:
+    return any("lstm" in part for part in encoder.parts)
+
+
+def _is_given(settings: object, name: str) -> bool:
+    default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
+    return getattr(settings, name) != default
+
+
+def _unused(name: str, purpose: str, encoder: EncoderConfig) -> InputError:
+    flag = f"--{name.replace('_', '-')}"
+    return InputError(
+        f"{flag} would change nothing for this {encoder.model!r} model: it is for {purpose}; leave it out"
+    )

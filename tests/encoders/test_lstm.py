@@ -1,0 +1,39 @@
+"""LSTM modules that run in groups of like length: the same states and gradients as the stock module's."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.modules import LSTM
+
+from paranmt_hf.encoders import lstm
+from paranmt_hf.encoders.lstm import padded, sequence_features
+from tests.encoders.toys import WORDS, encoder
+
+
+def batch(count):
+    """Sentences of 0 to 40 words, some of which are much longer."""
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(0, 12, count)
+    lengths[:: count // 4] = 40
+    lengths[-1] = 0
+    return generator.integers(1, len(WORDS), lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
+
+
+@pytest.mark.parametrize("group", [1, 7, 32, 1000])
+@pytest.mark.parametrize("name", ["lstm", "lstm-max", "blstm", "blstm-average"])
+def test_groups_equal_the_stock_module(monkeypatch, name, group):
+    monkeypatch.setattr(lstm, "GROUP", group)
+    found = []
+    for modules in (False, True):
+        model = encoder(name).train()
+        with padded(model.modules() if modules else ()):
+            features = sequence_features(*batch(90))
+            vectors = model(features)["sentence_embedding"]
+            (vectors * torch.linspace(-1, 1, vectors.numel()).view_as(vectors)).sum().backward()
+        found.append((vectors.detach(), [weight.grad for weight in model.parameters()]))
+        assert not any("forward" in vars(module) for module in model.modules() if isinstance(module, LSTM))
+    rows = np.diff(batch(90)[1]) > 0
+    torch.testing.assert_close(found[0][0][rows], found[1][0][rows], atol=1e-6, rtol=0)
+    assert found[0][0][rows].abs().sum() > 1
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
