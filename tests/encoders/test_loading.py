@@ -216,7 +216,7 @@ def test_foreign_classes_are_refused(copy, kind):
         load(folder)
 
 
-@pytest.mark.parametrize("path", ["..", "../word", "/etc", "a/b", "a\\b", "."])
+@pytest.mark.parametrize("path", ["..", "../word", "/etc", "a/b", "a\\b", "./x"])
 def test_paths_out_of_the_folder_are_refused(copy, path):
     folder = copy("word")
     edit(folder, path=path)
