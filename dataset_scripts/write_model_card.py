@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     sets = read_sts(arguments.sts)
-    encoder = load(arguments.model)
+    encoder = load(arguments.model, device="cpu")
     result = evaluate_sts(encoder, sets, name=arguments.name)
     about = read_about(arguments.about)
     speed = encoding_speed(encoder, [sentence for part in sets for sentence in [*part.left, *part.right]])

@@ -47,7 +47,7 @@ class AboutModel:
                 raise InputError(f"{name} of a model must be text, was {getattr(self, name)!r}")
         for name in ("commands", "datasets"):
             value = getattr(self, name)
-            if isinstance(value, str) or not all(isinstance(entry, str) for entry in value):
+            if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
                 raise InputError(f"{name} of a model must be a list of texts, was {value!r}")
         if not self.license:
             raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
@@ -174,7 +174,8 @@ def sources(training: Mapping[str, Any]) -> list[str]:
 def hub_datasets(training: Mapping[str, Any]) -> list[str]:
     """Data sets on the Hub that a model learned from."""
     found = training["settings"]["data"]["sources"]
-    return [source["dataset"] for source in found if isinstance(source, Mapping) and "dataset" in source]
+    names = [str(source.get("dataset")) for source in found if isinstance(source, Mapping)]
+    return [name for name in names if is_id(name)]
 
 
 def command(training: Mapping[str, Any]) -> str:

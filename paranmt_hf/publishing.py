@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import tempfile
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from paranmt_hf.corpus.release import FOLDERS, read_record, release_files
+from paranmt_hf.corpus.release import FOLDERS, RECORD, read_record, release_files
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
+from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
 from paranmt_hf.model_record import AboutModel, model_record, read_training
 from paranmt_hf.models import PICKLES, weights_checksum
 from paranmt_hf.optional import available
+from paranmt_hf.pipeline import ReleaseConfig
 from paranmt_hf.release_card import PICTURE, release_card
 
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.loading import SentenceEncoder
+
 RESULTS_FILE = ".eval_results/sts.yaml"
-# Files of an encoder's folder that go with it.
-MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "paranmt_hf_*.py", "training.png")
+# Files of an encoder that go with it: these names, in its folder and in those of its modules.
+MODEL_FILES = re.compile(
+    r"(\d+_\w+/)?(model\.safetensors|modules\.json|parts\.json|vocabulary\.json|vocab\.txt|config\.json"
+    r"|(average|combination|wordembedding|lstm|sentence_bert)_config\.json|config_sentence_transformers\.json"
+    r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png)|paranmt_hf_\w+\.py)"
+)
+RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|para_score\.png|{re.escape(PICTURE)}")
+# What damaged or edited records raise where they are read.
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
+# Says whether a folder and what goes of it are one model.
+PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
 
 @dataclass(frozen=True)
@@ -56,11 +73,20 @@ def plan_dataset(folder: str | Path, target: Target) -> Plan:
     folder = Path(folder).expanduser()
     record = read_record(folder)
     _refuse_unsafe(folder)
+    try:
+        return _plan_release(folder, record, target)
+    except InputError:
+        raise
+    except DAMAGED as error:
+        raise InputError(f"{folder / RECORD} is damaged ({_said(error)}); copy or build {folder} again") from None
+
+
+def _plan_release(folder: Path, record: dict[str, Any], target: Target) -> Plan:
     schema = arrow_schema(source="source" in record["columns"], origin="origin" in record["columns"])
     for name in record["configs"]:
         _check_rows(folder, name, record["configs"][name]["rows"], schema)
-    if not record.get("license"):
-        raise InputError(f"{folder} states no licence; build it again with --license")
+    ReleaseConfig(license=record["license"])
+    _check_sizes(folder, record)
     files: dict[str, Content] = {
         path: folder / path for config in record["configs"].values() for path in config["files"]
     }
@@ -70,11 +96,11 @@ def plan_dataset(folder: str | Path, target: Target) -> Plan:
         files[PICTURE] = picture
     else:
         missing.append("the histograms as a picture: pip install 'paranmt-hf[plots]'")
-    card = release_card(record, picture=picture is not None, repository=target.name)
+    version = target.tag or ("v1" if target.branch == "main" else None)
+    card = release_card(record, picture=picture is not None, repository=target.name, version=version)
     _check_card(card, list(files), record)
     files["README.md"] = card.encode()
-    stale = [f"{place}/*.parquet" for place in FOLDERS.values()] + ["para_score.png", PICTURE]
-    parcel = Parcel(files, stale, f"Release of {record['statistics']['rows']:,} pairs")
+    parcel = Parcel(files, _owner(RELEASE_FILES), f"Release of {record['statistics']['rows']:,} pairs")
     return Plan(target, parcel, card, missing, _others(folder, [*files, "para_score.png"]))
 
 
@@ -91,19 +117,37 @@ def plan_model(folder: str | Path, target: Target, about: AboutModel, results: s
         InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
             those of other weights.
     """
-    from paranmt_hf.encoders.loading import code_files, load
-    from paranmt_hf.hub.model_cards import eval_results, model_card
+    from paranmt_hf.encoders.loading import load
 
     folder = Path(folder).expanduser()
-    _refuse_unsafe(folder, code=code_files())
     training = read_training(folder)
     encoder = load(folder, device="cpu")
-    found = None if results is None else _results_of(Path(results).expanduser(), folder)
-    record = model_record(target.name.split("/")[1], folder, training, about, found)
+    _refuse_unsafe(folder)
     _check_dimension(encoder, training, folder)
+    found = None if results is None else _results_of(Path(results).expanduser(), folder)
+    try:
+        return _plan_encoder(folder, encoder, training, target, about, found)
+    except InputError:
+        raise
+    except DAMAGED as error:
+        where = folder / "training.json" if found is None else f"{folder / 'training.json'} or {results}"
+        raise InputError(f"{where} is damaged ({_said(error)}); make it again") from None
+
+
+def _plan_encoder(
+    folder: Path,
+    encoder: SentenceEncoder,
+    training: dict[str, Any],
+    target: Target,
+    about: AboutModel,
+    found: dict[str, Any] | None,
+) -> Plan:
+    from paranmt_hf.hub.model_cards import eval_results, model_card
+
+    record = model_record(target.name.split("/")[1], folder, training, about, found)
     card = model_card({**record, "repository": target.name})
-    chosen = [path for path in _files(folder) if any(fnmatch.fnmatch(path, pattern) for pattern in MODEL_FILES)]
-    files: dict[str, Content] = {path: folder / path for path in chosen if Path(path).name != "README.md"}
+    files: dict[str, Content] = {path: folder / path for path in _files(folder) if MODEL_FILES.fullmatch(path)}
+    files |= _code_of(folder)
     files["README.md"] = card.encode()
     missing = []
     if found is None:
@@ -113,8 +157,9 @@ def plan_model(folder: str | Path, target: Target, about: AboutModel, results: s
     for name in ("summary", "data", "license_text"):
         if not getattr(about, name):
             missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
-    stale = ["paranmt_hf_*.py", "[0-9]_*/*", RESULTS_FILE, "training.png"]
-    return Plan(target, Parcel(files, stale, f"{record['name']}"), card, missing, _others(folder, list(files)))
+    parcel = Parcel(files, _owner(MODEL_FILES, RESULTS_FILE), f"Encoder {record['name']}")
+    _check_whole(parcel, encoder, folder)
+    return Plan(target, parcel, card, missing, _others(folder, list(files)))
 
 
 def publish_dataset(
@@ -179,32 +224,74 @@ def _others(folder: Path, published: Sequence[str]) -> list[str]:
     return [path for path in _files(folder) if path not in published]
 
 
-def _refuse_unsafe(folder: Path, code: dict[str, str] | None = None) -> None:
+def _refuse_unsafe(folder: Path) -> None:
     """Refuse code that is not this package's, pickles, and links that lead out of the folder."""
-    known = code or {}
-    for name in _files(folder):
-        path = folder / name
-        if path.suffix == ".py" and known.get(name) != path.read_text(encoding="utf8", errors="replace"):
-            raise InputError(
-                f"{path} is code that is not this package's, which is not published and which `datasets` refuses to "
-                "load beside data; move it away"
-            )
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there")
+        # Code of this package's names is written anew.
+        if path.suffix == ".py" and not MODEL_FILES.fullmatch(path.relative_to(folder).as_posix()):
+            raise InputError(f"{path} is code that is not this package's, which is not published; move it away")
         if any(path.match(pattern) for pattern in PICKLES):
             raise InputError(f"{path} can hold a pickle, which runs code when it is read; move it away")
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise InputError(f"{path} is a link that leads out of {folder}; put the file itself there")
+
+
+def _code_of(folder: Path) -> dict[str, bytes]:
+    """The code that a model needs where this package is absent, as this version has it, which has loaded the model."""
+    from paranmt_hf.encoders.loading import PREFIX, code_files
+
+    kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]
+    if not any(kind.startswith(PREFIX) for kind in kinds):
+        return {}
+    return {name: code.encode() for name, code in code_files().items()}
+
+
+def _check_whole(parcel: Parcel, encoder: SentenceEncoder, folder: Path) -> None:
+    """Load what goes as a reader would, and compare its vectors with those of the folder."""
+    from paranmt_hf.encoders.loading import load
+
+    with tempfile.TemporaryDirectory() as place:
+        stage(parcel, Path(place))
+        found = load(place, device="cpu").encode(PROBE, show_progress_bar=False)
+    if not np.array_equal(found, encoder.encode(PROBE, show_progress_bar=False)) or not np.isfinite(found).all():
+        raise InputError(f"{folder} gives other vectors than its published files would; train or copy it again")
+
+
+def _owner(pattern: re.Pattern[str], *more: str) -> Callable[[str], bool]:
+    return lambda path: bool(pattern.fullmatch(path)) or path in more
+
+
+def _said(error: BaseException) -> str:
+    """Name an error and what it is about, in a few words."""
+    text = textwrap.shorten(str(error), 100, placeholder=" ...")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _check_rows(folder: Path, config: str, rows: int, schema: Any) -> None:  # noqa: ANN401
     """Compare the Parquet files of a config with the schema and the record."""
     found = 0
     for path in release_files(folder, config):
-        with pq.ParquetFile(path) as file:
+        try:
+            file = pq.ParquetFile(path)
+        except pa.ArrowException as error:
+            raise InputError(f"cannot read {path}: {error}; copy or build {folder} again") from None
+        with file:
             found += file.metadata.num_rows
             if not file.schema_arrow.remove_metadata().equals(schema):
                 raise InputError(f"{path} has other columns than the schema of a release; build it again")
     if found != rows:
         raise InputError(f"{folder}: config {config!r} has {found:,} rows, its record says {rows:,}; build it again")
+
+
+def _check_sizes(folder: Path, record: dict[str, Any]) -> None:
+    """Compare what the card says of sizes with the files."""
+    for name, config in record["configs"].items():
+        if config["file_bytes"] != sum((folder / path).stat().st_size for path in config["files"]):
+            raise InputError(
+                f"{folder}: the record has another size for config {name!r} than its files; build it again"
+            )
+    if record["statistics"]["rows"] != record["configs"]["default"]["rows"]:
+        raise InputError(f"{folder}: the record's statistics are of another number of rows; build it again")
 
 
 def _picture(record: dict[str, Any]) -> bytes | None:
@@ -231,7 +318,7 @@ def _check_card(card: str, files: Sequence[str], record: dict[str, Any]) -> None
 def _results_of(path: Path, folder: Path) -> dict[str, Any]:
     """Find the results of these weights in a results file."""
     try:
-        entries = json.loads(path.read_text(encoding="utf8"))
+        entries = json.loads(path.read_text(encoding="utf8"), parse_constant=_refuse_constant)
         found = [entry for entry in entries if entry.get("weights") == weights_checksum(folder)]
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise InputError(
@@ -249,6 +336,10 @@ def _results_of(path: Path, folder: Path) -> dict[str, Any]:
             f"{path} lacks {', '.join(sorted(missing))}; write it again with `paranmt evaluate sts --json`"
         )
     return dict(result)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no result")
 
 
 def _check_dimension(encoder: Any, training: dict[str, Any], folder: Path) -> None:  # noqa: ANN401

@@ -13,13 +13,16 @@ from paranmt_hf.hub.cards import dataset_card
 PICTURE = "histograms.png"
 
 
-def release_card(record: dict[str, Any], *, picture: bool, repository: str | None = None) -> str:
+def release_card(
+    record: dict[str, Any], *, picture: bool, repository: str | None = None, version: str | None = None
+) -> str:
     """Render the card of a release.
 
     Args:
         record: The content of its `build.json`.
         picture: Whether the histograms lie beside the card as a picture.
         repository: Id on the Hub; without one the card speaks of the folder.
+        version: Name of a version on the Hub, for the example.
 
     Returns:
         YAML header and Markdown text.
@@ -30,7 +33,12 @@ def release_card(record: dict[str, Any], *, picture: bool, repository: str | Non
         if column.name in record["columns"]
     ]
     drawn = text_histogram(record["statistics"]["histogram"])
-    values = {"picture": PICTURE if picture else None, "text_histogram": drawn, "repository": repository}
+    values = {
+        "picture": PICTURE if picture else None,
+        "text_histogram": drawn,
+        "repository": repository,
+        "revision": version,
+    }
     return dataset_card({**record, **values, "columns": columns})
 
 

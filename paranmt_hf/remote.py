@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,12 @@ from paranmt_hf.errors import InputError
 
 # The client's libraries for HTTP, of which a broken connection raises errors of many classes.
 NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
-TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{8,}|\bBearer\s+\S+")
+TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
+# What follows the path of an address may be a signature that lets its bearer in.
+SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
+# A refusal that the client's library for uploads tells as a broken connection.
+REFUSED = re.compile(r"HTTP status client error \((4\d\d)")
+LONGEST = 300
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -27,7 +33,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
     return (plain, revision) if revision and is_id(plain) else (name, None)
 
 
-def explain(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
     """Say why the Hub did not do what it was asked for.
 
     Args:
@@ -35,6 +41,7 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
         name: Id of the repository.
         kind: `model` or `dataset`.
         revision: Branch, tag or commit that was asked for.
+        writing: Whether something was to be changed there.
 
     Returns:
         One sentence: what came, and what to do. A token never stands in it.
@@ -49,8 +56,15 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
     status = answer.response.status_code if answer is not None else None
+    if status is None and (refusal := REFUSED.search(str(error))):
+        status = int(refusal[1])
     absent = isinstance(answer, errors.RepositoryNotFoundError)
-    if status == 401 and (not absent or "redential" in str(answer)):
+    if isinstance(answer, errors.GatedRepoError):
+        return (
+            f"{kind} {name!r} is open to those only who accepted its terms; do that on its page on the Hub, logged in"
+        )
+    # Whoever shows a token that is known gets 404 for what he may not see.
+    if status == 401 and (get_token() or not absent):
         return (
             f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
             "HF_TOKEN to a valid one"
@@ -61,7 +75,7 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
             f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who "
             "may read it (`hf auth login`, or HF_TOKEN)"
         )
-    if status == 403:
+    if status == 403 and writing:
         return (
             f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
             f"{name.split('/')[0]!r}"
@@ -70,9 +84,11 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
         return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
     if status is not None and (status == 429 or status >= 500):
         return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
-    if answer is not None:
-        return f"the Hub answered {status} for {kind} {name!r}: {_first_line(answer.server_message or str(answer))}"
-    if any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain) or _has(chain, ConnectionError):
+    if status is not None:
+        said = (answer.server_message if answer is not None else None) or str(answer or error)
+        return f"the Hub answered {status} for {kind} {name!r}: {_first_line(said)}"
+    broken = any(_has(chain, kind_of_error) for kind_of_error in (ConnectionError, TimeoutError))
+    if broken or any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain):
         return (
             f"the connection to the Hub failed at {kind} {name!r} ({type(error).__name__}: {_first_line(str(error))})"
             "; run the same command again, what arrived already is not sent twice"
@@ -98,8 +114,13 @@ def _origin_of_token() -> str:
 
 def _first_line(text: str) -> str:
     """Take the first line that says something, without any token."""
-    lines = [line.strip() for line in TOKEN.sub("(token)", text).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else "no reason was given"
+    from huggingface_hub import get_token
+
+    if token := get_token():
+        text = text.replace(token, "(token)")
+    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return textwrap.shorten(lines[0].rstrip("."), LONGEST, placeholder=" ...") if lines else "no reason was given"
 
 
 def check_download(path: Path, name: str) -> None:

@@ -99,10 +99,22 @@ def test_release_that_is_refused(release, spoil, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda record: record.update(license=None), "states no licence; build it again with --license"),
+        (
+            lambda record: record.update(license=None),
+            "a corpus needs a licence, so that its users know",
+        ),
         (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
         (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
         (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
+        (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
+        (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
+        (lambda record: record.pop("statistics"), r"build.json is damaged \(KeyError: 'statistics'\)"),
+        (lambda record: record.pop("configs"), "build.json is damaged"),
+        (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
+        (
+            lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
+            "names the file 'data/train-x/../../../etc/hostname', which is none of a release",
+        ),
     ],
 )
 def test_record_that_is_refused(release, change, message):
@@ -111,6 +123,41 @@ def test_record_that_is_refused(release, change, message):
     (release / "build.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=message):
         plan_dataset(release, DATASET)
+
+
+def test_linked_folder_is_refused(release, model, tmp_path):
+    shutil.move(release / "data", tmp_path / "elsewhere")
+    (release / "data").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="data is a link that leads out of"):
+        plan_dataset(release, DATASET)
+
+
+def test_model_folder_keeps_what_is_no_part_of_the_model(model):
+    for name in ("client_secret.json", "passwords.txt", "logs/notes.txt", "checkpoint-5/model.safetensors"):
+        (model / name).parent.mkdir(exist_ok=True)
+        (model / name).write_text("{}")
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert plan.left_here == [
+        "checkpoint-5/model.safetensors",
+        "client_secret.json",
+        "logs/notes.txt",
+        "passwords.txt",
+    ]
+    # Of a repository that held another kind of model before, nothing is left over; other files are.
+    assert plan.parcel.owns("1_LSTM/model.safetensors") and plan.parcel.owns("wordembedding_config.json")
+    assert not plan.parcel.owns("onnx/model.onnx") and not plan.parcel.owns("README.md")
+
+
+def test_paths_of_a_parcel_stay_inside():
+    for path in ("../a", "/a", "a/../b", "a//b", "", "./a"):
+        with pytest.raises(InputError, match="is no path in a repository"):
+            Parcel({path: b""})
+
+
+def test_results_that_are_no_numbers(model, results):
+    results.write_text(results.read_text().replace('"pearson": ', '"pearson": NaN, "x": '))
+    with pytest.raises(InputError, match=r"cannot read results from .*results.json \(ValueError\)"):
+        plan_model(model, MODEL, AboutModel("mit"), results)
 
 
 def test_hub_dataset_is_named_as_the_source(release):
@@ -146,9 +193,15 @@ def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
     plan = plan_model(folder, MODEL, AboutModel("mit"))
     assert "paranmt_hf_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
+    # That of an older or mended version goes as this version has it, which loaded the model.
     path = folder / "paranmt_hf_combination.py"
-    path.write_text(path.read_text() + "\nimport os\n")
-    with pytest.raises(InputError, match="paranmt_hf_combination.py is code that is not this package's"):
+    code = path.read_text()
+    path.write_text(code + "\nimport os\n")
+    assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
+    path.unlink()
+    assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
+    (folder / "other.py").write_text("x = 1")
+    with pytest.raises(InputError, match="other.py is code that is not this package's"):
         plan_model(folder, MODEL, AboutModel("mit"))
 
 

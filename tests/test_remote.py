@@ -25,11 +25,8 @@ def answer(kind, status, message="something"):
         (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that can be seen without a login"),
         (answer(errors.RevisionNotFoundError, 404), "model 'a/b' on the Hub has no revision 'v9'"),
         (answer(errors.HfHubHTTPError, 401), "the Hub does not accept the token that is stored on this machine"),
-        (
-            answer(errors.RepositoryNotFoundError, 401, "Invalid credentials in Authorization header"),
-            "the Hub does not accept the token",
-        ),
-        (answer(errors.HfHubHTTPError, 403), "refuses to let this login write to model 'a/b'; use a token with write"),
+        (answer(errors.GatedRepoError, 403), "model 'a/b' is open to those only who accepted its terms"),
+        (answer(errors.HfHubHTTPError, 403), "the Hub answered 403 for model 'a/b': something"),
         (answer(errors.HfHubHTTPError, 412), "was changed by somebody else meanwhile"),
         (answer(errors.HfHubHTTPError, 429), "the Hub answered 429 for model 'a/b'; run the same command again later"),
         (answer(errors.HfHubHTTPError, 503), "the Hub answered 503"),
@@ -39,6 +36,11 @@ def answer(kind, status, message="something"):
             r"the connection to the Hub failed at model 'a/b' \(ReadError: peer closed\)",
         ),
         (ConnectionResetError("reset"), "the connection to the Hub failed"),
+        (TimeoutError("slow"), "the connection to the Hub failed"),
+        (
+            ConnectionError("Network error: HTTP status client error (400 Bad Request) for url (https://h/x?sig=abc)"),
+            r"the Hub answered 400 for model 'a/b': Network error: .*https://h/x",
+        ),
         (errors.OfflineModeIsEnabled("offline"), "is not in the cache and HF_HUB_OFFLINE forbids"),
         (ValueError("odd\nthing"), "model 'a/b' on the Hub: odd$"),
         (ValueError("  "), "model 'a/b' on the Hub: no reason was given$"),
@@ -61,7 +63,19 @@ def test_the_cause_of_another_error_counts():
 def test_what_was_being_dealt_with_does_not_count():
     error = answer(errors.HfHubHTTPError, 403)
     error.__context__ = answer(errors.RepositoryNotFoundError, 404)
-    assert "refuses to let this login write" in explain(error, "a/b", "dataset")
+    assert "refuses to let this login write" in explain(error, "a/b", "dataset", writing=True)
+
+
+def test_refused_tokens(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "my-own-kind-of-token")
+    monkeypatch.setenv("HF_TOKEN", "my-own-kind-of-token")
+    # A token that is not known gets 401 for everything, one that is gets 404 for what it may not see.
+    refused = answer(errors.RepositoryNotFoundError, 401, "Invalid username or password.")
+    assert explain(refused, "a/b", "model").startswith("the Hub does not accept the token that HF_TOKEN holds")
+    absent = answer(errors.RepositoryNotFoundError, 404)
+    assert explain(absent, "a/b", "model").startswith("the Hub has no model 'a/b' that your login may see")
+    told = explain(ValueError("the token my-own-kind-of-token is bad"), "a/b", "model")
+    assert told == "model 'a/b' on the Hub: the token (token) is bad"
 
 
 @pytest.mark.parametrize("text", ["hf_abcdefghijkl is bad", "sent Bearer hf_abcdefghijkl", "Bearer abc.def"])

@@ -113,9 +113,14 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
 
 def _beside(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
     """What a results file says of a model beside its results: which weights these are, and how fast they encode."""
+    from paranmt_hf.encoders.loading import load
     from paranmt_hf.evaluation.speed import PASSES, encoding_speed
     from paranmt_hf.models import weights_checksum
 
+    assert encoder.source is not None
+    if encoder.device.type != "cpu":
+        # Speed is told of a core.
+        encoder = load(encoder.source.folder, device="cpu")
     assert encoder.source is not None
     found: dict[str, Any] = {"weights": weights_checksum(encoder.source.folder)}
     sentences = [sentence for part in sets for sentence in [*part.left, *part.right]]

@@ -56,7 +56,8 @@ def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
         version = f", version {done.tag}" if done.tag else ""
         state = f"{len(done.changed):,} files changed" if done.changed else "unchanged, all was there already"
         print(f"{target.kind} {target.name}: {state}{version}, commit {done.commit[:12]}")
-        print(f"load it: {_usage(plan, done.tag)}")
+        branch = None if target.branch == "main" else target.branch
+        print(f"load it: {_usage(plan, done.tag or branch)}")
 
     return run
 
@@ -73,7 +74,7 @@ def _print_plan(plan: Plan) -> None:
         print(f"  missing: {sentence}")
 
 
-def _usage(plan: Plan, tag: str | None) -> str:
-    revision = f", revision={tag!r}" if tag else ""
+def _usage(plan: Plan, revision: str | None) -> str:
+    revision = f", revision={revision!r}" if revision else ""
     function = "load_dataset" if plan.target.kind == "dataset" else "paranmt_hf.load"
     return f"{function}({plan.target.name!r}{revision})"

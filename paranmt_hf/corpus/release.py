@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -247,26 +248,46 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> dict[st
     Raises:
         InputError: The record or a file is missing or damaged, or the release has another schema.
     """
-    path = folder / RECORD
+    record = _parse_record(folder, str(folder))
     try:
-        record = json.loads(path.read_text(encoding="utf8"))
-        if record["schema_version"].split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-            raise InputError(
-                f"{folder} has schema version {record['schema_version']}, this program knows {SCHEMA_VERSION}: "
-                "use the version of paranmt-hf that its card names, or build it again"
-            )
-        chosen = [config for name, config in record["configs"].items() if configs is None or name in configs]
-        files = {name: digest for config in chosen for name, digest in config["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{folder} is not a finished release: cannot read {path}") from None
+        chosen = {
+            name: config["files"] for name, config in record["configs"].items() if not configs or name in configs
+        }
+        for name, files in chosen.items():
+            _check_files(folder, name, files)
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{folder / RECORD} is damaged; copy or build {folder} again") from None
+    return record
+
+
+def _parse_record(folder: Path, name: str) -> dict[str, Any]:
+    """Read the record in a folder, of a release that a message calls by name."""
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf8"))
+        version = str(record["schema_version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{name} is not a finished release: cannot read {folder / RECORD}") from None
+    if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
+        raise InputError(
+            f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "
+            "that its card names, or build it again"
+        )
+    return dict(record)
+
+
+def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
+    """Compare the files of a config with their recorded names and checksums; a record may name anything."""
+    pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
     for name, digest in files.items():
+        if not re.fullmatch(pattern, name):
+            raise InputError(f"{folder / RECORD} names the file {name!r}, which is none of a release; build it again")
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(
                 f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
             )
-    return record
+    found = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
+    if others := sorted(found - set(files)):
+        raise InputError(f"{folder / others[0]} is not in the release's record; move it away, or build it again")
 
 
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
@@ -292,17 +313,23 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         if RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
             return None
         options = {"repo_type": "dataset", "revision": info.sha}
-        wanted = [RECORD, f"{FOLDERS[config]}/*.parquet"]
-        folder = Path(snapshot_download(name, allow_patterns=wanted, **options))
+        folder = Path(snapshot_download(name, allow_patterns=[RECORD], **options))
+        if "schema_version" not in json.loads((folder / RECORD).read_text(encoding="utf8")):
+            return None
+        record = _parse_record(folder, f"dataset {name!r}")
+        if config not in record["configs"]:
+            raise InputError(f"dataset {name!r} has the configs {', '.join(record['configs'])}, not {config!r}")
+        snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)
+    except InputError:
+        raise
     # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
     except Exception as error:
         raise InputError(explain(error, name, "dataset", revision)) from error
-    for path in folder.rglob("*.parquet"):
+    files = release_files(folder, config)
+    for path in files:
         check_download(path, name)
-    record = read_record(folder, [config])
-    if config not in record["configs"]:
-        raise InputError(f"dataset {name!r} has the configs {', '.join(record['configs'])}, not {config!r}")
-    return release_files(folder, config), str(info.sha)
+    read_record(folder, [config])
+    return files, str(info.sha)
 
 
 def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -37,7 +37,8 @@ def dataset_card(values: Mapping[str, Any]) -> str:
     Args:
         values: The content of a release's `build.json`; under `columns` name, type and meaning of each column; under
             `picture` the histograms' file, if there is one, and under `text_histogram` one of the score in characters;
-            under `repository` the id on the Hub, or None for a card that speaks of the folder.
+            under `repository` the id on the Hub, or None for a card that speaks of the folder; under
+            `revision` the name of a version there, or None.
 
     Returns:
         YAML header and Markdown text.
@@ -103,8 +104,8 @@ def _usage(values: Mapping[str, Any]) -> str:
             f'best = load_dataset("{name}", "filtered")  # top two tenths of the paraphrase score, at most 30 tokens'
         )
     lines.append(f'few = load_dataset("{name}", "sample")  # {configs["sample"]["rows"]:,} pairs drawn by chance')
-    if values["repository"]:
-        lines.append(f'same = load_dataset("{name}", revision="v1")  # a version, which stays as it is')
+    if revision := values["revision"]:
+        lines.append(f'same = load_dataset("{name}", revision="{revision}")  # a version, which stays as it is')
     lines += [
         "stream = load_dataset(",
         f'    "{name}",',

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import fnmatch
+import glob
 import hashlib
 import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +22,7 @@ Kind = Literal["dataset", "model"]
 # What a file is in a repository: a path to read it from, or its content.
 Content = Path | bytes
 VERSION = re.compile(r"v(\d+)")
-NAME = re.compile(r"[\w][\w./-]*")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Target:
         if not is_id(self.name):
             raise InputError(f"{self.name!r} is no name for the Hub: expected ORGANISATION/NAME or USER/NAME")
         for option, value in (("--revision", self.branch), ("--tag", self.tag)):
-            if value is not None and (not NAME.fullmatch(value) or ".." in value):
+            if value is not None and (not NAME.fullmatch(value) or ".." in value or value.endswith((".lock", "."))):
                 raise InputError(f"{option} {value!r} is no name that git takes; use letters, digits, `.`, `-`, `_`")
 
 
@@ -55,13 +57,19 @@ class Parcel:
 
     Attributes:
         files: Path in the repository and content of each file.
-        stale: Patterns of files that an earlier parcel may have left there and that are removed.
+        owns: Tells which paths in the repository are for such parcels to say: files there that this one lacks are
+            removed, all others are left alone.
         message: What the commit says.
     """
 
     files: Mapping[str, Content]
-    stale: Sequence[str] = ()
+    owns: Callable[[str], bool] = lambda path: False
     message: str = "Upload"
+
+    def __post_init__(self) -> None:
+        for path in self.files:
+            if path.startswith("/") or not set(path.split("/")).isdisjoint({"", ".", ".."}):
+                raise InputError(f"{path!r} is no path in a repository")
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -110,14 +118,15 @@ def upload(parcel: Parcel, target: Target) -> Published:
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
-        raise InputError(explain(error, target.name, target.kind, target.branch)) from error
+        raise InputError(explain(error, target.name, target.kind, target.branch, writing=True)) from error
 
 
 def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401
     about = {"repo_id": target.name, "repo_type": target.kind}
+    _check_card(parcel, target)
     _ensure_repository(client, target)
-    changed = _differences(client, parcel, target, target.branch)
-    tags = _tags(client, target)
+    changed = _differences(client, parcel, target)
+    tags = {tag.name: tag.target_commit for tag in client.list_repo_refs(**about).tags}
     head = client.repo_info(**about, revision=target.branch).sha
     if target.tag in tags and (changed or tags[target.tag] != head):
         raise InputError(
@@ -126,15 +135,15 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
         )
     if changed:
         with tempfile.TemporaryDirectory() as folder:
-            _stage(parcel, Path(folder))
+            stage(parcel, Path(folder))
             client.upload_folder(
                 **about,
                 folder_path=folder,
                 revision=target.branch,
                 commit_message=parcel.message,
-                delete_patterns=list(parcel.stale),
+                delete_patterns=[glob.escape(path) for path in changed if path not in parcel.files] or None,
             )
-        if left := _differences(client, parcel, target, target.branch):
+        if left := _differences(client, parcel, target):
             raise InputError(
                 f"{target.kind} {target.name!r} does not hold what was sent ({', '.join(left[:3])}); run the same "
                 "command again"
@@ -143,59 +152,68 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     return Published(target, head, _ensure_tag(client, target, tags, head), changed)
 
 
+def _check_card(parcel: Parcel, target: Target) -> None:
+    """Let the Hub check the card before there is a repository."""
+    from huggingface_hub import RepoCard
+
+    content = parcel.files.get("README.md")
+    if not isinstance(content, bytes):
+        return
+    try:
+        RepoCard(content.decode()).validate(repo_type=target.kind)
+    except ValueError as error:
+        wrong = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
+        reason = textwrap.shorten("; ".join(wrong) or str(error), 200, placeholder=" ...")
+        raise InputError(f"the Hub does not take the card of {target.kind} {target.name!r}: {reason}") from error
+
+
 def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
-    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import RepositoryNotFoundError
 
     about = {"repo_id": target.name, "repo_type": target.kind}
     present = None
     with suppress(RepositoryNotFoundError):
         present = client.repo_info(**about)
     if present is None:
-        client.create_repo(**about, private=target.private, exist_ok=True)
+        # None leaves it to an organisation whether its new repositories are private.
+        client.create_repo(**about, private=target.private or None, exist_ok=True)
     elif target.private and not present.private:
         raise InputError(
             f"{target.kind} {target.name!r} is public already; --private is for new ones, change its visibility in "
             "its settings on the Hub first"
         )
-    branch = None
-    with suppress(RevisionNotFoundError):
-        branch = client.repo_info(**about, revision=target.branch)
-    if branch is None:
+    refs = client.list_repo_refs(**about)
+    if target.branch in {tag.name for tag in refs.tags}:
+        raise InputError(f"{target.branch!r} is a version of {target.name!r}, which stays as it is; name a branch")
+    if target.branch not in {"main", *(branch.name for branch in refs.branches)}:
         client.create_branch(**about, branch=target.branch)
-
-
-def _tags(client: Any, target: Target) -> dict[str, str]:  # noqa: ANN401
-    refs = client.list_repo_refs(target.name, repo_type=target.kind)
-    return {tag.name: tag.target_commit for tag in refs.tags}
 
 
 def _ensure_tag(client: Any, target: Target, tags: Mapping[str, str], head: str) -> str | None:  # noqa: ANN401
     """Give the commit a version's name, unless it has one."""
-    known = sorted(name for name, commit in tags.items() if commit == head)
-    if target.tag in known:
-        return target.tag
+    known = sorted((name for name, commit in tags.items() if commit == head), key=_number)
     name = target.tag
     if name is None:
-        if target.branch != "main":
-            return None
-        if numbered := [tag for tag in known if VERSION.fullmatch(tag)]:
-            return numbered[-1]
-        numbers = [int(match[1]) for match in map(VERSION.fullmatch, tags) if match]
-        name = f"v{max(numbers, default=0) + 1}"
+        if known or target.branch != "main":
+            return known[-1] if known else None
+        name = f"v{max(map(_number, tags), default=0) + 1}"
+    if name in known:
+        return name
     client.create_tag(target.name, repo_type=target.kind, tag=name, revision=head)
     return name
 
 
-def _differences(client: Any, parcel: Parcel, target: Target, revision: str) -> list[str]:  # noqa: ANN401
+def _number(tag: str) -> int:
+    match = VERSION.fullmatch(tag)
+    return int(match[1]) if match else 0
+
+
+def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # noqa: ANN401
     """Paths that are to be added, changed or removed."""
-    entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=revision, recursive=True)
+    entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.branch, recursive=True)
     remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
     changed = [path for path, content in parcel.files.items() if not _equal(remote.get(path), content)]
-    gone = [
-        path
-        for path in remote
-        if path not in parcel.files and any(fnmatch.fnmatchcase(path, pattern) for pattern in parcel.stale)
-    ]
+    gone = [path for path in remote if path not in parcel.files and parcel.owns(path)]
     return sorted(changed + gone)
 
 
@@ -214,15 +232,18 @@ def _equal(entry: Any, content: Content) -> bool:  # noqa: ANN401
     return bool(blob.hexdigest() == entry.blob_id)
 
 
-def _stage(parcel: Parcel, folder: Path) -> None:
-    """Lay the parcel out as a folder, large files as links."""
+def stage(parcel: Parcel, folder: Path) -> None:
+    """Lay a parcel out as a folder, files as links where the system has them."""
     for path, content in parcel.files.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
             place.write_bytes(content)
-        else:
+            continue
+        try:
             place.symlink_to(content.resolve())
+        except OSError:
+            shutil.copy(content, place)
 
 
 @contextmanager

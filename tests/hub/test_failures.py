@@ -149,7 +149,7 @@ def test_release_of_another_schema(hub, release, tmp_path):
 def test_licence_that_the_hub_does_not_know(hub, tmp_path):
     folder = make_release(tmp_path / "corpus", 20, license="my-own-licence")
     sentence = fails(
-        hub.paranmt("publish", "dataset", folder, hub.name("licence")), "the Hub answered 400 for dataset"
+        hub.paranmt("publish", "dataset", folder, hub.name("licence")), "the Hub does not take the card of dataset"
     )
     assert "license" in sentence.lower()
 
