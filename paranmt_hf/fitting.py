@@ -140,7 +140,7 @@ def train(
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
     if config.patience is not None and held_out is None:
-        raise InputError("patience counts evaluations on a development set; name one with --development")
+        raise InputError("--patience counts evaluations on a development set; name one with --development")
     first = int(os.environ.get("RANK", "0")) == 0 or int(os.environ.get("WORLD_SIZE", "1")) == 1
     if not first:
         _wait_for(work / READY)

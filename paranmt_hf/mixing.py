@@ -54,7 +54,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     last = found[-1].folder / RECORD
     record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
     # What the last model reached on the development set, this one does not.
-    record |= {"mean_of": [model.revision for model in found], "development": None}
+    record |= {"mean_of": [{"name": model.name, "revision": model.revision} for model in found], "development": None}
     (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
     if out.exists():
         out.rmdir()

@@ -73,8 +73,12 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot read {path}: {reason}; expected YAML with {', '.join(sorted(known))}") from None
-        if not isinstance(values, dict) or not set(values) <= known:
-            raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))} and nothing else")
+        if not isinstance(values, dict) or (wrong := sorted(map(str, set(values) - known))):
+            found = ", ".join(wrong) if isinstance(values, dict) else f"a {type(values).__name__}"
+            raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {found}")
+    for name, value in given.items():
+        if value and values.get(name, value) != value:
+            raise InputError(f"{path} states the {name} {values[name]!r} and --{name} {value!r}; state it once")
     values = {**values, **{name: value for name, value in given.items() if value}}
     if "license" not in values:
         raise InputError(
@@ -164,7 +168,9 @@ def sources(training: Mapping[str, Any]) -> list[str]:
     """Names of the files and data sets that a model learned from, without their places."""
     names: list[str] = []
     for source in training["settings"]["data"]["sources"]:
-        if isinstance(source, Mapping):
+        if isinstance(source, Mapping) and "release" in source:
+            names.append(str(source["release"]))
+        elif isinstance(source, Mapping):
             names.append(f"{source['dataset']}@{source['revision']}" if "revision" in source else source["dataset"])
         else:
             names += [str(file).split(" ")[0] for file in source]
@@ -174,7 +180,7 @@ def sources(training: Mapping[str, Any]) -> list[str]:
 def hub_datasets(training: Mapping[str, Any]) -> list[str]:
     """Data sets on the Hub that a model learned from."""
     found = training["settings"]["data"]["sources"]
-    names = [str(source.get("dataset")) for source in found if isinstance(source, Mapping)]
+    names = [str(source.get("dataset", "")) for source in found if isinstance(source, Mapping)]
     return [name for name in names if is_id(name)]
 
 

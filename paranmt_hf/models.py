@@ -106,7 +106,9 @@ def _is_pickle(path: Path) -> bool:
 
 def _advice(folder: Path, pickles: list[Path]) -> str:
     names = ", ".join(path.relative_to(folder).as_posix() for path in pickles)
-    holds = f"weights in {names}, which is not read because it can run code" if pickles else "no weights"
+    if not pickles:
+        return f"{folder} holds no weights; expected the folder of a model, with model.safetensors in it"
+    holds = f"weights in {names}, which is not read because it can run code"
     return (
         f"{folder} holds {holds}; expected model.safetensors: load the model once in a place you trust and call "
         "save_pretrained(), or name a revision that has safetensors (on the Hub often refs/pr/1)"

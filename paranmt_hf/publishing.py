@@ -64,24 +64,32 @@ class Plan:
     left_here: list[str]
 
 
-def plan_dataset(folder: str | Path, target: Target) -> Plan:
+def plan_dataset(folder: str | Path, target: Target, notes: str | Path | None = None) -> Plan:
     """Check a release and lay out what is published; touches nothing.
+
+    Args:
+        folder: The release.
+        target: Where to.
+        notes: Markdown file with a section of one's own for the card.
 
     Raises:
         InputError: The folder is no whole release of this schema, or holds what a repository must not.
     """
     folder = Path(folder).expanduser()
+    if (folder / "modules.json").exists():
+        raise InputError(f"{folder} is an encoder and no release; publish it with `paranmt publish model`")
     record = read_record(folder)
     _refuse_unsafe(folder)
+    written = _read_notes(notes)
     try:
-        return _plan_release(folder, record, target)
+        return _plan_release(folder, record, target, written)
     except InputError:
         raise
     except DAMAGED as error:
         raise InputError(f"{folder / RECORD} is damaged ({_said(error)}); copy or build {folder} again") from None
 
 
-def _plan_release(folder: Path, record: dict[str, Any], target: Target) -> Plan:
+def _plan_release(folder: Path, record: dict[str, Any], target: Target, notes: str) -> Plan:
     schema = arrow_schema(source="source" in record["columns"], origin="origin" in record["columns"])
     for name in record["configs"]:
         _check_rows(folder, name, record["configs"][name]["rows"], schema)
@@ -97,14 +105,21 @@ def _plan_release(folder: Path, record: dict[str, Any], target: Target) -> Plan:
     else:
         missing.append("the histograms as a picture: pip install 'paranmt-hf[plots]'")
     version = target.tag or ("v1" if target.branch == "main" else None)
-    card = release_card(record, picture=picture is not None, repository=target.name, version=version)
+    card = release_card(record, picture=picture is not None, repository=target.name, version=version, notes=notes)
     _check_card(card, list(files), record)
     files["README.md"] = card.encode()
     parcel = Parcel(files, _owner(RELEASE_FILES), f"Release of {record['statistics']['rows']:,} pairs")
-    return Plan(target, parcel, card, missing, _others(folder, [*files, "para_score.png"]))
+    plan = Plan(target, parcel, card, missing, _others(folder, [*files, "para_score.png"]))
+    return _with_own_card(plan, folder, release_card(record, picture=(folder / PICTURE).exists()))
 
 
-def plan_model(folder: str | Path, target: Target, about: AboutModel, results: str | Path | None = None) -> Plan:
+def plan_model(
+    folder: str | Path,
+    target: Target,
+    about: AboutModel,
+    results: str | Path | None = None,
+    notes: str | Path | None = None,
+) -> Plan:
     """Check an encoder and lay out what is published; touches nothing.
 
     Args:
@@ -112,6 +127,7 @@ def plan_model(folder: str | Path, target: Target, about: AboutModel, results: s
         target: Where to.
         about: What no program can know: licence, and words on the data.
         results: What `paranmt evaluate sts --json` wrote for these weights.
+        notes: Markdown file with a section of one's own for the card.
 
     Raises:
         InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
@@ -120,13 +136,18 @@ def plan_model(folder: str | Path, target: Target, about: AboutModel, results: s
     from paranmt_hf.encoders.loading import load
 
     folder = Path(folder).expanduser()
+    if (folder / RECORD).exists():
+        raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
     training = read_training(folder)
     encoder = load(folder, device="cpu")
     _refuse_unsafe(folder)
+    written = _read_notes(notes)
     _check_dimension(encoder, training, folder)
     found = None if results is None else _results_of(Path(results).expanduser(), folder)
     try:
-        return _plan_encoder(folder, encoder, training, target, about, found)
+        return _plan_encoder(folder, encoder, training, target, about, found, written)
     except InputError:
         raise
     except DAMAGED as error:
@@ -141,11 +162,12 @@ def _plan_encoder(
     target: Target,
     about: AboutModel,
     found: dict[str, Any] | None,
+    notes: str,
 ) -> Plan:
     from paranmt_hf.hub.model_cards import eval_results, model_card
 
     record = model_record(target.name.split("/")[1], folder, training, about, found)
-    card = model_card({**record, "repository": target.name})
+    card = model_card({**record, "repository": target.name, "notes": notes})
     files: dict[str, Content] = {path: folder / path for path in _files(folder) if MODEL_FILES.fullmatch(path)}
     files |= _code_of(folder)
     files["README.md"] = card.encode()
@@ -154,18 +176,36 @@ def _plan_encoder(
         missing.append("results: paranmt evaluate sts FOLDER --data STS --json FILE, then --results FILE")
     elif (entries := eval_results(record)) is not None:
         files[RESULTS_FILE] = entries.encode()
+    if not about.commands and ("mean_of" in training or "start" in training.get("inputs", {})):
+        missing.append("the commands of the models it came from: --about FILE with 'commands'")
     for name in ("summary", "data", "license_text"):
         if not getattr(about, name):
             missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
     parcel = Parcel(files, _owner(MODEL_FILES, RESULTS_FILE), f"Encoder {record['name']}")
     _check_whole(parcel, encoder, folder)
-    return Plan(target, parcel, card, missing, _others(folder, list(files)))
+    return _with_own_card(Plan(target, parcel, card, missing, _others(folder, list(files))), folder, None)
+
+
+def _read_notes(path: str | Path | None) -> str:
+    try:
+        return "" if path is None else Path(path).expanduser().read_text(encoding="utf8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {_said(error)}; expected a Markdown file in UTF-8") from None
+
+
+def _with_own_card(plan: Plan, folder: Path, rendered: str | None) -> Plan:
+    """Say so where a card of somebody's own lies in the folder, which is not sent."""
+    card = folder / "README.md"
+    if card.exists() and (rendered is None or card.read_text(encoding="utf8", errors="replace") != rendered):
+        plan.left_here.append("README.md (the card is rendered from records; --notes FILE adds to it)")
+    return plan
 
 
 def publish_dataset(
     folder: str | Path,
     name: str,
     *,
+    notes: str | Path | None = None,
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,
@@ -175,6 +215,7 @@ def publish_dataset(
     Args:
         folder: The release.
         name: `organisation/name` on the Hub.
+        notes: Markdown file with a section of one's own for the card.
         private: Make a new repository private.
         revision: The branch that gets the files.
         tag: Name of the version; on the main branch the next of `v1`, `v2`, ... if left out.
@@ -182,7 +223,7 @@ def publish_dataset(
     Raises:
         InputError: The release fails a check, there is no login that may write, or the connection broke.
     """
-    plan = plan_dataset(folder, Target(name, "dataset", private, revision, tag))
+    plan = plan_dataset(folder, Target(name, "dataset", private, revision, tag), notes)
     return upload(plan.parcel, plan.target)
 
 
@@ -192,6 +233,7 @@ def publish_model(
     *,
     about: AboutModel,
     results: str | Path | None = None,
+    notes: str | Path | None = None,
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,
@@ -203,6 +245,7 @@ def publish_model(
         name: `organisation/name` on the Hub.
         about: Licence, and words on the data.
         results: What `paranmt evaluate sts --json` wrote for these weights.
+        notes: Markdown file with a section of one's own for the card.
         private: Make a new repository private.
         revision: The branch that gets the files.
         tag: Name of the version; on the main branch the next of `v1`, `v2`, ... if left out.
@@ -210,7 +253,7 @@ def publish_model(
     Raises:
         InputError: The encoder fails a check, there is no login that may write, or the connection broke.
     """
-    plan = plan_model(folder, Target(name, "model", private, revision, tag), about, results)
+    plan = plan_model(folder, Target(name, "model", private, revision, tag), about, results, notes)
     return upload(plan.parcel, plan.target)
 
 

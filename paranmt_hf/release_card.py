@@ -14,7 +14,12 @@ PICTURE = "histograms.png"
 
 
 def release_card(
-    record: dict[str, Any], *, picture: bool, repository: str | None = None, version: str | None = None
+    record: dict[str, Any],
+    *,
+    picture: bool,
+    repository: str | None = None,
+    version: str | None = None,
+    notes: str = "",
 ) -> str:
     """Render the card of a release.
 
@@ -23,6 +28,7 @@ def release_card(
         picture: Whether the histograms lie beside the card as a picture.
         repository: Id on the Hub; without one the card speaks of the folder.
         version: Name of a version on the Hub, for the example.
+        notes: Markdown of the publisher's own, which becomes a section.
 
     Returns:
         YAML header and Markdown text.
@@ -38,6 +44,7 @@ def release_card(
         "text_histogram": drawn,
         "repository": repository,
         "revision": version,
+        "notes": notes,
     }
     return dataset_card({**record, **values, "columns": columns})
 

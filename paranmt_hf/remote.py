@@ -46,12 +46,14 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     Returns:
         One sentence: what came, and what to do. A token never stands in it.
     """
-    from huggingface_hub import errors, get_token
+    from huggingface_hub import constants, errors, get_token
 
     chain = list(_causes(error))
     # The first one is what happened; further ones may be what was being dealt with when it did.
     answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
     if _has(chain, errors.OfflineModeIsEnabled):
+        if writing:
+            return f"HF_HUB_OFFLINE forbids to ask the Hub for {kind} {name!r}; unset it"
         return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
     if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
@@ -90,8 +92,9 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     broken = any(_has(chain, kind_of_error) for kind_of_error in (ConnectionError, TimeoutError))
     if broken or any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain):
         return (
-            f"the connection to the Hub failed at {kind} {name!r} ({type(error).__name__}: {_first_line(str(error))})"
-            "; run the same command again, what arrived already is not sent twice"
+            f"the connection to the Hub, {constants.ENDPOINT}, failed at {kind} {name!r} ({type(error).__name__}: "
+            f"{_first_line(str(error))}); run the same command again"
+            f"{', files that arrived are not sent twice' if writing else ''}"
         )
     return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
 

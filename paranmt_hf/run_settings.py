@@ -34,7 +34,7 @@ def settled(encoder: EncoderConfig) -> EncoderConfig:
     if asked - {"start", "model"} or encoder.model not in (usual.model, name, name.replace(",", "-")):
         raise InputError(
             f"{encoder.start} is a model {name!r} with its own vocabulary and dimensions; leave out "
-            f"{', '.join(sorted(asked - {'start'}))}"
+            f"{', '.join(sorted('--' + option.replace('_', '-') for option in asked - {'start'}))}"
         )
     return replace(encoder, model=name)
 

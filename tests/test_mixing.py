@@ -35,7 +35,10 @@ def test_mean_of_two(tmp_path, models):
         torch.testing.assert_close(own, (left + right) / 2)
     record = json.loads((tmp_path / "mean" / "training.json").read_text())
     assert record["pairs"] == 20 and record["development"] is None
-    assert [entry[:7] for entry in record["mean_of"]] == ["sha256:"] * 2
+    assert [(entry["name"], entry["revision"][:7]) for entry in record["mean_of"]] == [
+        ("m1", "sha256:"),
+        ("m2", "sha256:"),
+    ]
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
     with pytest.raises(InputError, match="mean is there already; choose another --out"):
         average_encoders(models, tmp_path / "mean")

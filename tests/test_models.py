@@ -29,7 +29,7 @@ def test_folder_is_named_by_its_content(tmp_path):
     [
         (["config.json", "pytorch_model.bin"], "holds weights in pytorch_model.bin, which is not read"),
         (["model.safetensors", "2_Dense/pytorch_model.bin"], "holds weights in 2_Dense/pytorch_model.bin"),
-        (["config.json"], "holds no weights; expected model.safetensors"),
+        (["config.json"], "holds no weights; expected the folder of a model"),
     ],
 )
 def test_pickles_are_refused(tmp_path, files, message):

@@ -80,7 +80,9 @@ def test_release_is_laid_out(release):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: cannot read"),
+        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: it holds no build.json"),
+        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged; copy or build"),
+        (lambda folder: (folder / "modules.json").write_text("[]"), "is an encoder and no release; publish it with"),
         (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
         (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
         (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
@@ -177,8 +179,8 @@ def test_model_is_laid_out(model, results):
     recorded = json.loads(results.read_text())[0]
     (entry,) = top["model-index"][0]["results"]
     assert entry["metrics"][0]["value"] == round(100 * recorded["sets"][0]["pearson"], 2)
-    assert "paranmt train --data corpus" not in plan.card and "--dimension 4 --epochs 1 --out FOLDER" in plan.card
-    assert "60 pairs of sentences" in plan.card and "$" not in plan.card
+    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in plan.card
+    assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
     assert str(model.parent) not in plan.card
 
@@ -247,6 +249,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said
     assert "pretty_name: corpus" in said and said.endswith("dry run: nothing was sent\n")
+    assert said.index("pretty_name") < said.index("6 files"), "what is missing must not scroll away"
     about = model.parent / "about.yaml"
     about.write_text("license: cc-by-4.0\nsummary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
     command = ["publish", "model", str(model), "org/word", "--results", str(results), "--about", str(about)]
@@ -262,8 +265,11 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
         (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
         (["dataset", "FOLDER", "org/corpus", "--license", "mit"], "--license is for models"),
-        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: cannot read"),
+        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
+        (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
+        (["model", "NOWHERE", "org/word", "--license", "mit"], "there is no folder"),
+        (["dataset", "FOLDER", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
         (["model", "FOLDER", "org/word", "--license", "mit", "--datasets", "x"], "'x' is no data set on the Hub"),
         (["model", "FOLDER", "org/word", "--about", "NOWHERE"], "cannot read"),
     ],
@@ -281,6 +287,28 @@ def test_about_that_is_refused(text, release, tmp_path, capsys):
     about = str(tmp_path / "about.yaml")
     assert main(["publish", "model", str(release), "org/word", "--about", about]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_licence_is_stated_once(release, tmp_path, capsys):
+    (tmp_path / "about.yaml").write_text("license: mit\nlicence: mit\n")
+    command = ["publish", "model", str(release), "org/word", "--about", str(tmp_path / "about.yaml")]
+    assert main(command) == 1
+    assert "it holds licence" in capsys.readouterr().err
+    (tmp_path / "about.yaml").write_text("license: mit\n")
+    assert main([*command, "--license", "apache-2.0"]) == 1
+    assert "states the license 'mit' and --license 'apache-2.0'; state it once" in capsys.readouterr().err
+
+
+def test_notes_and_an_edited_card(release, model, tmp_path):
+    (tmp_path / "notes.md").write_text("Made for **tests**.\n")
+    plan = plan_dataset(release, DATASET, tmp_path / "notes.md")
+    assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
+    plan = plan_model(model, MODEL, AboutModel("mit"), notes=tmp_path / "notes.md")
+    assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
+    (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
+    assert plan_dataset(release, DATASET).left_here == [
+        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    ]
 
 
 def test_publishing_needs_a_login(release, monkeypatch):

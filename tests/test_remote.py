@@ -33,10 +33,10 @@ def answer(kind, status, message="something"):
         (answer(errors.HfHubHTTPError, 400, "bad card\nmore"), "the Hub answered 400 for model 'a/b': bad card"),
         (
             httpx.ReadError("peer closed"),
-            r"the connection to the Hub failed at model 'a/b' \(ReadError: peer closed\)",
+            r"the connection to the Hub, http.*, failed at model 'a/b' \(ReadError: peer closed\); run the same comm",
         ),
-        (ConnectionResetError("reset"), "the connection to the Hub failed"),
-        (TimeoutError("slow"), "the connection to the Hub failed"),
+        (ConnectionResetError("reset"), "the connection to the Hub, http"),
+        (TimeoutError("slow"), "the connection to the Hub, http"),
         (
             ConnectionError("Network error: HTTP status client error (400 Bad Request) for url (https://h/x?sig=abc)"),
             r"the Hub answered 400 for model 'a/b': Network error: .*https://h/x",

@@ -83,6 +83,8 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
 
         if not arguments.models and not arguments.baselines:
             raise InputError("name a model to evaluate, or --baselines bleu meteor")
+        if arguments.json and arguments.json.is_dir():
+            raise InputError(f"--json {arguments.json} is a folder; name a file")
         if arguments.json and not arguments.json.resolve().parent.is_dir():
             raise InputError(f"--json {arguments.json}: there is no folder {arguments.json.parent}; make it first")
         sets = read_sts(arguments.data)
@@ -107,6 +109,7 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
             entries = [{**result.to_json(), **more} for result, more in zip(results, beside, strict=True)]
             text = json.dumps(entries, indent=2)
             arguments.json.write_text(f"{text}\n", encoding="utf8")
+            print(f"results: {arguments.json}")
 
     return run
 

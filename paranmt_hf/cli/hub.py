@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +30,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
     parser.add_argument(
         "--dry-run", action="store_true", help="check, print files, card and what is missing; touch nothing"
     )
+    parser.add_argument("--notes", type=Path, help="Markdown file with a section of your own for the card")
     models = parser.add_argument_group("models")
     models.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
     models.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
@@ -43,16 +48,18 @@ def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
         if arguments.kind == "dataset":
             if given := [f"--{name}" for name in ONLY_MODELS if getattr(arguments, name)]:
                 raise InputError(f"{', '.join(given)} is for models; a release has its licence and record with it")
-            plan = plan_dataset(arguments.folder, target)
+            plan = plan_dataset(arguments.folder, target, arguments.notes)
         else:
             about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
-            plan = plan_model(arguments.folder, target, about, arguments.results)
+            plan = plan_model(arguments.folder, target, about, arguments.results, arguments.notes)
+        if arguments.dry_run:
+            print(f"{plan.card}\n")
         _print_plan(plan)
         if arguments.dry_run:
-            print(f"\n{plan.card}")
             print("dry run: nothing was sent")
             return
-        done = upload(plan.parcel, plan.target)
+        with _stopping_at_once():
+            done = upload(plan.parcel, plan.target)
         version = f", version {done.tag}" if done.tag else ""
         state = f"{len(done.changed):,} files changed" if done.changed else "unchanged, all was there already"
         print(f"{target.kind} {target.name}: {state}{version}, commit {done.commit[:12]}")
@@ -60,6 +67,21 @@ def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
         print(f"load it: {_usage(plan, done.tag or branch)}")
 
     return run
+
+
+@contextmanager
+def _stopping_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process: the client would first send the files that it has begun."""
+
+    def stop(*_: object) -> None:
+        print("interrupted; the same command sends what is missing", file=sys.stderr, flush=True)
+        os._exit(130)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _print_plan(plan: Plan) -> None:

@@ -119,7 +119,10 @@ class Pairs:
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
             )
-        return _Files(files, [describe(file) for file in files])
+        described = [describe(file) for file in files]
+        return _Files(
+            files, {"release": path.resolve().name, "files": described} if _is_release(source) else described
+        )
 
     def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
         """A release is fetched and checked, any other dataset read as a stream."""

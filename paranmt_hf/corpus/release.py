@@ -262,11 +262,14 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> dict[st
 
 def _parse_record(folder: Path, name: str) -> dict[str, Any]:
     """Read the record in a folder, of a release that a message calls by name."""
+    if not (folder / RECORD).is_file():
+        what = f"holds no {RECORD}" if folder.is_dir() else "is no folder"
+        raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf8"))
         version = str(record["schema_version"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{name} is not a finished release: cannot read {folder / RECORD}") from None
+        raise InputError(f"{folder / RECORD} is damaged; copy or build {name} again") from None
     if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
         raise InputError(
             f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "

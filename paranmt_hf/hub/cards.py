@@ -9,6 +9,11 @@ from typing import Any
 
 import yaml
 
+# What the small translator of this package is, whose name tells nobody.
+EMBEDDED = {
+    "captions-cs-en": ", the small Czech-English translator that paranmt-hf carries: trained on captions of Multi30k, "
+    "for descriptions of everyday scenes and nothing else, weights under CC BY-NC-SA 4.0"
+}
 SIZES = (
     (1e3, "n<1K"),
     (1e4, "1K<n<10K"),
@@ -17,6 +22,10 @@ SIZES = (
     (1e7, "1M<n<10M"),
     (1e8, "10M<n<100M"),
 )
+
+
+TRANSLATED = "Each pair is the English side of a bitext and a machine translation of the other side"
+IMPORTED = "Each pair is a reference and what was brought as its translation or paraphrase"
 
 
 class _Plain(yaml.SafeDumper):
@@ -38,7 +47,7 @@ def dataset_card(values: Mapping[str, Any]) -> str:
         values: The content of a release's `build.json`; under `columns` name, type and meaning of each column; under
             `picture` the histograms' file, if there is one, and under `text_histogram` one of the score in characters;
             under `repository` the id on the Hub, or None for a card that speaks of the folder; under
-            `revision` the name of a version there, or None.
+            `revision` the name of a version there, or None; under `notes` Markdown of the publisher's own.
 
     Returns:
         YAML header and Markdown text.
@@ -103,9 +112,11 @@ def _usage(values: Mapping[str, Any]) -> str:
         lines.append(
             f'best = load_dataset("{name}", "filtered")  # top two tenths of the paraphrase score, at most 30 tokens'
         )
-    lines.append(f'few = load_dataset("{name}", "sample")  # {configs["sample"]["rows"]:,} pairs drawn by chance')
+    lines.append(f'few = load_dataset("{name}", "sample")  # at most 1,000 pairs drawn by chance')
     if revision := values["revision"]:
-        lines.append(f'same = load_dataset("{name}", revision="{revision}")  # a version, which stays as it is')
+        lines.append(
+            f'same = load_dataset("{name}", revision="{revision}")  # one of the versions, which stay as they are'
+        )
     lines += [
         "stream = load_dataset(",
         f'    "{name}",',
@@ -124,6 +135,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {
         "name": values["name"],
         "rows": f"{statistics['rows']:,}",
+        "origin": TRANSLATED if "translator" in values["settings"] else IMPORTED,
         "usage": _usage(values),
         "configs": _table(
             [_Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
@@ -159,7 +171,7 @@ def _selection(name: str, selection: Mapping[str, Any]) -> str:
     if name == "default":
         return "all"
     if name == "sample":
-        return f"drawn by chance, seed {selection['seed']}"
+        return f"at most 1,000 drawn by chance, seed {selection['seed']}"
     parts = []
     for column, (low, high) in selection.items():
         parts += [f"{column} >= {low:.4f}"] if low is not None else []
@@ -224,13 +236,15 @@ def _short(value: Any) -> str:  # noqa: ANN401
 
 def _warnings(values: Mapping[str, Any]) -> str:
     lines = [f"**Warning:** {_cell(warning)}." for warning in values.get("warnings", ())]
-    return "\n\n".join(lines)
+    lines += [f"## Notes\n\n{values['notes'].strip()}"] if values.get("notes") else []
+    return "".join(f"{line}\n\n" for line in lines)
 
 
 def _provenance(settings: Mapping[str, Any]) -> str:
     lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
     if "translator" in settings:
-        lines.append(f"The translations were made by the model {_code(settings['translator']['model'])}.")
+        model = settings["translator"]["model"]
+        lines.append(f"The translations were made by the model {_code(model)}{EMBEDDED.get(model, '')}.")
     else:
         lines.append("The translations were imported; which system made them is for the input's owner to say.")
     return " ".join(lines)

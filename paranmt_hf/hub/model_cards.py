@@ -12,6 +12,9 @@ import yaml
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
 BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
+DROPPED = "count, but have vectors of zeros"
+TRAINED = "share one trained vector"
+HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
 
 
@@ -23,7 +26,8 @@ def model_card(record: Mapping[str, Any]) -> str:
             `license_text`; `datasets`, ids on the Hub; `training` (the content of the model's `training.json`);
             `stock`, whether it loads without this package and without code of its own; `results` (an `StsResult` as
             JSON values), if it was measured; `precisions`: for each way to store the rows its size in bytes and
-            results; `speed`, as `encoding_speed` gives it, if that was measured.
+            results; `speed`, as `encoding_speed` gives it, if that was measured; `notes`, Markdown of the publisher's
+            own.
 
     Returns:
         YAML header and Markdown text.
@@ -107,6 +111,8 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "trigrams": " and character trigrams" if "trigram" in parts else "",
         "order": SEQUENCE if "lstm" in parts else BAG,
         "license_text": record["license_text"],
+        "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
+        "unknown": TRAINED if training["settings"]["encoder"].get("unknown") == "train" else DROPPED,
     }
 
 
@@ -129,8 +135,11 @@ def _results(results: Mapping[str, Any] | None) -> str:
             rows.append(f"| {year['name']} | " + " | ".join(map(_percent, figures)) + " |")
         rows.append(f"| mean | **{_percent(results['mean'])}** | | | |")
         blocks.append("\n".join(rows))
-    if results["notes"]:
-        blocks.append(" ".join(results["notes"]))
+    notes = list(results["notes"])
+    if {"STS17-track5", "STSB-test"} <= {one["name"] for one in results["sets"]}:
+        notes.append(HALVES)
+    if notes:
+        blocks.append(" ".join(notes))
     return "\n\n".join(blocks)
 
 
@@ -180,17 +189,21 @@ def _sets(results: Mapping[str, Any]) -> str:
 
 def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
+    inputs = training.get("inputs", {})
+    objective = _objective(settings, inputs.get("teacher"))
     versions = ", ".join(f"{name} {version}" for name, version in training["versions"].items())
     lines = [
         f"The last command: {history['pairs']:,} pairs in passes over {training['pairs']:,}, mini-batches of "
-        f"{settings['batch_size']} pairs, {_objective(settings)}, Adam at {settings['learning_rate']}, seed "
-        f"{settings['seed']}; {history['seconds']:,.0f} s of training. {training['dimension']} dimensions, "
+        f"{settings['batch_size']} pairs, {objective}, Adam at "
+        f"{settings['learning_rate']}, seed {settings['seed']}; {history['seconds']:,.0f} s of training. "
+        f"{training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
+    if start := inputs.get("start"):
+        lines.append(f"It went on from the encoder `{start}`.")
     if others := training.get("mean_of"):
-        lines.append(
-            f"The weights are the mean of those of {len(others)} models; the settings above are the last one's."
-        )
+        names = ", ".join(f"`{other['name']}`" for other in others)
+        lines.append(f"The weights are the mean of those of the models {names}; these settings are the last one's.")
     development = results.get("development") or training["development"]
     if development is not None:
         lines.append(
@@ -202,12 +215,12 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     return "\n\n".join(lines)
 
 
-def _objective(settings: Mapping[str, Any]) -> str:
+def _objective(settings: Mapping[str, Any], teacher: str | None) -> str:
     terms = []
     if not settings["teacher"] or settings["teacher_weight"] < 1:
         terms.append(f"margin {settings['margin']} with M = {settings['mega_batch']}")
     if settings["teacher"]:
-        terms.append("a teacher's similarities")
+        terms.append(f"the similarities of the teacher `{teacher}`" if teacher else "a teacher's similarities")
     return " and ".join(terms)
 
 

@@ -101,7 +101,8 @@ class TrainConfig:
             raise InputError(f"teacher_weight is a share above 0 and at most 1, was {self.teacher_weight}")
         for name in ("weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
-                raise InputError(f"{name} is about a teacher's similarities; name one with --teacher")
+                flag = f"--{name.replace('_', '-')}"
+                raise InputError(f"{flag} is about a teacher's similarities; name one with --teacher")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience must be at least 1, was {self.patience}")
         for name, allowed in (("precision", ("float32", "bf16", "fp16")), ("device", (None, "cpu", "cuda"))):

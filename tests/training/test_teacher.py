@@ -54,7 +54,9 @@ def test_setting_decides_the_weights():
         assert losses[-1] == similarity_loss(vectors, taught.of(keys), weighted=weighted)
     assert losses[0] != losses[1]
     for name in ("weigh_similar", "neighbours"):
-        with pytest.raises(InputError, match=f"{name} is about a teacher's similarities; name one with --teacher"):
+        with pytest.raises(
+            InputError, match=f"--{name.replace('_', '-')} is about a teacher's similarities; name one with --teacher"
+        ):
             TrainConfig(**{name: True})
 
 
