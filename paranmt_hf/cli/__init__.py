@@ -63,12 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        expected = isinstance(error, InputError | OSError)
-        hint = "" if expected else " (unexpected; --debug shows where)"
-        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        print(f"paranmt: {kind}{' '.join(str(error).split())}{hint}", file=sys.stderr)
+        print(f"paranmt: {' '.join(_told(error).split())}", file=sys.stderr)
         return 1
     return 0
+
+
+def _told(error: Exception) -> str:
+    """Say what went wrong in a sentence."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"cannot use {error.filename}: {error.strerror}; look at the path and who may write there"
+    hint = "" if isinstance(error, OSError) else " (unexpected; --debug shows where)"
+    return f"{type(error).__name__}: {error}{hint}"
 
 
 def run() -> None:

@@ -26,6 +26,9 @@ from paranmt_hf.files import write_bytes
 
 logger = logging.getLogger(__name__)
 
+# Characters of a value that are told.
+BRIEF = 100
+
 Report = Callable[[int], None]
 Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
 
@@ -165,8 +168,17 @@ def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], pr
         if isinstance(old, dict) and isinstance(new, dict):
             differences += describe_differences(old, new, f"{prefix}{name}.")
         elif old != new:
-            differences.append(f"{prefix}{name}: was {old!r}, now {new!r}")
+            was, now = _brief(old), _brief(new)
+            differences.append(
+                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
+            )
     return differences
+
+
+def _brief(value: object) -> str:
+    """Write a value, but no checksum or list of files to its end."""
+    text = repr(value)
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}..."
 
 
 def write_shard(table: pa.Table, path: Path) -> str:

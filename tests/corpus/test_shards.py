@@ -120,6 +120,13 @@ def test_differences_are_named():
     wanted = {"translator": {"beam": 4, "model": "a"}, "license": "mit", "seed": 1}
     assert describe_differences(found, wanted) == ["translator.beam: was 12, now 4", "license: was None, now 'mit'"]
     assert describe_differences(found, found) == []
+    long = {"files": ["a name of a file, and what is in it, " + "0" * 64]}
+    assert describe_differences(long, {"files": ["b"]}) == [
+        f"files: was ['a name of a file, and what is in it, {'0' * 61}..., now ['b']"
+    ]
+    assert describe_differences(long, {"files": [long["files"][0] + "1"]}) == [
+        f"files: not the same ['a name of a file, and what is in it, {'0' * 61}..."
+    ]
 
 
 def test_workers_share_cores_and_gpus(monkeypatch):
