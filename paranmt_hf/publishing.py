@@ -35,7 +35,7 @@ RESULTS_FILE = ".eval_results/sts.yaml"
 # Files of an encoder that go with it: these names, in its folder and in those of its modules.
 MODEL_FILES = re.compile(
     r"(\d+_\w+/)?(model\.safetensors|modules\.json|parts\.json|vocabulary\.json|vocab\.txt|config\.json"
-    r"|(average|combination|wordembedding|lstm|sentence_bert)_config\.json|config_sentence_transformers\.json"
+    r"|(average|combination|directions|wordembedding|lstm|pooling|sentence_bert)_config\.json|config_sentence_transformers\.json"
     r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png)|paranmt_hf_\w+\.py)"
 )
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|para_score\.png|{re.escape(PICTURE)}")

@@ -150,6 +150,21 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     assert not plan.parcel.owns("onnx/model.onnx") and not plan.parcel.owns("README.md")
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "blstm", "pooling": "max"},
+        {"model": "blstm", "directions": "average"},
+        {"model": "word,trigram,lstm"},
+        {"model": "word+lstm"},
+    ],
+)
+def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
+    train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
+    plan = plan_model(tmp_path / "model", MODEL, AboutModel("mit"))
+    assert plan.left_here == [] and "paranmt_hf_lstm.py" in plan.parcel.files
+
+
 def test_paths_of_a_parcel_stay_inside():
     for path in ("../a", "/a", "a/../b", "a//b", "", "./a"):
         with pytest.raises(InputError, match="is no path in a repository"):
