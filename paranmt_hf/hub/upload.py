@@ -123,7 +123,7 @@ def upload(parcel: Parcel, target: Target) -> Published:
 
 def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401
     about = {"repo_id": target.name, "repo_type": target.kind}
-    _check_card(parcel, target)
+    _check_card(client, parcel, target)
     _ensure_repository(client, target)
     changed = _differences(client, parcel, target)
     tags = {tag.name: tag.target_commit for tag in client.list_repo_refs(**about).tags}
@@ -152,19 +152,21 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     return Published(target, head, _ensure_tag(client, target, tags, head), changed)
 
 
-def _check_card(parcel: Parcel, target: Target) -> None:
+def _check_card(client: Any, parcel: Parcel, target: Target) -> None:  # noqa: ANN401
     """Let the Hub check the card before there is a repository."""
-    from huggingface_hub import RepoCard
+    from huggingface_hub.utils import get_session, hf_raise_for_status
 
     content = parcel.files.get("README.md")
     if not isinstance(content, bytes):
         return
-    try:
-        RepoCard(content.decode()).validate(repo_type=target.kind)
-    except ValueError as error:
-        wrong = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
-        reason = textwrap.shorten("; ".join(wrong) or str(error), 200, placeholder=" ...")
-        raise InputError(f"the Hub does not take the card of {target.kind} {target.name!r}: {reason}") from error
+    # The client has a method for this, but older releases of it ask the public Hub whatever the endpoint is.
+    asked = {"repoType": target.kind, "content": content.decode()}
+    answer = get_session().post(f"{client.endpoint}/api/validate-yaml", json=asked)
+    if answer.status_code == 400:
+        wrong = [str(error.get("message")) for error in answer.json().get("errors", [])]
+        reason = textwrap.shorten("; ".join(wrong) or answer.text, 200, placeholder=" ...")
+        raise InputError(f"the Hub does not take the card of {target.kind} {target.name!r}: {reason}")
+    hf_raise_for_status(answer)
 
 
 def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
