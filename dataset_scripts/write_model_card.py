@@ -14,11 +14,10 @@ import tempfile
 from pathlib import Path
 
 from paranmt_hf.encoders.loading import load, save, with_precision
-from paranmt_hf.evaluation.speed import encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.model_cards import model_card
-from paranmt_hf.model_record import model_record, read_about, read_training
+from paranmt_hf.model_record import measured, model_record, read_about, read_training
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:
@@ -43,8 +42,7 @@ def main() -> None:
     encoder = load(arguments.model, device="cpu")
     result = evaluate_sts(encoder, sets, name=arguments.name)
     about = read_about(arguments.about)
-    speed = encoding_speed(encoder, [sentence for part in sets for sentence in [*part.left, *part.right]])
-    found = {**result.to_json(), "speed": speed}
+    found = {**result.to_json(), **measured(encoder, sets)}
     record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, found)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
     for precision in ("float16", "int8") if encoder.averages is not None else ():

@@ -1,7 +1,8 @@
-"""Files that a kill or a full disk cannot damage: written aside, then put into place."""
+"""Files that a kill or a full disk cannot damage, written aside and then put into place; and their checksums."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +45,12 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
             raise
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:

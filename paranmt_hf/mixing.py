@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from paranmt_hf.encoders.building import name_of, parts_of, trainable
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.errors import InputError
 from paranmt_hf.model_record import RECORD
-from paranmt_hf.models import locate
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -34,10 +34,13 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         raise InputError("name at least two models to average")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is there already; choose another --out or move it away")
-    mean = trainable(load(models[0], device="cpu"))
+    first = load(models[0], device="cpu")
+    found, mean = [first.source], trainable(first)
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
     for other in models[1:]:
-        model = trainable(load(other, device="cpu"))
+        loaded = load(other, device="cpu")
+        found.append(loaded.source)
+        model = trainable(loaded)
         weights = model.state_dict()
         if _kind(model) != _kind(mean) or any(weights[name].shape != sums[name].shape for name in sums):
             raise InputError(
@@ -49,12 +52,14 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
     mean.forget_averages()
     aside = out.with_name(f".{out.name}.tmp")
+    # Left over from a call that was killed.
+    shutil.rmtree(aside, ignore_errors=True)
     save(mean, aside)
-    found = [locate(str(model)) for model in models]
-    last = found[-1].folder / RECORD
+    sources = [source for source in found if source is not None]
+    last = sources[-1].folder / RECORD
     record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
     # What the last model reached on the development set, this one does not.
-    record |= {"mean_of": [{"name": model.name, "revision": model.revision} for model in found], "development": None}
+    record |= {"mean_of": [{"name": one.name, "revision": one.revision} for one in sources], "development": None}
     (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
     if out.exists():
         out.rmdir()

@@ -6,15 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from paranmt_hf.corpus.reading import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.models import weights_checksum
 from paranmt_hf.remote import is_id
 from paranmt_hf.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.evaluation.sts_data import StsSet
 
 # What training writes down beside a model.
 RECORD = "training.json"
@@ -146,6 +151,26 @@ def model_record(
 
 # What a results file says beside the results themselves.
 BESIDE = ("weights", "speed")
+
+
+def measured(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
+    """What a results file says of a model beside its results: which weights these are, and how fast they encode.
+
+    Args:
+        encoder: As `paranmt_hf.load` gives it.
+        sets: The sets it was evaluated on, whose sentences are encoded.
+    """
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.evaluation.speed import PASSES, encoding_speed
+
+    assert encoder.source is not None
+    found: dict[str, Any] = {"weights": weights_checksum(encoder.source.folder)}
+    sentences = [sentence for part in sets for sentence in [*part.left, *part.right]]
+    if len(set(sentences)) > PASSES:
+        # Speed is told of a core.
+        on_cpu = encoder if encoder.device.type == "cpu" else load(encoder.source.folder, device="cpu")
+        found["speed"] = encoding_speed(on_cpu, sentences)
+    return found
 
 
 def summary(training: Mapping[str, Any]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
 from paranmt_hf.remote import check_download, explain, is_id, split_revision
 
 ASSETS = Path(__file__).parent / "assets"
@@ -16,6 +18,8 @@ EMBEDDED = {"embedded": "captions-cs-en", DEFAULT_ENCODER: "word-trigram-small"}
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
+# Kinds of files that make up a model.
+PARTS = (".json", ".safetensors", ".spm", ".model", ".txt")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,12 @@ def locate(name: str, revision: str | None = None) -> Model:
     return Model(name, fetched, fetched.name)
 
 
+def plain_name(name: str) -> str:
+    """Name of a model without its place on this machine: that of the folder, or the id on the Hub."""
+    folder = Path(name).expanduser()
+    return folder.resolve().name if folder.is_dir() else name
+
+
 def _check_safe(folder: Path) -> str:
     """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
@@ -77,13 +87,7 @@ def _check_safe(folder: Path) -> str:
     # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
     if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
         raise InputError(_advice(folder, unsafe))
-    digest = hashlib.sha256()
-    for path in files:
-        if path.suffix in {".json", ".safetensors", ".spm", ".model", ".txt"}:
-            with path.open("rb") as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{path.relative_to(folder).as_posix()} {checksum}\n".encode())
-    return digest.hexdigest()
+    return _digest(folder, [path for path in files if path.suffix in PARTS])
 
 
 def weights_checksum(folder: Path) -> str:
@@ -92,12 +96,15 @@ def weights_checksum(folder: Path) -> str:
     Returns:
         `sha256:` and the checksum over the names and contents of all safetensors files.
     """
+    return f"sha256:{_digest(folder, sorted(folder.rglob('*.safetensors')))}"
+
+
+def _digest(folder: Path, files: Sequence[Path]) -> str:
+    """Checksum over the names and contents of files."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.safetensors")):
-        with path.open("rb") as file:
-            checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()} {checksum}\n".encode())
-    return f"sha256:{digest.hexdigest()}"
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()} {checksum(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def _is_pickle(path: Path) -> bool:

@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,9 +36,10 @@ RESULTS_FILE = ".eval_results/sts.yaml"
 MODEL_FILES = re.compile(
     r"(\d+_\w+/)?(model\.safetensors|modules\.json|parts\.json|vocabulary\.json|vocab\.txt|config\.json"
     r"|(average|combination|directions|wordembedding|lstm|pooling|sentence_bert)_config\.json|config_sentence_transformers\.json"
-    r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png)|paranmt_hf_\w+\.py)"
+    r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png))"
 )
-RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|para_score\.png|{re.escape(PICTURE)}")
+CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
+RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(PICTURE)}")
 # What damaged or edited records raise where they are read.
 DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
 # Says whether a folder and what goes of it are one model.
@@ -79,7 +80,7 @@ def plan_dataset(folder: str | Path, target: Target, notes: str | Path | None = 
     if (folder / "modules.json").exists():
         raise InputError(f"{folder} is an encoder and no release; publish it with `paranmt publish model`")
     record = read_record(folder)
-    _refuse_unsafe(folder)
+    refuse_unsafe(folder)
     written = _read_notes(notes)
     try:
         return _plan_release(folder, record, target, written)
@@ -108,8 +109,10 @@ def _plan_release(folder: Path, record: dict[str, Any], target: Target, notes: s
     card = release_card(record, picture=picture is not None, repository=target.name, version=version, notes=notes)
     _check_card(card, list(files), record)
     files["README.md"] = card.encode()
-    parcel = Parcel(files, _owner(RELEASE_FILES), f"Release of {record['statistics']['rows']:,} pairs")
-    plan = Plan(target, parcel, card, missing, _others(folder, [*files, "para_score.png"]))
+    known = {path: digest for config in record["configs"].values() for path, digest in config["files"].items()}
+    message = f"Release of {record['statistics']['rows']:,} pairs"
+    parcel = Parcel(files, lambda path: bool(RELEASE_FILES.fullmatch(path)), message, known)
+    plan = Plan(target, parcel, card, missing, _others(folder, list(files)))
     return _with_own_card(plan, folder, release_card(record, picture=(folder / PICTURE).exists()))
 
 
@@ -133,7 +136,7 @@ def plan_model(
         InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
             those of other weights.
     """
-    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.encoders.loading import code_files, load
 
     folder = Path(folder).expanduser()
     if (folder / RECORD).exists():
@@ -142,7 +145,7 @@ def plan_model(
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
     training = read_training(folder)
     encoder = load(folder, device="cpu")
-    _refuse_unsafe(folder)
+    refuse_unsafe(folder, code_files())
     written = _read_notes(notes)
     _check_dimension(encoder, training, folder)
     found = None if results is None else _results_of(Path(results).expanduser(), folder)
@@ -181,7 +184,7 @@ def _plan_encoder(
     for name in ("summary", "data", "license_text"):
         if not getattr(about, name):
             missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
-    parcel = Parcel(files, _owner(MODEL_FILES, RESULTS_FILE), f"Encoder {record['name']}")
+    parcel = Parcel(files, _is_of_a_model, f"Encoder {record['name']}")
     _check_whole(parcel, encoder, folder)
     return _with_own_card(Plan(target, parcel, card, missing, _others(folder, list(files))), folder, None)
 
@@ -238,17 +241,17 @@ def publish_model(
     revision: str = "main",
     tag: str | None = None,
 ) -> Published:
-    """Publish an encoder as a model; called again it sends what is missing, and nothing if all is there.
+    """Publish an encoder as a model; other arguments as `publish_dataset`.
 
     Args:
         folder: The encoder.
         name: `organisation/name` on the Hub.
         about: Licence, and words on the data.
         results: What `paranmt evaluate sts --json` wrote for these weights.
-        notes: Markdown file with a section of one's own for the card.
-        private: Make a new repository private.
-        revision: The branch that gets the files.
-        tag: Name of the version; on the main branch the next of `v1`, `v2`, ... if left out.
+        notes: As for a dataset, and so are the others.
+        private: A new repository is private.
+        revision: Branch.
+        tag: Version.
 
     Raises:
         InputError: The encoder fails a check, there is no login that may write, or the connection broke.
@@ -267,13 +270,20 @@ def _others(folder: Path, published: Sequence[str]) -> list[str]:
     return [path for path in _files(folder) if path not in published]
 
 
-def _refuse_unsafe(folder: Path) -> None:
-    """Refuse code that is not this package's, pickles, and links that lead out of the folder."""
+def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
+    """Refuse code, pickles, and links that lead out of the folder.
+
+    Args:
+        folder: What is to be published.
+        own: Names of code files of this package, which are not sent as they lie there but written anew.
+
+    Raises:
+        InputError: There is such a file.
+    """
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there")
-        # Code of this package's names is written anew.
-        if path.suffix == ".py" and not MODEL_FILES.fullmatch(path.relative_to(folder).as_posix()):
+        if path.suffix == ".py" and path.relative_to(folder).as_posix() not in own:
             raise InputError(f"{path} is code that is not this package's, which is not published; move it away")
         if any(path.match(pattern) for pattern in PICKLES):
             raise InputError(f"{path} can hold a pickle, which runs code when it is read; move it away")
@@ -300,8 +310,8 @@ def _check_whole(parcel: Parcel, encoder: SentenceEncoder, folder: Path) -> None
         raise InputError(f"{folder} gives other vectors than its published files would; train or copy it again")
 
 
-def _owner(pattern: re.Pattern[str], *more: str) -> Callable[[str], bool]:
-    return lambda path: bool(pattern.fullmatch(path)) or path in more
+def _is_of_a_model(path: str) -> bool:
+    return path == RESULTS_FILE or bool(MODEL_FILES.fullmatch(path) or CODE_FILES.fullmatch(path))
 
 
 def _said(error: BaseException) -> str:

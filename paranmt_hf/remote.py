@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
 
 # The client's libraries for HTTP, of which a broken connection raises errors of many classes.
 NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
@@ -46,7 +50,7 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     Returns:
         One sentence: what came, and what to do. A token never stands in it.
     """
-    from huggingface_hub import constants, errors, get_token
+    from huggingface_hub import constants, errors
 
     chain = list(_causes(error))
     # The first one is what happened; further ones may be what was being dealt with when it did.
@@ -55,40 +59,12 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
         if writing:
             return f"HF_HUB_OFFLINE forbids to ask the Hub for {kind} {name!r}; unset it"
         return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
-    if isinstance(answer, errors.RevisionNotFoundError):
-        return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
-    status = answer.response.status_code if answer is not None else None
-    if status is None and (refusal := REFUSED.search(str(error))):
-        status = int(refusal[1])
-    absent = isinstance(answer, errors.RepositoryNotFoundError)
-    if isinstance(answer, errors.GatedRepoError):
-        return (
-            f"{kind} {name!r} is open to those only who accepted its terms; do that on its page on the Hub, logged in"
-        )
-    # Whoever shows a token that is known gets 404 for what he may not see.
-    if status == 401 and (get_token() or not absent):
-        return (
-            f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
-            "HF_TOKEN to a valid one"
-        )
-    if absent or (answer is None and type(error).__name__ == "DatasetNotFoundError"):
-        who = "your login may see" if get_token() else "can be seen without a login"
-        return (
-            f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who "
-            "may read it (`hf auth login`, or HF_TOKEN)"
-        )
-    if status == 403 and writing:
-        return (
-            f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
-            f"{name.split('/')[0]!r}"
-        )
-    if status in (409, 412):
-        return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
-    if status is not None and (status == 429 or status >= 500):
-        return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
-    if status is not None:
-        said = (answer.server_message if answer is not None else None) or str(answer or error)
-        return f"the Hub answered {status} for {kind} {name!r}: {_first_line(said)}"
+    if answer is None and type(error).__name__ == "DatasetNotFoundError":
+        return _absent(name, kind)
+    if answer is not None:
+        return _answered(answer, name, kind, revision, writing=writing)
+    if refusal := REFUSED.search(str(error)):
+        return _refused(int(refusal[1]), str(error), name, kind, writing=writing)
     broken = any(_has(chain, kind_of_error) for kind_of_error in (ConnectionError, TimeoutError))
     if broken or any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain):
         return (
@@ -97,6 +73,52 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
             f"{', files that arrived are not sent twice' if writing else ''}"
         )
     return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
+
+
+def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
+    """Say what an answer that is an error means."""
+    from huggingface_hub import errors, get_token
+
+    if isinstance(answer, errors.RevisionNotFoundError):
+        return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
+    if isinstance(answer, errors.GatedRepoError):
+        return (
+            f"{kind} {name!r} is open to those only who accepted its terms; do that on its page on the Hub, logged in"
+        )
+    status, absent = answer.response.status_code, isinstance(answer, errors.RepositoryNotFoundError)
+    # Whoever shows a token that is known gets 404 for what he may not see.
+    if absent and not (status == 401 and get_token()):
+        return _absent(name, kind)
+    return _refused(status, answer.server_message or str(answer), name, kind, writing=writing)
+
+
+def _absent(name: str, kind: str) -> str:
+    from huggingface_hub import get_token
+
+    who = "your login may see" if get_token() else "can be seen without a login"
+    return (
+        f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who may "
+        "read it (`hf auth login`, or HF_TOKEN)"
+    )
+
+
+def _refused(status: int, said: str, name: str, kind: str, *, writing: bool) -> str:
+    """Say what the number of an answer that is an error means."""
+    if status == 401:
+        return (
+            f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
+            "HF_TOKEN to a valid one"
+        )
+    if status == 403 and writing:
+        return (
+            f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
+            f"{name.split('/')[0]!r}"
+        )
+    if status in (409, 412):
+        return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
+    if status == 429 or status >= 500:
+        return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
+    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(said)}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -141,9 +163,7 @@ def check_download(path: Path, name: str) -> None:
     blob = path.resolve()
     if not re.fullmatch(r"[0-9a-f]{64}", blob.name):
         return
-    with blob.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != blob.name:
+    if checksum(blob) != blob.name:
         raise InputError(
             f"{path.name} of {name!r} is damaged: its checksum is not the one that the Hub names; delete {blob} and "
             "run again, and if that does not help tell the owner of the repository"

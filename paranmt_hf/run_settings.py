@@ -15,11 +15,10 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
-from paranmt_hf.files import write_bytes
+from paranmt_hf.files import checksum, write_bytes
 from paranmt_hf.model_record import RECORD
-from paranmt_hf.models import locate
+from paranmt_hf.models import locate, plain_name
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.vectors import fingerprint
 
 
 def settled(encoder: EncoderConfig) -> EncoderConfig:
@@ -43,7 +42,7 @@ def settings_of(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_
     """Everything that decides the result, as JSON values."""
     start = locate(encoder.start).revision if encoder.start else None
     teacher = locate(config.teacher).revision if config.teacher else None
-    vectors = f"sha256:{fingerprint(existing(encoder.vectors))}" if encoder.vectors else None
+    vectors = f"sha256:{checksum(existing(encoder.vectors))}" if encoder.vectors else None
     training = {
         name: value for name, value in asdict(config).items() if name not in ("checkpoint_seconds", "report_to")
     }
@@ -61,7 +60,7 @@ def settings_of(encoder: EncoderConfig, config: TrainConfig, pairs: Pairs, held_
 def inputs_of(encoder: EncoderConfig, config: TrainConfig) -> dict[str, str]:
     """Names, without their places, of what a run began with; its settings hold only their checksums."""
     models = {"start": encoder.start, "teacher": config.teacher}
-    names = {option: locate(name).name for option, name in models.items() if name}
+    names = {option: plain_name(name) for option, name in models.items() if name}
     return names | ({"vectors": existing(encoder.vectors).name} if encoder.vectors else {})
 
 

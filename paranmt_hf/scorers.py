@@ -11,9 +11,10 @@ import numpy as np
 
 from paranmt_hf.corpus.scores import Encoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
 from paranmt_hf.models import DEFAULT_ENCODER, Model, locate
 from paranmt_hf.tokens import TokenTable
-from paranmt_hf.vectors import WordVectors, fingerprint, read_vectors
+from paranmt_hf.vectors import WordVectors, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.loading import SentenceEncoder
@@ -53,7 +54,10 @@ class ScorerConfig:
         if self.vectors:
             if not Path(self.vectors).is_file():
                 raise InputError(f"--vectors {self.vectors}: no such file; expected a text file of word vectors")
-            return {"name": f"average of {Path(self.vectors).name}", "revision": f"sha256:{fingerprint(self.vectors)}"}
+            return {
+                "name": f"average of {Path(self.vectors).name}",
+                "revision": f"sha256:{checksum(Path(self.vectors))}",
+            }
         if self._name == DEFAULT_ENCODER:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,12 +93,6 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")
     return word, vector
-
-
-def fingerprint(path: Path | str) -> str:
-    """SHA-256 of a file, as hexadecimal digits."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:

@@ -217,9 +217,20 @@ def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
     path.unlink()
     assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
-    (folder / "other.py").write_text("x = 1")
-    with pytest.raises(InputError, match="other.py is code that is not this package's"):
-        plan_model(folder, MODEL, AboutModel("mit"))
+    for name in ("other.py", "paranmt_hf_other.py", "0_0_WordEmbedding/paranmt_hf_word.py"):
+        (folder / name).write_text("x = 1")
+        with pytest.raises(InputError, match=f"{name} is code that is not this package's"):
+            plan_model(folder, MODEL, AboutModel("mit"))
+        (folder / name).unlink()
+
+
+def test_code_beside_a_stock_model_stays_here(model):
+    (model / "paranmt_hf_word.py").write_text("raise SystemExit")
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert plan.left_here == ["paranmt_hf_word.py"]
+    assert not [path for path in plan.parcel.files if path.endswith(".py")]
+    # A model that needed code may have been there before.
+    assert plan.parcel.owns("paranmt_hf_word.py")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,7 @@ from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.loading import SentenceEncoder
     from paranmt_hf.evaluation.results import StsResult
-    from paranmt_hf.evaluation.sts_data import StsSet
 
 Run = Callable[[argparse.Namespace], None]
 DATA_HELP = "release folders, Parquet files with the columns reference and translation, or datasets on the Hub"
@@ -93,11 +91,12 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
         beside: list[dict[str, Any]] = []
         if arguments.models:
             from paranmt_hf.encoders.loading import load
+            from paranmt_hf.model_record import measured
 
             for name in arguments.models:
                 encoder = load(None if name == "embedded" else name)
                 results.append(evaluate_sts(encoder, sets, name=name, **settings))
-                beside.append(_beside(encoder, sets) if arguments.json else {})
+                beside.append(measured(encoder, sets) if arguments.json else {})
         results += [evaluate_sts(baseline(name), sets, name=name, **settings) for name in arguments.baselines]
         for result in results:
             print(f"## {result.model}\n" if arguments.markdown else result.model)
@@ -112,24 +111,6 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
             print(f"results: {arguments.json}")
 
     return run
-
-
-def _beside(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
-    """What a results file says of a model beside its results: which weights these are, and how fast they encode."""
-    from paranmt_hf.encoders.loading import load
-    from paranmt_hf.evaluation.speed import PASSES, encoding_speed
-    from paranmt_hf.models import weights_checksum
-
-    assert encoder.source is not None
-    if encoder.device.type != "cpu":
-        # Speed is told of a core.
-        encoder = load(encoder.source.folder, device="cpu")
-    assert encoder.source is not None
-    found: dict[str, Any] = {"weights": weights_checksum(encoder.source.folder)}
-    sentences = [sentence for part in sets for sentence in [*part.left, *part.right]]
-    if len(set(sentences)) > PASSES:
-        found["speed"] = encoding_speed(encoder, sentences)
-    return found
 
 
 def configure_average(parser: argparse.ArgumentParser) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import hashlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
 
 BLOCK_BYTES = 1 << 20
 # A line longer than this is no sentence: the file has other line ends, or is no text.
@@ -53,9 +53,7 @@ def existing(files: Iterable[Path]) -> list[Path]:
 
 def identity(path: Path) -> dict[str, object]:
     """Identify a file: its name without the folder, its size in bytes, the SHA-256 of the bytes."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"name": path.name, "bytes": path.stat().st_size, "sha256": digest}
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
-from paranmt_hf.corpus.shards import checksum
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
 from paranmt_hf.remote import check_download, explain
 
 MAX_SHARD_BYTES = 500_000_000
@@ -329,9 +329,13 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
     except Exception as error:
         raise InputError(explain(error, name, "dataset", revision)) from error
     files = release_files(folder, config)
-    for path in files:
-        check_download(path, name)
-    read_record(folder, [config])
+    try:
+        read_record(folder, [config])
+    except InputError:
+        # What is wrong with a download is better said of the download.
+        for path in files:
+            check_download(path, name)
+        raise
     return files, str(info.sha)
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.files import write_bytes
+from paranmt_hf.files import checksum, write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -192,12 +192,6 @@ def write_shard(table: pa.Table, path: Path) -> str:
     content = sink.getvalue()
     write_bytes(path, content)
     return hashlib.sha256(content).hexdigest()
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _loaded: dict[tuple[Stage, str], Work] = {}

@@ -20,7 +20,7 @@ from torch import nn
 from paranmt_hf.encoders.average import AverageEmbedding
 from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.export_card import card
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import SETTINGS, SentenceEncoder, load, save
 from paranmt_hf.encoders.lstm import AverageDirections
 from paranmt_hf.encoders.onnx_graph import Encode, read_onnx, write_onnx
 from paranmt_hf.encoders.trigram import TrigramEmbedding
@@ -208,10 +208,7 @@ def _single(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tensor]:
 def _write_static(encoder: SentenceEncoder, folder: Path) -> None:
     """Write a stock module; float32, because it would average narrower rows in their own precision."""
     tokenizer, weight = _single(encoder)
-    settings = {
-        name: getattr(encoder, name)
-        for name in ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-    }
+    settings = {name: getattr(encoder, name) for name in SETTINGS}
     save(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight)], device="cpu", **settings), folder)
     # Releases before 5 take a module without a folder of its own for a Transformer.
     (folder / STATIC_FOLDER).mkdir()

@@ -12,10 +12,12 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.files import checksum
 from paranmt_hf.remote import explain, is_id
 
 Kind = Literal["dataset", "model"]
@@ -60,16 +62,35 @@ class Parcel:
         owns: Tells which paths in the repository are for such parcels to say: files there that this one lacks are
             removed, all others are left alone.
         message: What the commit says.
+        known: SHA-256 of files, where somebody has it already; that of others is taken once.
     """
 
     files: Mapping[str, Content]
     owns: Callable[[str], bool] = lambda path: False
     message: str = "Upload"
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for path in self.files:
             if path.startswith("/") or not set(path.split("/")).isdisjoint({"", ".", ".."}):
                 raise InputError(f"{path!r} is no path in a repository")
+
+    def holds(self, path: str, entry: Any) -> bool:  # noqa: ANN401
+        """Tell whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
+        content = self.files[path]
+        if entry.lfs is not None:
+            if path not in self._taken:
+                self._taken[path] = (
+                    hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else checksum(content)
+                )
+            return bool(self._taken[path] == entry.lfs.sha256)
+        data = content if isinstance(content, bytes) else content.read_bytes()
+        # Git's own checksum of a file; it protects nothing here.
+        return bool(hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id)
+
+    @cached_property
+    def _taken(self) -> dict[str, str]:
+        return dict(self.known)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -214,24 +235,9 @@ def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # n
     """Paths that are to be added, changed or removed."""
     entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.branch, recursive=True)
     remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
-    changed = [path for path, content in parcel.files.items() if not _equal(remote.get(path), content)]
+    changed = [path for path in parcel.files if path not in remote or not parcel.holds(path, remote[path])]
     gone = [path for path in remote if path not in parcel.files and parcel.owns(path)]
     return sorted(changed + gone)
-
-
-def _equal(entry: Any, content: Content) -> bool:  # noqa: ANN401
-    """Compare a file of a repository with its local content, by the checksum that the repository keeps."""
-    if entry is None:
-        return False
-    if entry.lfs is not None:
-        if isinstance(content, bytes):
-            return bool(hashlib.sha256(content).hexdigest() == entry.lfs.sha256)
-        with content.open("rb") as file:
-            return bool(hashlib.file_digest(file, "sha256").hexdigest() == entry.lfs.sha256)
-    data = content if isinstance(content, bytes) else content.read_bytes()
-    # Git's own checksum of a file; it protects nothing here.
-    blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
-    return bool(blob.hexdigest() == entry.blob_id)
 
 
 def stage(parcel: Parcel, folder: Path) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, _equal, stage
+from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, stage
 
 
 class Client:
@@ -57,11 +57,16 @@ def entry(path, content, *, large=False):
 def test_checksums_by_hand(tmp_path):
     # `git hash-object` of a file that holds "hello\n".
     known = SimpleNamespace(path="a", blob_id="ce013625030ba8dba906f756967f9e9ca394464a", lfs=None)
-    assert _equal(known, b"hello\n") and not _equal(known, b"hello") and not _equal(None, b"")
     (tmp_path / "a").write_bytes(b"hello\n")
-    assert _equal(known, tmp_path / "a")
-    assert _equal(entry("a", b"hello\n", large=True), tmp_path / "a")
-    assert not _equal(entry("a", b"hello", large=True), tmp_path / "a")
+    assert Parcel({"a": b"hello\n"}).holds("a", known) and not Parcel({"a": b"hello"}).holds("a", known)
+    parcel = Parcel({"a": tmp_path / "a"})
+    assert parcel.holds("a", known)
+    assert parcel.holds("a", entry("a", b"hello\n", large=True))
+    assert not parcel.holds("a", entry("a", b"hello", large=True))
+    assert Parcel({"a": b"hello\n"}).holds("a", entry("a", b"hello\n", large=True))
+    # What is known is not taken again.
+    told = Parcel({"a": tmp_path / "a"}, known={"a": hashlib.sha256(b"other").hexdigest()})
+    assert told.holds("a", entry("a", b"other", large=True))
 
 
 def test_what_is_sent_and_removed(tmp_path):
