@@ -28,11 +28,11 @@ import pyarrow.parquet as pq
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
-from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, most_frequent
-from paranmt_hf.encoders.word import WordEmbedding
 from paranmt_hf.tokens import WordTokenizer
 
 Encode = Callable[[Sequence[str]], object]

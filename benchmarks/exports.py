@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paranmt_hf.encoders.exporting import FORMATS, export_encoder
 from paranmt_hf.encoders.loading import SentenceEncoder, load
 from paranmt_hf.errors import InputError
+from paranmt_hf.export.exporting import FORMATS, export_encoder
 
 PACKAGES = ("torch", "sentence-transformers", "tokenizers", "model2vec", "onnxruntime")
 

@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 import torch
 
 from paranmt_hf import EngineConfig, TranslatorConfig
-from paranmt_hf.corpus.backtranslation import translate_table
-from paranmt_hf.corpus.engine import run_job
-from paranmt_hf.corpus.shards import Manifest, write_shard
-from paranmt_hf.corpus.stages import WINDOW, TranslateStage
+from paranmt_hf.corpus.jobs.engine import run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
+from paranmt_hf.corpus.jobs.stages import WINDOW, TranslateStage
+from paranmt_hf.corpus.translation.translator import translate_table
 
 
 def cut(table: pa.Table, folder: Path, rows: int) -> Manifest:

@@ -37,13 +37,13 @@ from transformers import PrinterCallback
 
 from paranmt_hf.encoders.building import build_encoder, parts_of
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, lookup, most_frequent
-from paranmt_hf.encoders.word import word_tokenizer
-from paranmt_hf.fitting import fit
 from paranmt_hf.training import averaging, trainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.pairs import PairStore, write_pairs
+from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.workflows.train import fit
 
 Sides = tuple[list[str], list[str]]
 CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")

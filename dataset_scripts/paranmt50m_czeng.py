@@ -17,7 +17,7 @@ import logging
 from pathlib import Path
 
 from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TranslatorConfig, build
-from paranmt_hf.corpus.bitext import TabFile
+from paranmt_hf.corpus.bitext.readers import TabFile
 
 
 def main() -> None:

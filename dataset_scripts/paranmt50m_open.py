@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TranslatorConfig, build
-from paranmt_hf.corpus.bitext import HubDataset
+from paranmt_hf.corpus.bitext.readers import HubDataset
 
 
 @dataclass(frozen=True)

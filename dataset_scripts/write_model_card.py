@@ -16,8 +16,8 @@ from pathlib import Path
 from paranmt_hf.encoders.loading import load, save, with_precision
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
-from paranmt_hf.hub.model_cards import model_card
-from paranmt_hf.model_record import measured, model_record, read_about, read_training
+from paranmt_hf.hub.model_card import model_card
+from paranmt_hf.workflows.support.model_record import measured, model_record, read_about, read_training
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:

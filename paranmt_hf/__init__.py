@@ -9,28 +9,28 @@ __version__ = "0.1.0"
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
-    "AboutModel": "paranmt_hf.model_record",
+    "AboutModel": "paranmt_hf.workflows.support.model_record",
     "EncoderConfig": "paranmt_hf.encoders.config",
-    "EngineConfig": "paranmt_hf.corpus.engine",
+    "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
     "ParaNMT": "paranmt_hf.corpus.builder",
-    "ReleaseConfig": "paranmt_hf.pipeline",
-    "ScorerConfig": "paranmt_hf.scorers",
-    "SelectionConfig": "paranmt_hf.corpus.reading",
+    "ReleaseConfig": "paranmt_hf.workflows.build",
+    "ScorerConfig": "paranmt_hf.encoders.scorer",
+    "SelectionConfig": "paranmt_hf.corpus.pairs",
     "TrainConfig": "paranmt_hf.training.config",
-    "TranslatorConfig": "paranmt_hf.corpus.backtranslation",
-    "average_encoders": "paranmt_hf.mixing",
-    "build": "paranmt_hf.pipeline",
-    "distill_vectors": "paranmt_hf.distilling",
+    "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
+    "average_encoders": "paranmt_hf.workflows.average",
+    "build": "paranmt_hf.workflows.build",
+    "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
-    "export_encoder": "paranmt_hf.encoders.exporting",
-    "import_pairs": "paranmt_hf.pipeline",
+    "export_encoder": "paranmt_hf.export.exporting",
+    "import_pairs": "paranmt_hf.workflows.build",
     "load": "paranmt_hf.encoders.loading",
-    "mined_negatives": "paranmt_hf.negatives",
-    "publish_dataset": "paranmt_hf.publishing",
-    "publish_model": "paranmt_hf.publishing",
-    "rescore": "paranmt_hf.pipeline",
-    "train": "paranmt_hf.fitting",
+    "mined_negatives": "paranmt_hf.workflows.negatives",
+    "publish_dataset": "paranmt_hf.workflows.publish",
+    "publish_model": "paranmt_hf.workflows.publish",
+    "rescore": "paranmt_hf.workflows.build",
+    "train": "paranmt_hf.workflows.train",
 }
 
 __all__ = [
@@ -60,24 +60,24 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from paranmt_hf.corpus.backtranslation import TranslatorConfig
     from paranmt_hf.corpus.builder import ParaNMT
-    from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.corpus.reading import SelectionConfig
-    from paranmt_hf.distilling import distill_vectors
+    from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.config import EncoderConfig
-    from paranmt_hf.encoders.exporting import export_encoder
     from paranmt_hf.encoders.loading import load
+    from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
-    from paranmt_hf.fitting import train
-    from paranmt_hf.mixing import average_encoders
-    from paranmt_hf.model_record import AboutModel
-    from paranmt_hf.negatives import mined_negatives
-    from paranmt_hf.pipeline import ReleaseConfig, build, import_pairs, rescore
-    from paranmt_hf.publishing import publish_dataset, publish_model
-    from paranmt_hf.scorers import ScorerConfig
+    from paranmt_hf.export.exporting import export_encoder
     from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.workflows.average import average_encoders
+    from paranmt_hf.workflows.build import ReleaseConfig, build, import_pairs, rescore
+    from paranmt_hf.workflows.negatives import mined_negatives
+    from paranmt_hf.workflows.publish import publish_dataset, publish_model
+    from paranmt_hf.workflows.support.model_record import AboutModel
+    from paranmt_hf.workflows.train import train
+    from paranmt_hf.workflows.vectors import distill_vectors
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

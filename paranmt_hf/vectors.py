@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.files import replacing
+from paranmt_hf.util.files import replacing
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.models import ASSETS
+from paranmt_hf.hub.repository import ASSETS
 
 
 @pytest.fixture(scope="session")

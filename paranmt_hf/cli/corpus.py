@@ -12,16 +12,16 @@ from paranmt_hf.cli.options import add_options, columns, from_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
-    from paranmt_hf.corpus.bitext import AlignedText
-    from paranmt_hf.pipeline import Built
+    from paranmt_hf.corpus.bitext.readers import AlignedText
+    from paranmt_hf.workflows.build import Built
 
 
 def configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Options of `paranmt build`."""
-    from paranmt_hf.corpus.backtranslation import TranslatorConfig
-    from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.pipeline import ReleaseConfig, build
-    from paranmt_hf.scorers import ScorerConfig
+    from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.translation.translator import TranslatorConfig
+    from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.workflows.build import ReleaseConfig, build
 
     text = parser.add_argument_group(
         "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns"
@@ -63,7 +63,7 @@ def configure_build(parser: argparse.ArgumentParser) -> Callable[[argparse.Names
 
 
 def _bitext(arguments: argparse.Namespace) -> AlignedText:
-    from paranmt_hf.corpus.bitext import HubDataset, LineFiles, ParquetFiles, TabFile
+    from paranmt_hf.corpus.bitext.readers import HubDataset, LineFiles, ParquetFiles, TabFile
 
     pair = arguments.source or arguments.reference
     if sum(bool(given) for given in (pair, arguments.tsv, arguments.parquet, arguments.dataset)) != 1:
@@ -106,9 +106,9 @@ def _numbers(columns: dict[str, str]) -> dict[str, int]:
 
 def configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Options of `paranmt import`."""
-    from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.pipeline import ReleaseConfig, import_pairs
-    from paranmt_hf.scorers import ScorerConfig
+    from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.workflows.build import ReleaseConfig, import_pairs
 
     parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst) or Parquet files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
@@ -139,7 +139,7 @@ def configure_import(parser: argparse.ArgumentParser) -> Callable[[argparse.Name
 
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
-    from paranmt_hf.corpus.bitext import ParquetFiles, TabFile, tab_fields
+    from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, tab_fields
 
     parquet = {path.suffix == ".parquet" for path in arguments.files}
     if len(parquet) > 1:
@@ -169,9 +169,9 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
 
 def configure_score(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
     """Options of `paranmt score`."""
-    from paranmt_hf.corpus.engine import EngineConfig
-    from paranmt_hf.pipeline import rescore
-    from paranmt_hf.scorers import ScorerConfig
+    from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.workflows.build import rescore
 
     parser.add_argument("folder", type=Path, help="a release")
     for kind in (ScorerConfig, EngineConfig):
@@ -189,7 +189,7 @@ def configure_quickstart(parser: argparse.ArgumentParser) -> Callable[[argparse.
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.quickstart import quickstart
+        from paranmt_hf.workflows.quickstart import quickstart
 
         for line in quickstart(arguments.out):
             print(line, flush=True)

@@ -21,7 +21,7 @@ DATA_HELP = "release folders, Parquet files with the columns reference and trans
 
 def configure_train(parser: argparse.ArgumentParser) -> Run:
     """Options of `paranmt train`."""
-    from paranmt_hf.corpus.reading import SelectionConfig
+    from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
 
@@ -38,7 +38,7 @@ def configure_train(parser: argparse.ArgumentParser) -> Run:
         add_options(typing.cast(argparse.ArgumentParser, parser.add_argument_group(title)), kind)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.fitting import train
+        from paranmt_hf.workflows.train import train
 
         trained = train(
             arguments.data,
@@ -91,7 +91,7 @@ def configure_evaluate(parser: argparse.ArgumentParser) -> Run:
         beside: list[dict[str, Any]] = []
         if arguments.models:
             from paranmt_hf.encoders.loading import load
-            from paranmt_hf.model_record import measured
+            from paranmt_hf.workflows.support.model_record import measured
 
             for name in arguments.models:
                 encoder = load(None if name == "embedded" else name)
@@ -119,7 +119,7 @@ def configure_average(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--out", type=Path, required=True, help="folder of the mean")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.mixing import average_encoders
+        from paranmt_hf.workflows.average import average_encoders
 
         average_encoders(arguments.models, arguments.out)
         print(f"{arguments.out}: the mean of {len(arguments.models)} models")
@@ -130,7 +130,7 @@ def configure_average(parser: argparse.ArgumentParser) -> Run:
 
 def configure_negatives(parser: argparse.ArgumentParser) -> Run:
     """Options of `paranmt negatives`."""
-    from paranmt_hf.corpus.reading import SelectionConfig
+    from paranmt_hf.corpus.pairs import SelectionConfig
 
     parser.add_argument("sentences", nargs="+", help="sentences whose negatives are shown")
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
@@ -141,7 +141,7 @@ def configure_negatives(parser: argparse.ArgumentParser) -> Run:
     add_options(parser, SelectionConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.negatives import mined_negatives
+        from paranmt_hf.workflows.negatives import mined_negatives
 
         found = mined_negatives(
             arguments.sentences,
@@ -174,7 +174,7 @@ def configure_vectors(parser: argparse.ArgumentParser) -> Run:
     add_options(parser, DistillConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.distilling import distill_vectors
+        from paranmt_hf.workflows.vectors import distill_vectors
 
         vectors = distill_vectors(
             arguments.model,
@@ -202,7 +202,7 @@ def configure_export(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.encoders.exporting import export_encoder
+        from paranmt_hf.export.exporting import export_encoder
 
         made = export_encoder(arguments.model, arguments.out, format=arguments.format)
         size = sum(path.stat().st_size for path in made.folder.rglob("*") if path.is_file())

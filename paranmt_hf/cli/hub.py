@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
-    from paranmt_hf.publishing import Plan
+    from paranmt_hf.workflows.publish import Plan
 
 ONLY_MODELS = ("results", "about", "license", "datasets")
 
@@ -41,8 +41,8 @@ def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Nam
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.hub.upload import Target, upload
-        from paranmt_hf.model_record import read_about
-        from paranmt_hf.publishing import plan_dataset, plan_model
+        from paranmt_hf.workflows.publish import plan_dataset, plan_model
+        from paranmt_hf.workflows.support.model_record import read_about
 
         target = Target(arguments.name, arguments.kind, arguments.private, arguments.revision, arguments.tag)
         if arguments.kind == "dataset":

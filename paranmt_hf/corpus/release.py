@@ -18,8 +18,8 @@ from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
-from paranmt_hf.files import checksum
-from paranmt_hf.remote import check_download, explain
+from paranmt_hf.hub.client import check_download, explain
+from paranmt_hf.util.files import checksum
 
 MAX_SHARD_BYTES = 500_000_000
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.selection import lottery
-from paranmt_hf.optional import available
+from paranmt_hf.util.optional import available
 
 EDGES = (0.2, 0.4, 0.6, 0.8)
 RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")

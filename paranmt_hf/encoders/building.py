@@ -11,14 +11,14 @@ import torch
 from sentence_transformers.sentence_transformer.modules import LSTM, WordEmbeddings
 from torch import nn
 
-from paranmt_hf.encoders.average import AverageEmbedding
-from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.config import PARTS, EncoderConfig
 from paranmt_hf.encoders.loading import SETTINGS, SentenceEncoder
-from paranmt_hf.encoders.lstm import lstm_modules
-from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.average import AverageEmbedding
+from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.lstm import lstm_modules
+from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, most_frequent
-from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.vectors import WordVectors
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.progress import Progress
+from paranmt_hf.util.progress import Progress
 from paranmt_hf.vectors import WordVectors
 
 Encode = Callable[[list[str]], np.ndarray]

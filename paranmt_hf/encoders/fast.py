@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.encoders.average import AverageEmbedding
-from paranmt_hf.encoders.combination import Combination
-from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.average import AverageEmbedding
+from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Kind, TrigramLookup, Vocabulary, WordLookup
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
@@ -162,7 +162,7 @@ def averaging_parts(modules: Sequence[nn.Module]) -> tuple[list[AverageEmbedding
     """Find the tables of an averaging encoder: its parts and how they are combined; None for any other model."""
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    from paranmt_hf.encoders.word import WordEmbedding
+    from paranmt_hf.encoders.modules.word import WordEmbedding
 
     if len(modules) != 1:
         return None

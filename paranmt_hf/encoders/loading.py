@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders import average, combination, lstm, trigram, word
 from paranmt_hf.encoders.damage import NEEDED, damage, fault
 from paranmt_hf.encoders.fast import FastAverage, averaging_parts
+from paranmt_hf.encoders.modules import average, combination, lstm, trigram, word
 from paranmt_hf.errors import InputError
-from paranmt_hf.models import DEFAULT_ENCODER, Model, locate
+from paranmt_hf.hub.repository import DEFAULT_ENCODER, Model, locate
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
-PREFIX = "paranmt_hf_"
+PREFIX, MODULES = "paranmt_hf_", "paranmt_hf.encoders.modules"
 CODE = {"word": word, "trigram": trigram, "average": average, "lstm": lstm, "combination": combination}
 CLASSES: dict[str, type] = {
     "word.WordEmbedding": word.WordEmbedding,
@@ -296,7 +296,7 @@ def _module_list(folder: Path, name: str) -> list[dict[str, str]]:
 def _resolve(reference: str, name: str) -> type:
     """Find a module's class by its name in `modules.json`, without running code from the model."""
     for own, kind in CLASSES.items():
-        if reference in (f"{PREFIX}{own}", f"paranmt_hf.encoders.{own}"):
+        if reference in (f"{PREFIX}{own}", f"{MODULES}.{own}"):
             return kind
     if re.fullmatch(r"sentence_transformers(\.\w+)+", reference):
         path, _, kind_name = reference.rpartition(".")
@@ -345,7 +345,7 @@ def _add_code(folder: Path) -> None:
     entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
     for entry in own:
-        entry["type"] = PREFIX + entry["type"].removeprefix("paranmt_hf.encoders.")
+        entry["type"] = PREFIX + entry["type"].removeprefix(f"{MODULES}.")
     (folder / "modules.json").write_text(json.dumps(entries, indent=2), encoding="utf8")
     if own:
         _write_code(folder)
@@ -364,7 +364,9 @@ def code_files() -> dict[str, str]:
     files = {}
     for name, module in {**CODE, "text": text}.items():
         source = Path(str(module.__file__)).read_text(encoding="utf8")
-        relative = re.sub(r"from paranmt_hf\.(?:encoders\.)?(\w+) import", rf"from .{PREFIX}\1 import", source)
+        relative = re.sub(
+            r"from paranmt_hf\.(?:encoders\.modules\.)?(\w+) import", rf"from .{PREFIX}\1 import", source
+        )
         files[f"{PREFIX}{name}.py"] = relative
     return files
 

@@ -16,8 +16,8 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.wordnet import WordNet, find_wordnet, read_wordnet
-from paranmt_hf.optional import require
 from paranmt_hf.text import words
+from paranmt_hf.util.optional import require
 
 BASELINES = ("bleu", "meteor")
 

@@ -17,7 +17,7 @@ from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, spear
 from paranmt_hf.evaluation.results import SetResult, StsResult, YearResult
 from paranmt_hf.evaluation.similarities import Encoder, PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
-from paranmt_hf.progress import Progress
+from paranmt_hf.util.progress import Progress
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.
 _NO_SPREAD = 1e-6

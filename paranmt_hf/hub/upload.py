@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.files import checksum
-from paranmt_hf.remote import explain, is_id
+from paranmt_hf.hub.client import explain, is_id
+from paranmt_hf.util.files import checksum
 
 Kind = Literal["dataset", "model"]
 # What a file is in a repository: a path to read it from, or its content.

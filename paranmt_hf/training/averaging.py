@@ -13,7 +13,7 @@ from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
-from paranmt_hf.training.pairs import MegaBatch
+from paranmt_hf.training.pair_store import MegaBatch
 from paranmt_hf.training.rowwise import Rows, RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
 

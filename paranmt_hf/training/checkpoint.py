@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.files import AGAIN, replacing
+from paranmt_hf.util.files import AGAIN, replacing
 
 
 def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from paranmt_hf.files import write_bytes
-from paranmt_hf.progress import Progress
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate, evaluation_points
-from paranmt_hf.training.pairs import PairStore
+from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.progress import Progress
 
 COMPLETE = "complete"
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.optional import available
+from paranmt_hf.util.optional import available
 
 # Enough for a picture; an even number.
 MOST_LOSSES = 4000

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paranmt_hf.progress import Progress
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.neighbours import neighbour_order
-from paranmt_hf.training.pairs import MegaBatch, PairStore
+from paranmt_hf.training.pair_store import MegaBatch, PairStore
+from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]

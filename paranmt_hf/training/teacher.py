@@ -15,10 +15,10 @@ import torch
 from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.pairs import TokenHashes, sentence_keys
+from paranmt_hf.training.pair_store import TokenHashes, sentence_keys
+from paranmt_hf.util.progress import Progress
 
 Encode = Callable[[list[str]], np.ndarray]
 # Sentences of a file of the cache: what is lost at most when the work is interrupted.

@@ -19,7 +19,6 @@ from transformers import PrinterCallback, TrainerCallback
 from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.progress import Progress
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.adam import TableAdam
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
@@ -29,9 +28,10 @@ from paranmt_hf.training.course import COMPLETE, Course, forget_cut_off, last_ch
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate
 from paranmt_hf.training.megabatch import select
-from paranmt_hf.training.pairs import MegaBatch, PairStore, append
+from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.progress import Progress
 
 Features = dict[str, torch.Tensor]
 ENCODE_SENTENCES = 1000

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.engine import EngineConfig, run_job
-from paranmt_hf.corpus.shards import Manifest, locked, write_shard
+from paranmt_hf.corpus.jobs.engine import EngineConfig, run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, locked, write_shard
 from paranmt_hf.errors import InputError
 
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from paranmt_hf import fitting
 from paranmt_hf.encoders.loading import load, save
 from paranmt_hf.errors import InputError
+from paranmt_hf.workflows import train as fitting
 from tests.encoders.toys import encoder
 
 DAMAGES = {
@@ -90,7 +90,7 @@ def test_commands_print_one_sentence(saved, tmp_path):
     folder = shutil.copytree(saved / "word", tmp_path / "model")
     DAMAGES["half"](folder / "tokenizer.json")
     (tmp_path / "sts.tsv").write_text("3.0\ta\tb\n1.0\tc\td\n")
-    environment = {**os.environ, "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[2])}
     out = str(tmp_path / "out")
     for command in (
         ["evaluate", "sts", str(folder), "--data", str(tmp_path / "sts.tsv")],

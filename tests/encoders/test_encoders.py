@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.encoders.average import AverageEmbedding, restore, store
 from paranmt_hf.encoders.building import build_encoder
-from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
-from paranmt_hf.encoders.lstm import AverageDirections, lstm_modules, sequence_features
-from paranmt_hf.encoders.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.average import AverageEmbedding, restore, store
+from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.lstm import AverageDirections, lstm_modules, sequence_features
+from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of, word_tokenizer
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
-from paranmt_hf.encoders.word import WordEmbedding, vocabulary_of, word_tokenizer
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer

@@ -5,8 +5,8 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import LSTM
 
-from paranmt_hf.encoders import lstm
-from paranmt_hf.encoders.lstm import padded, sequence_features
+from paranmt_hf.encoders.modules import lstm
+from paranmt_hf.encoders.modules.lstm import padded, sequence_features
 from tests.encoders.toys import WORDS, encoder
 
 

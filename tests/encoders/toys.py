@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.encoders.combination import Combination
 from paranmt_hf.encoders.loading import SentenceEncoder
-from paranmt_hf.encoders.lstm import lstm_modules
-from paranmt_hf.encoders.trigram import TrigramEmbedding
-from paranmt_hf.encoders.word import WordEmbedding
+from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.lstm import lstm_modules
+from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
+from paranmt_hf.encoders.modules.word import WordEmbedding
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
+from paranmt_hf.encoders.scorer import average_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import compare, mean_absolute_differences
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, development_set
-from paranmt_hf.scorers import average_of
 from paranmt_hf.vectors import read_vectors
 from tests.evaluation.toys import DIAGONAL, PLANE, Knowing, Plane, write_benchmark, write_senteval
 

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext import ParquetFiles
-from paranmt_hf.corpus.engine import EngineConfig
-from paranmt_hf.models import ASSETS
-from paranmt_hf.pipeline import ReleaseConfig, import_pairs
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.workflows.build import ReleaseConfig, import_pairs
 
 
 def make_release(folder, rows=400, license="cc-by-4.0", seed=0):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.models import ASSETS
+from paranmt_hf.hub.repository import ASSETS
 from tests.hub.proxy import Proxy
 from tests.hub.releases import make_release
 

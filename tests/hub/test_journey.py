@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from paranmt_hf.models import ASSETS
+from paranmt_hf.hub.repository import ASSETS
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from paranmt_hf.training import teacher
 from paranmt_hf.training.averaging import AveragingTrainer, Table, combined_loss
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
-from paranmt_hf.training.pairs import TokenHashes, sentence_keys
+from paranmt_hf.training.pair_store import TokenHashes, sentence_keys
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss, teach
 from tests.training.toys import encoder_of, random_text, store_of

@@ -11,7 +11,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, lookup
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.pairs import PairStore, write_pairs
+from paranmt_hf.training.pair_store import PairStore, write_pairs
 
 Sentences = list[str]
 # A run that takes a second.

@@ -1,0 +1,1 @@
+"""Aligned text in: readers, lines, columns, normalisation."""

@@ -1,0 +1,200 @@
+"""Files as lines and fields: bounded blocks of bytes in, Arrow arrays of bytes out, no Python object per line."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import checksum
+
+BLOCK_BYTES = 1 << 20
+# A line longer than this is no sentence: the file has other line ends, or is no text.
+MAX_LINE_BYTES = 1 << 26
+
+_TAB, _NEWLINE = 9, 10
+
+
+def _zstandard(path: Path, mode: str) -> BinaryIO:
+    return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path), mode), "zstd"))
+
+
+_OPENERS: dict[str, Callable[[Path, str], BinaryIO]] = {
+    ".gz": cast(Callable[[Path, str], BinaryIO], gzip.open),
+    ".xz": cast(Callable[[Path, str], BinaryIO], lzma.open),
+    ".zst": _zstandard,
+}
+
+
+def existing(files: Iterable[Path]) -> list[Path]:
+    """Check that files are there.
+
+    Raises:
+        InputError: There are none, or one is missing or a folder.
+    """
+    paths = [Path(path) for path in files]
+    if not paths:
+        raise InputError("expected at least one file, got none")
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path}: expected a file, but this is a folder; name the files in it")
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file")
+    return paths
+
+
+def identity(path: Path) -> dict[str, object]:
+    """Identify a file: its name without the folder, its size in bytes, the SHA-256 of the bytes."""
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": checksum(path)}
+
+
+def read_blocks(path: Path) -> Iterator[bytes]:
+    r"""Read whole lines, about `BLOCK_BYTES` at a time.
+
+    Lines end at `\n` alone. The suffixes .gz, .xz and .zst say how the file is compressed. A byte order mark at the
+    start is left out.
+
+    Args:
+        path: The file.
+
+    Yields:
+        One or more lines; the last byte is `\n` even if the file ends without it.
+
+    Raises:
+        InputError: The file has no line, is damaged or cut off, or has a line over `MAX_LINE_BYTES`.
+    """
+    lines = held = 0
+    pending: list[bytes] = []
+    for block in _read(path):
+        if isinstance(block, Exception):
+            raise InputError(
+                f"{path}: cannot read on after line {lines:,} ({block}); the file is cut off, damaged or not what its "
+                "suffix says: get it again"
+            )
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            whole = b"".join([*pending, head, newline])
+            yield whole if lines else whole.removeprefix(codecs.BOM_UTF8)
+            lines += whole.count(newline)
+            pending, held = [], 0
+        pending.append(tail)
+        held += len(tail)
+        if held > MAX_LINE_BYTES:
+            raise InputError(
+                f"{path}:{lines + 1}: this line has more than {MAX_LINE_BYTES:,} bytes; expected text with a sentence "
+                r"on each line and lines that end with \n"
+            )
+    rest = b"".join(pending)
+    rest = rest if lines else rest.removeprefix(codecs.BOM_UTF8)
+    if rest:
+        yield rest + b"\n"
+    elif not lines:
+        raise InputError(f"{path}: expected lines of text, but the file is empty")
+
+
+def _read(path: Path) -> Iterator[bytes | Exception]:
+    """Give the bytes of a file as they come, and at the end the error that stopped it, if any."""
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                yield block
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        yield error
+
+
+def cut(block: bytes, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
+    """Cut pieces out of bytes.
+
+    Args:
+        block: Less than 2 GiB.
+        starts: Where each piece begins (n), ascending.
+        ends: Where it ends (n), not after the start of the next.
+
+    Returns:
+        The pieces (n, binary).
+    """
+    # An array of bytes has no gaps, so the gaps are made its odd elements.
+    offsets = np.empty(2 * len(starts), np.int32)
+    offsets[0::2], offsets[1::2] = starts, ends
+    count = len(offsets) - 1
+    both = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(block)])
+    return both.take(pa.array(np.arange(0, count, 2)))
+
+
+def split_lines(block: bytes) -> pa.Array:
+    """Cut a block of whole lines into them (binary, without their ends)."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
+    return cut(block, np.append(0, ends[:-1] + 1), ends)
+
+
+def count_fields(block: bytes) -> int:
+    """Count the fields of the first line of a block."""
+    return block.count(b"\t", 0, block.index(b"\n")) + 1
+
+
+def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the fields of a block of whole lines.
+
+    Args:
+        block: The lines.
+        width: Number of fields that each must have.
+        path: Where the block is from, for the error.
+        first: Number of its first line.
+
+    Returns:
+        Where each field starts and where it ends (lines x width).
+
+    Raises:
+        InputError: A line has more or fewer fields.
+    """
+    text = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero((text == _TAB) | (text == _NEWLINE))
+    lines = np.flatnonzero(text[ends] == _NEWLINE)
+    widths = np.diff(lines, prepend=-1)
+    if (wrong := np.flatnonzero(widths != width)).size:
+        raise InputError(
+            f"{path}:{first + wrong[0]}: expected {width} fields like the first line of the file, got "
+            f"{widths[wrong[0]]}; a tab inside a text or a broken line would shift the columns, so mend the line"
+        )
+    starts = np.append(0, ends[:-1] + 1)
+    return starts.reshape(-1, width), ends.reshape(-1, width)
+
+
+class Side:
+    """One of several files that are read in step.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._blocks = read_blocks(path)
+        self._held = pa.array([], pa.binary())
+        self._taken = 0
+
+    def fill(self) -> int:
+        """Say how many lines are at hand, reading on if there are none; 0 is the end of the file."""
+        if not len(self._held):
+            block = next(self._blocks, None)
+            if block is not None:
+                self._held = split_lines(block)
+        return len(self._held)
+
+    def take(self, lines: int) -> pa.Array:
+        """Take lines (binary) that are at hand."""
+        taken, self._held = self._held[:lines], self._held[lines:]
+        self._taken += lines
+        return taken
+
+    def count(self) -> int:
+        """Count all lines of the file; reads it to the end."""
+        return self._taken + len(self._held) + sum(block.count(b"\n") for block in self._blocks)

@@ -1,0 +1,400 @@
+"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet, datasets on the Hub.
+
+Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
+Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.columns import find_column, read_column, rebatch, stream_batches
+from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, find_fields, identity, read_blocks
+from paranmt_hf.corpus.bitext.normalisation import decode, normalise, read_numbers
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import explain
+
+# Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result.
+BLOCK_ROWS = 10_000
+
+
+@dataclass
+class Report:
+    """What became of the rows that were read.
+
+    Attributes:
+        read: Rows read so far.
+        kept: Rows that were good.
+        dropped: How many were dropped for which reason.
+    """
+
+    read: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        """Say it in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""
+        line = f"read {self.read:,} rows, kept {self.kept:,}, dropped {self.read - self.kept:,}"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.dropped.items()))
+        return f"{line} ({reasons})" if reasons else line
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the counts as plain values, for JSON."""
+        return {"read": self.read, "kept": self.kept, "dropped": dict(sorted(self.dropped.items()))}
+
+
+class AlignedText(Protocol):
+    """Rows of sentences that belong together, such as the two sides of a bitext."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that follow `id`."""
+
+    def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
+        """Read the rows.
+
+        Args:
+            report: Counts rows as they are read; that may be somewhat ahead of the batches.
+            rows: Rows of a batch; only the last has fewer.
+
+        Yields:
+            `id` (int64, row of the input from 0, dropped rows counted), then the columns (string or float32).
+        """
+
+    def fingerprint(self) -> dict[str, object]:
+        """Say what identifies the input, in values that JSON can hold: equal means the same rows will be read."""
+
+
+class _Piece(NamedTuple):
+    """Consecutive rows as they were read, bytes or numbers; in the input the first has this number in that place."""
+
+    columns: list[pa.Array]
+    place: str
+    first: int
+
+
+class _Reader(ABC):
+    """What all readers share: they differ in where the pieces come from."""
+
+    _name: str
+
+    def __init__(
+        self, columns: Collection[str], numbers: Collection[str], optional: Collection[str], max_characters: int
+    ) -> None:
+        self.columns = tuple(columns)
+        self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
+        if not self.columns or "id" in self.columns:
+            raise InputError(f"expected names of columns, none of them 'id', got {list(self.columns)}")
+        if unknown := (self.numbers | self.optional) - set(self.columns):
+            raise InputError(f"numbers and optional must be among the columns, {sorted(unknown)} are not")
+        if both := self.numbers & self.optional:
+            raise InputError(f"a column of numbers cannot be optional: {sorted(both)}")
+        if max_characters < 1:
+            raise InputError(f"max_characters must be at least 1, got {max_characters!r}")
+
+    def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
+        """Read the rows; see `AlignedText`.
+
+        Raises:
+            InputError: `rows` is below 1; or, while reading, the input is missing, damaged or not as announced.
+        """
+        if rows < 1:
+            raise InputError(f"rows must be at least 1, got {rows!r}")
+        return rebatch(self._kept(report), rows)
+
+    def fingerprint(self) -> dict[str, object]:
+        """Say what identifies the input, without its place on this machine; see `AlignedText`."""
+        settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
+        return {**self._source(), **settings, "max_characters": self.max_characters}
+
+    @abstractmethod
+    def _source(self) -> dict[str, object]: ...
+
+    @abstractmethod
+    def _pieces(self) -> Iterator[_Piece]: ...
+
+    def _kept(self, report: Report) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for piece in self._pieces():
+            columns, wrong = self._checked(piece)
+            rows = len(columns[0])
+            good = np.ones(rows, bool)
+            for reason, mask in wrong.items():
+                if count := int(np.count_nonzero(good & mask)):
+                    report.dropped[reason] = report.dropped.get(reason, 0) + count
+                good &= ~mask
+            report.read += rows
+            report.kept += int(np.count_nonzero(good))
+            ids = pa.array(np.arange(first, first + rows))
+            yield pa.record_batch([ids, *columns], names=["id", *self.columns]).filter(pa.array(good))
+            first += rows
+        if not first:
+            raise InputError(f"expected rows, but there are none in {self._name}")
+
+    def _checked(self, piece: _Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
+        """Normalise a piece.
+
+        Returns:
+            The columns, and for each reason to drop a row (the first that holds counts) the rows where it holds.
+        """
+        undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
+        columns = []
+        for name, raw in zip(self.columns, piece.columns, strict=True):
+            if name in self.numbers:
+                columns.append(read_numbers(raw, name, piece.place, piece.first))
+                continue
+            text = decode(raw)
+            undecodable |= np.asarray(pc.and_(raw.is_valid(), text.is_null()))
+            text = normalise(text)
+            lengths = pc.fill_null(pc.utf8_length(text), 0)
+            long |= np.asarray(pc.greater(lengths, self.max_characters))
+            if name in self.optional:
+                text = pc.if_else(pc.equal(lengths, 0), pa.scalar(None, pa.string()), text)
+            else:
+                empty |= np.asarray(pc.equal(lengths, 0))
+            columns.append(text)
+        return columns, {"undecodable": undecodable, "empty": empty, "over-long": long}
+
+
+class LineFiles(_Reader):
+    r"""Files that are aligned line by line, such as the Moses format of OPUS.
+
+    Lines end at `\n` alone; the last may lack it. Files may be plain, .gz, .xz or .zst.
+
+    Args:
+        files: The file of each column.
+        max_characters: Rows with a longer side are dropped.
+
+    Raises:
+        InputError: A file is missing or a folder, or an argument is out of range.
+    """
+
+    def __init__(self, files: Mapping[str, Path], *, max_characters: int = 1000) -> None:
+        super().__init__(files, (), (), max_characters)
+        self.files = dict(zip(files, existing(files.values()), strict=True))
+        self._name = " and ".join(map(str, self.files.values()))
+
+    def _source(self) -> dict[str, object]:
+        return {"kind": "lines", "files": {column: identity(path) for column, path in self.files.items()}}
+
+    def _pieces(self) -> Iterator[_Piece]:
+        sides = [Side(path) for path in self.files.values()]
+        while rows := min([side.fill() for side in sides]):
+            yield _Piece([side.take(rows) for side in sides], "line ", 1)
+        lengths = [side.count() for side in sides]
+        if len(set(lengths)) > 1:
+            counts = ", ".join(f"{side.path} has {lines:,}" for side, lines in zip(sides, lengths, strict=True))
+            raise InputError(
+                f"expected files of equally many lines, but {counts}: a line is missing or one too many, "
+                "and from there on the pairs are wrong; get both files from the same release"
+            )
+
+
+class TabFile(_Reader):
+    r"""Tab-separated files. Nothing is quoted or escaped: quotes are text, and lines end at `\n` alone.
+
+    Args:
+        files: Files, read one after the other; plain, .gz, .xz or .zst.
+        columns: Position of each column, from 1 as `cut` counts.
+        numbers: Columns that hold numbers.
+        optional: Columns of text that may be empty; they are null then.
+        max_characters: Rows with longer text are dropped.
+
+    Raises:
+        InputError: A file is missing or a folder, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        columns: Mapping[str, int],
+        *,
+        numbers: Collection[str] = (),
+        optional: Collection[str] = (),
+        max_characters: int = 1000,
+    ) -> None:
+        super().__init__(columns, numbers, optional, max_characters)
+        self.files, self.positions = existing(files), dict(columns)
+        self._name = ", ".join(map(str, self.files))
+        if min(self.positions.values()) < 1:
+            raise InputError(f"columns of a tab-separated file are numbered from 1, got {self.positions}")
+
+    def _source(self) -> dict[str, object]:
+        return {"kind": "tab-separated", "files": [identity(path) for path in self.files], "columns": self.positions}
+
+    def _pieces(self) -> Iterator[_Piece]:
+        for path in self.files:
+            lines, width = 0, 0
+            for block in read_blocks(path):
+                if not width and (width := count_fields(block)) < max(self.positions.values()):
+                    raise InputError(
+                        f"{path}:1: expected at least {max(self.positions.values())} fields with a tab between them, "
+                        f"got {width}: check the columns {self.positions}"
+                    )
+                starts, ends = find_fields(block, width, path, lines + 1)
+                columns = [cut(block, starts[:, n - 1], ends[:, n - 1]) for n in self.positions.values()]
+                yield _Piece(columns, f"{path}:", lines + 1)
+                lines += len(starts)
+
+
+class _Table(_Reader):
+    """Parquet or a dataset: rows that have columns with names."""
+
+    def __init__(
+        self, columns: Mapping[str, str], numbers: Collection[str], optional: Collection[str], max_characters: int
+    ) -> None:
+        super().__init__(columns, numbers, optional, max_characters)
+        self.paths = dict(columns)
+
+    def _piece(self, batch: pa.RecordBatch, name: str, first: int) -> _Piece:
+        columns = [
+            read_column(batch, path, name, number=column in self.numbers) for column, path in self.paths.items()
+        ]
+        return _Piece(columns, f"{name}, row (from 0) ", first)
+
+
+class ParquetFiles(_Table):
+    """Parquet files with columns of text: string, large_string, dictionary or UTF-8 bytes.
+
+    Args:
+        files: Files, read one after the other.
+        columns: Where each column is: a name, or a path into structs such as `translation.cs`.
+        numbers: Columns that hold numbers, as such or as text.
+        optional: Columns of text that may be empty or null; they are null then.
+        max_characters: Rows with longer text are dropped.
+
+    Raises:
+        InputError: A file is missing or a folder, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        columns: Mapping[str, str],
+        *,
+        numbers: Collection[str] = (),
+        optional: Collection[str] = (),
+        max_characters: int = 1000,
+    ) -> None:
+        super().__init__(columns, numbers, optional, max_characters)
+        self.files = existing(files)
+        self._name = ", ".join(map(str, self.files))
+
+    def _source(self) -> dict[str, object]:
+        return {"kind": "parquet", "files": [identity(path) for path in self.files], "columns": self.paths}
+
+    def _pieces(self) -> Iterator[_Piece]:
+        for path in self.files:
+            rows = 0
+            try:
+                with pq.ParquetFile(path) as file:
+                    for name in self.paths.values():
+                        find_column(file.schema_arrow, name, str(path))
+                    for batch in file.iter_batches(BLOCK_ROWS, columns=list(self.paths.values())):
+                        yield self._piece(batch, str(path), rows)
+                        rows += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(
+                    f"{path}: expected a Parquet file, but cannot read on after {rows:,} rows ({error}); get it again"
+                ) from None
+
+
+class HubDataset(_Table):
+    """A dataset on the Hub, or in a local folder, read as a stream.
+
+    The revision is settled once, at the first use, so that all uses of this object read the same rows.
+
+    Args:
+        id: Id on the Hub, or a folder.
+        columns: Where each column is: a name, or a path such as `translation.cs` (the layout of OPUS and WMT).
+        config: Config of the dataset.
+        split: Its split.
+        revision: Branch, tag or commit on the Hub; None is the main branch.
+        numbers: Columns that hold numbers, as such or as text.
+        optional: Columns of text that may be empty or null; they are null then.
+        max_characters: Rows with longer text are dropped.
+
+    Raises:
+        InputError: An argument is out of range. A dataset that cannot be found or read shows at the first use.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        columns: Mapping[str, str],
+        *,
+        config: str | None = None,
+        split: str = "train",
+        revision: str | None = None,
+        numbers: Collection[str] = (),
+        optional: Collection[str] = (),
+        max_characters: int = 1000,
+    ) -> None:
+        super().__init__(columns, numbers, optional, max_characters)
+        self.id, self.config, self.split, self.revision = str(id), config, split, revision
+        self._name = f"dataset {self.id!r}, split {split!r}"
+        self._local = Path(self.id).is_dir()
+        self._resolved: str | None = None
+
+    def _source(self) -> dict[str, object]:
+        chosen = {"config": self.config, "split": self.split, "columns": self.paths}
+        if self._local:
+            return {"kind": "folder", "files": [identity(path) for path in self._local_files()], **chosen}
+        return {"kind": "hub", "dataset": self.id, "revision": self._commit(), **chosen}
+
+    def _pieces(self) -> Iterator[_Piece]:
+        from datasets import load_dataset
+
+        options = {} if self._local else {"revision": self._commit()}
+        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
+        rows = 0
+        with contextlib.closing(stream_batches(stream, self._name, BLOCK_ROWS)) as batches:
+            for batch in batches:
+                yield self._piece(batch, self._name, (rows := rows + batch.num_rows) - batch.num_rows)
+
+    def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
+        try:
+            return load(self.id, self.config, **options)
+        # What a wrong name, config, split or layout raises.
+        except (OSError, ValueError, RuntimeError) as error:
+            why = error if self._local else explain(error, self.id, "dataset", self.revision)
+            raise InputError(f"{self._name}: cannot be read: {why}") from error
+
+    def _local_files(self) -> list[Path]:
+        from datasets import load_dataset_builder
+
+        files = self._load(load_dataset_builder).config.data_files or {}
+        # A slice such as `train[:10%]` is no key: then all files count.
+        chosen = [files[self.split]] if self.split in files else files.values()
+        return sorted(Path(name) for group in chosen for name in group)
+
+    def _commit(self) -> str:
+        from huggingface_hub import HfApi
+
+        if self._resolved is None:
+            try:
+                self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
+            # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+            except Exception as error:
+                why = explain(error, self.id, "dataset", self.revision)
+                raise InputError(f"there is no folder {self.id!r}, and {why}") from error
+        return self._resolved
+
+
+def tab_fields(path: Path) -> int:
+    """Count the fields of a tab-separated file's first line.
+
+    Raises:
+        InputError: The file is missing, empty or damaged.
+    """
+    return count_fields(next(read_blocks(*existing([path]))))

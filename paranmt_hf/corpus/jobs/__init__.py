@@ -1,0 +1,1 @@
+"""Resumable work over shards, on this machine or on a cluster."""

@@ -1,0 +1,146 @@
+"""The two stages that a shard passes: translate the foreign side, score the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.jobs.shards import Report, Work, describe_differences
+from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.scores import Encoder, score_pairs
+from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import WordTokenizer
+
+# Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
+WINDOW = 2000
+SCORE_ROWS = 10_000
+ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class TranslateStage:
+    """Shards with `source` and `reference` become shards with `translation` and `translation_score`."""
+
+    config: TranslatorConfig
+    label: str = "translate"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What determines the translations."""
+        return {"translator": self.config.identity}
+
+    def load(self) -> Work:
+        """Load the translator.
+
+        Raises:
+            InputError: On this machine the settings mean another translator than where the job was started.
+        """
+        translator = self.config.load()
+        # A stage that was sent here brings the identity that the manifest has.
+        if differences := describe_differences(self.config.identity, translator.identity):
+            raise InputError(
+                f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
+                "name --device, --dtype and --backend instead of leaving them to each machine"
+            )
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            parts: list[pa.Table] = []
+            dropped: dict[str, int] = {}
+            done = 0
+            for window in _windows(table, WINDOW):
+                part, reasons = translate_table(window, translator)
+                parts.append(part)
+                for reason, count in reasons.items():
+                    dropped[reason] = dropped.get(reason, 0) + count
+                done += window.num_rows
+                report(done)
+            return pa.concat_tables(parts), dropped
+
+        return work
+
+
+class Scorer(Protocol):
+    """The settings of a scorer."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the scores, as JSON values."""
+        ...
+
+    def load(self) -> Encoder:
+        """Load the encoder."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScoreStage:
+    """Shards of pairs become shards with every column of the schema.
+
+    Attributes:
+        config: The scorer, or None to keep the `para_score` that is there.
+    """
+
+    config: Scorer | None
+    label: str = "score"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What determines the scores."""
+        return {"scorer": self.config.identity if self.config else {"name": "as imported"}}
+
+    def load(self) -> Work:
+        """Load the scorer."""
+        encoder = self.config.load() if self.config else None
+        tokenizer = WordTokenizer()
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            parts, done = [], 0
+            for window in _windows(table, SCORE_ROWS):
+                references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
+                columns = score_pairs(references, translations, encoder, tokenizer)
+                if encoder is None:
+                    columns["para_score"] = check_imported(window)
+                parts.append(with_columns(window, columns))
+                done += window.num_rows
+                report(done)
+            return pa.concat_tables(parts), {}
+
+        return work
+
+
+def check_imported(table: pa.Table) -> pa.ChunkedArray:
+    """Take over a paraphrase score that came with the pairs, rounding errors beyond [-1, 1] cut off.
+
+    Raises:
+        InputError: A score is no cosine.
+    """
+    scores = table["para_score"]
+    wrong = pc.greater(pc.abs(scores), 1 + ROUNDING)
+    if pc.any(wrong).as_py():
+        row = pc.index(wrong, True).as_py()
+        raise InputError(
+            f"para_score of row {table['id'][row].as_py()} (from 0) is {scores[row].as_py():g}; expected a cosine "
+            "from -1 to 1: name the column of the score with --columns, or leave it out and give a --scorer"
+        )
+    return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
+
+
+def _windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for start in range(0, max(1, table.num_rows), rows):
+        yield table.slice(start, rows)
+
+
+def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+    """Set columns of a table and bring all into the order and types of the schema; unknown columns go.
+
+    A missing translation score is null: the translations were imported.
+    """
+    available = {name: table[name] for name in table.column_names} | columns
+    available.setdefault("translation_score", pa.nulls(table.num_rows, pa.float32()))
+    fields = [column for column in COLUMNS if column.name in available]
+    return pa.table({column.name: pc.cast(available[column.name], column.type) for column in fields})

@@ -1,0 +1,252 @@
+"""Pairs to train on: from releases, Parquet files or the Hub, chosen by their scores."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.readers import HubDataset, Report
+from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
+from paranmt_hf.corpus.selection import Range, in_ranges
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id, split_revision
+
+SIDES = ("reference", "translation")
+BATCH_ROWS = 20_000
+# What tells two files of one name and size apart: so many pieces of so many bytes, beside their footers.
+PIECES, PIECE_BYTES = 256, 4096
+# What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
+NOT_LETTERS = r"[^\p{L}\p{N}]+"
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """Which pairs of a corpus are used (ParaNMT-50M, section 5.4: ranges of the paraphrase score and of length)."""
+
+    subset: str = field(default="default", metadata={"help": "config of the release or dataset: default, filtered"})
+    min_score: float | None = field(default=None, metadata={"help": "smallest paraphrase score"})
+    max_score: float | None = field(default=None, metadata={"help": "largest paraphrase score"})
+    max_overlap: float | None = field(default=None, metadata={"help": "largest trigram overlap"})
+    max_length: int | None = field(default=None, metadata={"help": "most word tokens on either side"})
+    max_pairs: int | None = field(default=None, metadata={"help": "stop after so many pairs"})
+
+    def __post_init__(self) -> None:
+        if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
+            raise InputError(
+                f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
+            )
+        for name in ("max_length", "max_pairs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """Smallest and largest value of each column that decides."""
+        ranges: dict[str, Range] = {}
+        if self.min_score is not None or self.max_score is not None:
+            ranges["para_score"] = (self.min_score, self.max_score)
+        if self.max_overlap is not None:
+            ranges["trigram_overlap"] = (None, self.max_overlap)
+        if self.max_length is not None:
+            ranges |= {f"{side}_length": (None, float(self.max_length)) for side in SIDES}
+        return ranges
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Parquet files, and what tells them from others, as JSON values."""
+
+    files: list[Path]
+    identity: Any
+
+
+class Pairs:
+    """Pairs of one or more sources, as often as they are asked for.
+
+    Args:
+        sources: Release folders, Parquet files with the columns `reference` and `translation`, or datasets on the Hub,
+            by id, which `@` and a revision may follow.
+        selection: Which pairs are used.
+        unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
+
+    Raises:
+        InputError: A source is missing or lacks a column.
+    """
+
+    def __init__(
+        self, sources: Sequence[str | Path], selection: SelectionConfig, unwanted: Collection[str] = ()
+    ) -> None:
+        if not sources:
+            raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
+        self._selection = selection
+        self._sources = [str(source) for source in sources]
+        self._columns = [*SIDES, *selection.ranges]
+        self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
+        self.read = self.unselected = self.contaminated = 0
+        self._readers = [self._reader(source) for source in self._sources]
+        subset = selection.subset
+        if subset != "default" and all(_is_release(source) is False for source in self._sources):
+            raise InputError(
+                f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
+                "subsets, so leave it out"
+            )
+
+    def _reader(self, source: str) -> _Files | HubDataset:
+        path = Path(source).expanduser()
+        if _is_release(source):
+            if self._selection.subset not in FOLDERS:
+                raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
+            files = release_files(path, self._selection.subset)
+        elif path.is_dir():
+            files = sorted(path.glob("*.parquet"))
+        elif path.suffix == ".parquet" or path.is_file():
+            files = [path]
+        elif is_id(split_revision(source)[0]):
+            return self._hub_reader(*split_revision(source))
+        else:
+            raise InputError(
+                f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
+                "like 'organisation/name' or 'organisation/name@v1'"
+            )
+        if not sum([self._check(file) for file in files]):
+            raise InputError(
+                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
+            )
+        described = [describe(file) for file in files]
+        return _Files(
+            files, {"release": path.resolve().name, "files": described} if _is_release(source) else described
+        )
+
+    def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
+        """A release is fetched and checked, any other dataset read as a stream."""
+        subset = self._selection.subset
+        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
+            files, commit = fetched
+            for file in files:
+                self._check(file)
+            return _Files(files, {"dataset": name, "revision": commit})
+        columns = {column: column for column in self._columns}
+        config = None if subset == "default" else subset
+        return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
+
+    def _check(self, file: Path) -> int:
+        """Refuse a file that cannot be read or lacks a column; return its number of rows."""
+        try:
+            with pq.ParquetFile(file) as opened:
+                schema, rows = opened.schema_arrow, opened.metadata.num_rows
+        except (pa.ArrowInvalid, OSError) as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
+        if missing := [side for side in SIDES if side not in schema.names]:
+            raise InputError(
+                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Rename "
+                "them, or name them once: paranmt import FILE --columns reference=...,translation=..."
+            )
+        if missing := [name for name in self._columns if name not in schema.names]:
+            raise InputError(
+                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
+                "(`paranmt import`), or leave out the option that needs the column"
+            )
+        for side in SIDES:
+            kind = schema.field(side).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+                raise InputError(f"{file}: the column {side} holds {kind}, expected text")
+        return rows
+
+    @property
+    def left_out(self) -> str:
+        """What the last reading left out, as a sentence can say it."""
+        reasons = [(self.unselected, "outside the chosen ranges"), (self.contaminated, "with an excluded sentence")]
+        return f"of {self.read:,} pairs " + ", ".join(f"{count:,} are {reason}" for count, reason in reasons)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the pairs, as JSON values."""
+        sources = [reader.identity if isinstance(reader, _Files) else reader.fingerprint() for reader in self._readers]
+        ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
+        unwanted = len(self._unwanted) if self._unwanted is not None else 0
+        return {
+            "sources": sources,
+            "subset": self._selection.subset,
+            "ranges": ranges,
+            "max_pairs": self._selection.max_pairs,
+            "unwanted_sentences": unwanted,
+        }
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls."""
+        self.read = self.unselected = self.contaminated = 0
+        left = self._selection.max_pairs
+        for table in self._tables():
+            self.read += table.num_rows
+            for side in SIDES:
+                # Files hold text as several types, of which Arrow compares only equal ones.
+                table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
+            chosen = in_ranges(table, self._selection.ranges)
+            for side in SIDES:
+                chosen = pc.and_(chosen, table[side].is_valid())
+            kept = table.filter(chosen).select(SIDES)
+            self.unselected += table.num_rows - kept.num_rows
+            if self._unwanted is not None:
+                hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
+                clean = kept.filter(pc.invert(pc.or_(*hits)))
+                self.contaminated += kept.num_rows - clean.num_rows
+                kept = clean
+            if left is not None:
+                kept = kept.slice(0, left)
+                left -= kept.num_rows
+            if kept.num_rows:
+                yield kept
+            if left == 0:
+                return
+
+    def _tables(self) -> Iterator[pa.Table]:
+        for reader in self._readers:
+            if isinstance(reader, HubDataset):
+                for batch in reader.batches(Report(), rows=BATCH_ROWS):
+                    yield pa.Table.from_batches([batch])
+            else:
+                for table in read_tables(reader.files, self._columns):
+                    for start in range(0, table.num_rows, BATCH_ROWS):
+                        yield table.slice(start, BATCH_ROWS)
+
+
+def describe(file: Path) -> str:
+    """Name a Parquet file and what is in it, so that another one of the same name and size is told from it.
+
+    The digest is of the footer, which has the sizes and extremes of all columns, and of pieces all over the file; a
+    small file is read whole. A copy has the same digest, whatever its dates.
+    """
+    size, digest = file.stat().st_size, hashlib.blake2b(digest_size=16)
+    with file.open("rb") as content:
+        for start in range(0, size, max(PIECE_BYTES, size // PIECES)):
+            content.seek(start)
+            digest.update(content.read(PIECE_BYTES))
+        # The last eight bytes are the footer's length and a mark.
+        content.seek(max(size - 8, 0))
+        length = int.from_bytes(content.read(4), "little")
+        content.seek(max(size - 8 - length, 0))
+        digest.update(content.read())
+    return f"{file.name} {size} bytes, {pq.read_metadata(file).num_rows} rows, blake2b:{digest.hexdigest()}"
+
+
+def _is_release(source: str) -> bool | None:
+    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return None
+    return path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet")))
+
+
+def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Reduce sentences [sentence] to their letters and digits in lower case."""
+    letters = pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=" ")
+    return pc.utf8_trim_whitespace(letters)

@@ -1,0 +1,1 @@
+"""Back-translation: the protocol, batches, checkpoints, two engines."""

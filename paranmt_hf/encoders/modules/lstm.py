@@ -1,0 +1,173 @@
+"""LSTM and BLSTM: average of hidden states. ParaNMT-50M (Wieting & Gimpel 2018), sections 4 and 5, table 14."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers.base.modules.module import Module
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+from torch import nn
+from transformers import PreTrainedTokenizerFast
+
+from paranmt_hf.encoders.modules.word import word_tokenizer
+
+
+class AverageDirections(Module):
+    """Mean of the forward and the backward hidden state of each word; both have the same width."""
+
+    config_keys = ["dimension"]
+    config_file_name = "directions_config.json"
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Turn `token_embeddings` [sentence, word, 2 x dimension] into [sentence, word, dimension]."""
+        forward, backward = features["token_embeddings"].split(self.dimension, dim=-1)
+        features["token_embeddings"] = (forward + backward) / 2
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """Number of dimensions of a word's state."""
+        return self.dimension
+
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Write the configuration; there are no weights."""
+        self.save_config(output_path)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageDirections:
+        """Read what `save` wrote."""
+        hub = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+        return cls(**cls.load_config(model_name_or_path, **{key: kwargs[key] for key in kwargs if key in hub}))
+
+
+class MaxPooling(Pooling):
+    """Maximum over the words of a sentence; zeros where there is none, for which the stock module gives -inf."""
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Pool: adds `sentence_embedding` [sentence, dimension]."""
+        features = super().forward(features, **kwargs)
+        empty = features["attention_mask"].sum(dim=1, keepdim=True) == 0
+        features["sentence_embedding"] = features["sentence_embedding"].masked_fill(empty, 0)
+        return features
+
+
+def lstm_modules(
+    units: list[str],
+    weight: torch.Tensor | np.ndarray,
+    *,
+    dimension: int,
+    bidirectional: bool = False,
+    average_directions: bool = False,
+    pooling: str = "mean",
+) -> list[nn.Module]:
+    """Make the modules of an (B)LSTM encoder; stock ones unless directions are averaged or the maximum is pooled.
+
+    The LSTM is torch's, which has no peepholes; the paper's has.
+
+    Args:
+        units: Word of each row; the first is the unknown word.
+        weight: Word vectors [row, word dimension].
+        dimension: Width of the hidden state of one direction.
+        bidirectional: Add the LSTM that reads backwards.
+        average_directions: Average both directions' states; else they are concatenated.
+        pooling: `mean` or `max` over the words.
+    """
+    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
+    table = WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
+    lstm = LSTM(table.get_embedding_dimension(), dimension, bidirectional=bidirectional)
+    modules: list[nn.Module] = [table, lstm]
+    width = 2 * dimension if bidirectional else dimension
+    if bidirectional and average_directions:
+        modules.append(AverageDirections(dimension))
+        width = dimension
+    return [*modules, (MaxPooling if pooling == "max" else Pooling)(width, pooling_mode=pooling)]
+
+
+def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
+    """Do what the stock LSTM module does, without packing the sequences.
+
+    The states are the same; on a CPU the way back through packed sequences costs three times as much. Sentences are
+    sorted by length and cut into groups, so that little is computed for padding.
+
+    Args:
+        features: `token_embeddings` [sentence, word, dimension] and `sentence_lengths` [sentence].
+        encoder: An LSTM of one layer.
+
+    Returns:
+        The features with the hidden states in `token_embeddings` [sentence, word, width].
+    """
+    tokens, lengths = features["token_embeddings"], features["sentence_lengths"].clamp(min=1)
+    longest = tokens.shape[1]
+    order = torch.argsort(lengths)
+    states = []
+    # Sorted and split first: the way back through each group then fills zeros of its own size, not of the whole batch.
+    for group, words in zip(order.split(GROUP), tokens[order].split(GROUP), strict=True):
+        width = int(lengths[group].max())
+        own = words[:, :width]
+        both = [_run(encoder, own, "")]
+        if encoder.bidirectional:
+            # Reading backwards: turn each sentence around within its length, and turn the states back.
+            places = torch.arange(width)
+            turned = torch.where(places < lengths[group, None], lengths[group, None] - 1 - places, places)
+            back = turned[:, :, None]
+            backward = _run(encoder, own.gather(1, back.expand(own.shape)), "_reverse")
+            both.append(backward.gather(1, back.expand(backward.shape)))
+        hidden = torch.cat(both, dim=2)
+        states.append(nn.functional.pad(hidden, (0, 0, 0, longest - width)))
+    features["token_embeddings"] = torch.cat(states)[torch.argsort(order)]
+    return features
+
+
+# On a CPU a step of 32 sentences costs no more for each than one of 100, and less of it is for padding.
+GROUP = 32
+
+
+def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:
+    weights = [
+        getattr(encoder, name + suffix) for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    ]
+    zero = tokens.new_zeros(1, len(tokens), encoder.hidden_size)
+    return torch._VF.lstm(tokens, (zero, zero), weights, True, 1, 0.0, encoder.training, False, True)[0]
+
+
+@contextmanager
+def padded(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Let the stock LSTM modules among some modules run without packing, inside a `with` block."""
+    changed = [module for module in modules if isinstance(module, LSTM)]
+    for module in changed:
+        module.forward = partial(run_padded, encoder=module.encoder)
+    try:
+        yield
+    finally:
+        for module in changed:
+            del module.forward
+
+
+def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
+    """Pad sequences of rows into what the stock modules read.
+
+    Args:
+        rows: Word of each position as a row of the table [word], sentence after sentence.
+        offsets: Bounds [sentence + 1].
+
+    Returns:
+        `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
+    """
+    lengths = np.diff(offsets)
+    mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
+    ids = np.zeros(mask.shape, np.int64)
+    ids[mask] = rows
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        "sentence_lengths": torch.from_numpy(lengths.astype(np.int64)),
+    }

@@ -1,0 +1,121 @@
+"""Which encoder gives the paraphrase score, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paranmt_hf.corpus.scores import Encoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import DEFAULT_ENCODER, Model, locate
+from paranmt_hf.tokens import TokenTable
+from paranmt_hf.util.files import checksum
+from paranmt_hf.vectors import WordVectors, read_vectors
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.loading import SentenceEncoder
+
+
+@dataclass(frozen=True)
+class ScorerConfig:
+    """The encoder behind `para_score`."""
+
+    scorer: str | None = field(
+        default=None,
+        metadata={"help": "encoder folder or Hub id; without it and --vectors, the small encoder of this package"},
+    )
+    scorer_revision: str | None = field(default=None, metadata={"help": "revision of a scorer on the Hub"})
+    vectors: str | None = field(
+        default=None,
+        metadata={"help": "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"},
+    )
+    scorer_device: str | None = field(default=None, metadata={"help": "torch device of the scorer"})
+
+    def __post_init__(self) -> None:
+        if self.scorer and self.vectors:
+            raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
+
+    @property
+    def _name(self) -> str:
+        return DEFAULT_ENCODER if self.scorer in (None, "embedded") else str(self.scorer)
+
+    @cached_property
+    def model(self) -> Model:
+        """The scorer's files."""
+        return locate(self._name, self.scorer_revision)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the scores, as JSON values."""
+        if self.vectors:
+            if not Path(self.vectors).is_file():
+                raise InputError(f"--vectors {self.vectors}: no such file; expected a text file of word vectors")
+            return {
+                "name": f"average of {Path(self.vectors).name}",
+                "revision": f"sha256:{checksum(Path(self.vectors))}",
+            }
+        if self._name == DEFAULT_ENCODER:
+            return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
+        return {"name": self.model.name, "revision": self.model.revision}
+
+    def load(self) -> Encoder:
+        """Load the encoder.
+
+        Raises:
+            InputError: It cannot be found or read, or would need code or pickles from outside.
+        """
+        if self.vectors:
+            return FastScorer(average_of(read_vectors(self.vectors)))
+        from paranmt_hf.encoders.loading import load
+
+        encoder = load(self._name, revision=self.scorer_revision, device=self.scorer_device)
+        if encoder.averages is not None and encoder.device.type == "cpu":
+            return FastScorer(encoder)
+        return SlowScorer(encoder)
+
+
+def average_of(vectors: WordVectors) -> SentenceEncoder:
+    """Make the WORD encoder of word vectors; unknown words shorten its averages and do not turn them."""
+    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.vocabulary import UNKNOWN
+
+    # A row for unknown words, which some files bring, is not for those that are unknown here.
+    known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
+    weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
+    weight[1:] = vectors.matrix[known]
+    units = [UNKNOWN, *(vectors.words[row] for row in known)]
+    return SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu")
+
+
+class FastScorer:
+    """An averaging encoder, which starts from word tokens that were cut already."""
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        from paranmt_hf.encoders.fast import FastAverage
+
+        assert encoder.averages is not None
+        self._average = FastAverage(*encoder.averages)
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension], float32."""
+        return self._average.encode(sentences).numpy()
+
+    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
+        """Encode tokenised sentences into vectors [sentence, dimension], float32."""
+        return self._average.encode_tokens(tokens).numpy()
+
+
+class SlowScorer:
+    """Any other encoder."""
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension]."""
+        return self._encoder.encode(sentences, batch_size=256, show_progress_bar=False)

@@ -1,0 +1,1 @@
+"""Encoders for other libraries."""

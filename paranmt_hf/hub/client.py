@@ -1,0 +1,170 @@
+"""The Hub as a partner that may fail: what went wrong in one sentence, and whether what came is what it names."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import checksum
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
+
+# The client's libraries for HTTP, of which a broken connection raises errors of many classes.
+NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
+TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
+# What follows the path of an address may be a signature that lets its bearer in.
+SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
+# A refusal that the client's library for uploads tells as a broken connection.
+REFUSED = re.compile(r"HTTP status client error \((4\d\d)")
+LONGEST = 300
+ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def is_id(name: str) -> bool:
+    """Tell whether a name can be one on the Hub, `organisation/name`."""
+    return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Split `organisation/name@revision`; the revision is None where there is none."""
+    plain, _, revision = name.partition("@")
+    return (plain, revision) if revision and is_id(plain) else (name, None)
+
+
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
+    """Say why the Hub did not do what it was asked for.
+
+    Args:
+        error: What the client raised, on its own or as the cause of another error.
+        name: Id of the repository.
+        kind: `model` or `dataset`.
+        revision: Branch, tag or commit that was asked for.
+        writing: Whether something was to be changed there.
+
+    Returns:
+        One sentence: what came, and what to do. A token never stands in it.
+    """
+    from huggingface_hub import constants, errors
+
+    chain = list(_causes(error))
+    # The first one is what happened; further ones may be what was being dealt with when it did.
+    answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
+    if _has(chain, errors.OfflineModeIsEnabled):
+        if writing:
+            return f"HF_HUB_OFFLINE forbids to ask the Hub for {kind} {name!r}; unset it"
+        return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
+    if answer is None and type(error).__name__ == "DatasetNotFoundError":
+        return _absent(name, kind)
+    if answer is not None:
+        return _answered(answer, name, kind, revision, writing=writing)
+    if refusal := REFUSED.search(str(error)):
+        return _refused(int(refusal[1]), str(error), name, kind, writing=writing)
+    broken = any(_has(chain, kind_of_error) for kind_of_error in (ConnectionError, TimeoutError))
+    if broken or any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain):
+        return (
+            f"the connection to the Hub, {constants.ENDPOINT}, failed at {kind} {name!r} ({type(error).__name__}: "
+            f"{_first_line(str(error))}); run the same command again"
+            f"{', files that arrived are not sent twice' if writing else ''}"
+        )
+    return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
+
+
+def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
+    """Say what an answer that is an error means."""
+    from huggingface_hub import errors, get_token
+
+    if isinstance(answer, errors.RevisionNotFoundError):
+        return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
+    if isinstance(answer, errors.GatedRepoError):
+        return (
+            f"{kind} {name!r} is open to those only who accepted its terms; do that on its page on the Hub, logged in"
+        )
+    status, absent = answer.response.status_code, isinstance(answer, errors.RepositoryNotFoundError)
+    # Whoever shows a token that is known gets 404 for what he may not see.
+    if absent and not (status == 401 and get_token()):
+        return _absent(name, kind)
+    return _refused(status, answer.server_message or str(answer), name, kind, writing=writing)
+
+
+def _absent(name: str, kind: str) -> str:
+    from huggingface_hub import get_token
+
+    who = "your login may see" if get_token() else "can be seen without a login"
+    return (
+        f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who may "
+        "read it (`hf auth login`, or HF_TOKEN)"
+    )
+
+
+def _refused(status: int, said: str, name: str, kind: str, *, writing: bool) -> str:
+    """Say what the number of an answer that is an error means."""
+    if status == 401:
+        return (
+            f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
+            "HF_TOKEN to a valid one"
+        )
+    if status == 403 and writing:
+        return (
+            f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
+            f"{name.split('/')[0]!r}"
+        )
+    if status in (409, 412):
+        return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
+    if status == 429 or status >= 500:
+        return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
+    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(said)}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _has(chain: list[BaseException], kind: type[BaseException]) -> bool:
+    return any(isinstance(cause, kind) for cause in chain)
+
+
+def _origin_of_token() -> str:
+    return "HF_TOKEN holds" if os.environ.get("HF_TOKEN") else "is stored on this machine"
+
+
+def _first_line(text: str) -> str:
+    """Take the first line that says something, without any token."""
+    from huggingface_hub import get_token
+
+    if token := get_token():
+        text = text.replace(token, "(token)")
+    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return textwrap.shorten(lines[0].rstrip("."), LONGEST, placeholder=" ...") if lines else "no reason was given"
+
+
+def check_download(path: Path, name: str) -> None:
+    """Compare a file that came from the Hub with the checksum that the Hub has for it.
+
+    The client keeps a large file under its SHA-256 and links to that; it compares sizes only, not contents.
+
+    Args:
+        path: The file in the client's cache.
+        name: Id of the repository.
+
+    Raises:
+        InputError: The content is not what the Hub names.
+    """
+    blob = path.resolve()
+    if not re.fullmatch(r"[0-9a-f]{64}", blob.name):
+        return
+    if checksum(blob) != blob.name:
+        raise InputError(
+            f"{path.name} of {name!r} is damaged: its checksum is not the one that the Hub names; delete {blob} and "
+            "run again, and if that does not help tell the owner of the repository"
+        )

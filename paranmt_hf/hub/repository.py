@@ -1,0 +1,133 @@
+"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
+from paranmt_hf.util.files import checksum
+
+ASSETS = Path(__file__).parents[1] / "assets"
+DEFAULT_ENCODER = "embedded-encoder"
+EMBEDDED = {"embedded": "captions-cs-en", DEFAULT_ENCODER: "word-trigram-small"}
+
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
+CODE = ("*.py",)
+# Kinds of files that make up a model.
+PARTS = (".json", ".safetensors", ".spm", ".model", ".txt")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is at hand.
+
+    Attributes:
+        name: Hub id, or name of the folder.
+        folder: Where its files are.
+        revision: Commit hash on the Hub, or `sha256:` and the checksum of the folder's files.
+    """
+
+    name: str
+    folder: Path
+    revision: str
+
+
+def locate(name: str, revision: str | None = None) -> Model:
+    """Find a model by folder or Hub id, fetching it from the Hub where necessary.
+
+    Args:
+        name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
+            `embedded`, the small translator that the package carries, or `embedded-encoder`, its small encoder.
+        revision: Branch, tag or commit on the Hub.
+
+    Raises:
+        InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
+    """
+    folder = ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()
+    if not folder.is_dir() and revision is None:
+        name, revision = split_revision(name)
+    if folder.is_dir():
+        if revision is not None:
+            raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
+        return Model(folder.resolve().name, folder, f"sha256:{_check_safe(folder)}")
+    if not is_id(name):
+        raise InputError(f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'")
+    from huggingface_hub import snapshot_download
+
+    try:
+        fetched = Path(
+            snapshot_download(name, revision=revision, ignore_patterns=[*PICKLES, *CODE, "onnx/*", "openvino/*"])
+        )
+    # The client passes on errors of several libraries; all mean that there is no such model to be had.
+    except Exception as error:
+        raise InputError(f"no folder {name!r}, and {explain(error, name, 'model', revision)}") from error
+    _check_safe(fetched)
+    for path in fetched.rglob("*.safetensors"):
+        check_download(path, name)
+    return Model(name, fetched, fetched.name)
+
+
+def plain_name(name: str) -> str:
+    """Name of a model without its place on this machine: that of the folder, or the id on the Hub."""
+    folder = Path(name).expanduser()
+    return folder.resolve().name if folder.is_dir() else name
+
+
+def _check_safe(folder: Path) -> str:
+    """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not any(path.suffix == ".safetensors" for path in files):
+        raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))
+    safe = {path.parent for path in files if path.name in ("model.safetensors", "model.safetensors.index.json")}
+    # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
+    if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
+        raise InputError(_advice(folder, unsafe))
+    return _digest(folder, [path for path in files if path.suffix in PARTS])
+
+
+def weights_checksum(folder: Path) -> str:
+    """Checksum of a model's weights alone, which tells whose results a file holds.
+
+    Returns:
+        `sha256:` and the checksum over the names and contents of all safetensors files.
+    """
+    return f"sha256:{_digest(folder, sorted(folder.rglob('*.safetensors')))}"
+
+
+def _digest(folder: Path, files: Sequence[Path]) -> str:
+    """Checksum over the names and contents of files."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder).as_posix()} {checksum(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _is_pickle(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in PICKLES)
+
+
+def _advice(folder: Path, pickles: list[Path]) -> str:
+    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles)
+    if not pickles:
+        return f"{folder} holds no weights; expected the folder of a model, with model.safetensors in it"
+    holds = f"weights in {names}, which is not read because it can run code"
+    return (
+        f"{folder} holds {holds}; expected model.safetensors: load the model once in a place you trust and call "
+        "save_pretrained(), or name a revision that has safetensors (on the Hub often refs/pr/1)"
+    )
+
+
+def usual_score(name: str) -> float | None:
+    """The mean translation score that a translator says it reaches on the text it was made for.
+
+    It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
+    """
+    path = (ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()) / "about.json"
+    about = json.loads(path.read_text(encoding="utf8")) if path.is_file() else None
+    score = about.get("mean_translation_score") if isinstance(about, dict) else None
+    return float(score) if isinstance(score, int | float) else None

@@ -1,0 +1,286 @@
+"""Pairs on disk as rows of the encoders' tables: written once, read in a seeded order in bounded memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
+from paranmt_hf.util.files import write_bytes
+
+SIDES = ("reference", "translation")
+# Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
+BLOCK_PAIRS = 1024
+BUFFER_BLOCKS = 256
+
+
+class Reader(Protocol):
+    """Something that looks up the rows of sentences."""
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up every unit of every sentence."""
+        ...
+
+
+@dataclass(frozen=True)
+class MegaBatch:
+    """Some pairs; sentences are the references and then the translations.
+
+    Attributes:
+        bags: Rows of the sentences [2 x pair] under each reader.
+        keys: A number for each sentence [2 x pair], uint64, equal for equal sentences.
+    """
+
+    bags: dict[str, Bags]
+    keys: np.ndarray
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.keys) // 2
+
+
+def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
+    """Number sentences so that equal sequences of tokens, and as good as only those, get equal numbers.
+
+    Args:
+        table: The sentences.
+        hashes: A random-looking number for each token of the vocabulary, uint64.
+
+    Returns:
+        Keys [sentence], uint64.
+    """
+    lengths = np.diff(table.offsets)
+    places = np.arange(len(table.ids)) - np.repeat(table.offsets[:-1], lengths)
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, 0x9E3779B97F4A7C15, np.uint64))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[places])])
+    return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
+
+
+class TokenHashes:
+    """The hash of every token of a growing vocabulary."""
+
+    def __init__(self) -> None:
+        self._tokens: Sequence[str] = ()
+        self._hashes = np.empty(0, np.uint64)
+
+    def of(self, table: TokenTable) -> np.ndarray:
+        """Hash of each token of a table's vocabulary [token], uint64."""
+        if table.vocabulary is not self._tokens:
+            self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
+        new = table.vocabulary[len(self._hashes) :]
+        digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
+        self._hashes = np.concatenate([self._hashes, np.frombuffer(digests, np.uint64)])
+        return self._hashes
+
+
+def write_pairs(
+    columns: Iterable[tuple[pa.Array, pa.Array]], folder: Path, readers: Mapping[str, Reader], rows: Mapping[str, int]
+) -> PairStore:
+    """Look up the rows of all pairs and write them.
+
+    Pairs with a side that no reader knows a unit of are left out and counted.
+
+    Args:
+        columns: References and translations [pair], batch by batch.
+        folder: Where to.
+        readers: How sentences become rows, by name.
+        rows: Number of rows of each reader's table.
+
+    Raises:
+        InputError: No pair is left.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pairs.json").unlink(missing_ok=True)
+    writers = {name: _SideWriter(folder, name, rows[name]) for name in readers}
+    tokenizer, hashes = WordTokenizer(), TokenHashes()
+    read = kept = 0
+    with (folder / "keys").open("wb") as key_file:
+        for batch in columns:
+            tables = tokenizer.tables(*batch)
+            bags = {name: [reader.bags(table) for table in tables] for name, reader in readers.items()}
+            known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
+            positions = np.flatnonzero(known)
+            for name, sides in bags.items():
+                writers[name].write([side.take(positions) for side in sides])
+            keys = [sentence_keys(table, hashes.of(table))[positions] for table in tables]
+            np.stack(keys, axis=1).tofile(key_file)
+            read, kept = read + len(known), kept + len(positions)
+    for writer in writers.values():
+        writer.close()
+    if not kept:
+        found = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
+        raise InputError(f"nothing to train on: {found}; look at the filters, the vocabulary and the data")
+    about = {"pairs": kept, "left_out": read - kept, "readers": {name: rows[name] for name in readers}}
+    write_bytes(folder / "pairs.json", json.dumps(about).encode())
+    return PairStore(folder)
+
+
+def _row_type(rows: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if rows <= 1 << 16 else np.uint32
+
+
+class _SideWriter:
+    """Appends the rows of pairs: reference and translation of each pair after each other."""
+
+    def __init__(self, folder: Path, name: str, rows: int) -> None:
+        self._rows = (folder / f"{name}.rows").open("wb")
+        self._bounds = (folder / f"{name}.bounds").open("wb")
+        self._type = _row_type(rows)
+        self._end = 0
+        np.zeros(1, np.int64).tofile(self._bounds)
+
+    def write(self, sides: list[Bags]) -> None:
+        pairs = len(sides[0])
+        joined = join(sides).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
+        joined.rows.astype(self._type).tofile(self._rows)
+        (joined.offsets[1:] + self._end).tofile(self._bounds)
+        self._end += len(joined.rows)
+
+    def close(self) -> None:
+        self._rows.close()
+        self._bounds.close()
+
+
+def join(parts: Sequence[Bags]) -> Bags:
+    """Put the sentences of several tables after each other."""
+    ends = np.cumsum([0, *(len(part.rows) for part in parts)])
+    bounds = [part.offsets[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
+    return Bags(np.concatenate([part.rows for part in parts]), np.concatenate([[0], *bounds]))
+
+
+class PairStore:
+    """Reads pairs in a seeded order: blocks in random order, pairs at random within a buffer of blocks.
+
+    Args:
+        folder: What `write_pairs` wrote.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            about = json.loads((folder / "pairs.json").read_text(encoding="utf8"))
+            self.pairs: int = about["pairs"]
+            self.left_out: int = about["left_out"]
+            self._rows: dict[str, int] = about["readers"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{folder} is damaged; remove that folder and run again") from None
+
+    def keys(self) -> np.ndarray:
+        """A number for each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
+        return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
+
+    def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
+        """Read pairs in a given order, each from where it lies on disk.
+
+        Args:
+            order: The pairs [pair].
+            size: Pairs of a mega-batch; the last one may be smaller.
+            start: Mega-batches to leave out, because they were done.
+        """
+        bags = {}
+        for name, rows in self._rows.items():
+            bounds = self._mapped(f"{name}.bounds", np.int64, 2 * self.pairs + 1)
+            bags[name] = Bags(self._mapped(f"{name}.rows", _row_type(rows), int(bounds[-1])), bounds)
+        everything = MegaBatch(bags, self.keys().ravel())
+        for low in range(start * size, len(order), size):
+            yield _choose(everything, order[low : low + size])
+
+    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
+        """Read an epoch.
+
+        Args:
+            size: Pairs of a mega-batch; the last one may be smaller.
+            seed: Decides the order together with the epoch.
+            epoch: Which pass, from 0.
+            start: Mega-batches to leave out, because they were done.
+            least: Leave out a last mega-batch of fewer pairs.
+        """
+        generator = np.random.default_rng([seed, epoch])
+        blocks = generator.permutation(-(-self.pairs // BLOCK_PAIRS))
+        first = start * size
+        waiting: MegaBatch | None = None
+        for number, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
+            chosen = blocks[low : low + BUFFER_BLOCKS]
+            count = sum(self._block_pairs(block) for block in chosen.tolist())
+            if first >= count and waiting is None:
+                first -= count
+                continue
+            order = np.random.default_rng([seed, epoch, number]).permutation(count)[first:]
+            first = 0
+            buffer = self._read(chosen)
+            position = 0
+            while position < count and position < len(order):
+                missing = size - (waiting.pairs if waiting else 0)
+                piece = _choose(buffer, order[position : position + missing])
+                position += missing
+                waiting = piece if waiting is None else append(waiting, piece)
+                if waiting.pairs == size:
+                    yield waiting
+                    waiting = None
+        if waiting is not None and waiting.pairs >= least:
+            yield waiting
+
+    def _block_pairs(self, block: int) -> int:
+        return min(BLOCK_PAIRS, self.pairs - block * BLOCK_PAIRS)
+
+    def _read(self, blocks: np.ndarray) -> MegaBatch:
+        """Read blocks; sentences are reference and translation of each pair after each other."""
+        keys, bags = [], {}
+        with (self._folder / "keys").open("rb") as file:
+            for block in blocks.tolist():
+                file.seek(16 * block * BLOCK_PAIRS)
+                keys.append(self._exactly(file, np.uint64, 2 * self._block_pairs(block)))
+        for name, rows in self._rows.items():
+            bags[name] = self._read_bags(name, _row_type(rows), blocks)
+        return MegaBatch(bags, np.concatenate(keys))
+
+    def _read_bags(self, name: str, kind: type[np.unsignedinteger[Any]], blocks: np.ndarray) -> Bags:
+        parts = []
+        with (self._folder / f"{name}.rows").open("rb") as file, (self._folder / f"{name}.bounds").open("rb") as ends:
+            for block in blocks.tolist():
+                ends.seek(16 * block * BLOCK_PAIRS)
+                bounds = self._exactly(ends, np.int64, 2 * self._block_pairs(block) + 1)
+                file.seek(int(bounds[0]) * np.dtype(kind).itemsize)
+                parts.append(Bags(self._exactly(file, kind, int(bounds[-1] - bounds[0])), bounds - bounds[0]))
+        return join(parts)
+
+    def _mapped(self, name: str, kind: type[np.generic], count: int) -> np.ndarray:
+        path = self._folder / name
+        if path.stat().st_size < count * np.dtype(kind).itemsize:
+            raise self._cut_off()
+        return np.memmap(path, kind, "r", shape=(count,)) if count else np.empty(0, kind)
+
+    def _cut_off(self) -> InputError:
+        return InputError(f"{self._folder} is cut off; remove that folder and run again")
+
+    def _exactly(self, file: BinaryIO, kind: type[np.generic], count: int) -> np.ndarray:
+        values = np.fromfile(file, kind, count)
+        if len(values) != count:
+            raise self._cut_off()
+        return values
+
+
+def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
+    """Take pairs out of a buffer and put all references first."""
+    sentences = np.concatenate([2 * pairs, 2 * pairs + 1])
+    chosen = {name: bags.take(sentences) for name, bags in buffer.bags.items()}
+    bags = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in chosen.items()}
+    return MegaBatch(bags, buffer.keys[sentences])
+
+
+def append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
+    """Join two mega-batches, references first."""
+    count = left.pairs + right.pairs
+    order = np.concatenate([np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)])
+    order = np.concatenate([order, left.pairs + np.arange(left.pairs), left.pairs + count + np.arange(right.pairs)])
+    bags = {name: join([left.bags[name], right.bags[name]]).take(order) for name in left.bags}
+    return MegaBatch(bags, np.concatenate([left.keys, right.keys])[order])

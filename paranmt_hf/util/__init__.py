@@ -1,0 +1,1 @@
+"""What every layer needs: files, work in progress, settings, progress, optional packages."""

@@ -1,0 +1,1 @@
+"""What joins the stages: one file for each command, callable from Python."""

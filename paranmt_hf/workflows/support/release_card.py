@@ -1,0 +1,54 @@
+"""The card of a release: its record and the schema, turned into what the template takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.statistics import text_histogram
+from paranmt_hf.hub.dataset_card import dataset_card
+
+PICTURE = "histograms.png"
+
+
+def release_card(
+    record: dict[str, Any],
+    *,
+    picture: bool,
+    repository: str | None = None,
+    version: str | None = None,
+    notes: str = "",
+) -> str:
+    """Render the card of a release.
+
+    Args:
+        record: The content of its `build.json`.
+        picture: Whether the histograms lie beside the card as a picture.
+        repository: Id on the Hub; without one the card speaks of the folder.
+        version: Name of a version on the Hub, for the example.
+        notes: Markdown of the publisher's own, which becomes a section.
+
+    Returns:
+        YAML header and Markdown text.
+    """
+    columns = [
+        {"name": column.name, "type": _type_name(column.type), "meaning": column.meaning}
+        for column in COLUMNS
+        if column.name in record["columns"]
+    ]
+    drawn = text_histogram(record["statistics"]["histogram"])
+    values = {
+        "picture": PICTURE if picture else None,
+        "text_histogram": drawn,
+        "repository": repository,
+        "revision": version,
+        "notes": notes,
+    }
+    return dataset_card({**record, **values, "columns": columns})
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """The name that the Hub has for an Arrow type."""
+    return {"float": "float32"}.get(str(kind), str(kind))

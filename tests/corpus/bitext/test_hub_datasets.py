@@ -1,0 +1,188 @@
+"""Bitexts in Parquet files, in folders of datasets and on the Hub."""
+
+import json
+from types import SimpleNamespace
+
+import datasets
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus.bitext import readers as bitext
+from paranmt_hf.corpus.bitext.readers import HubDataset, ParquetFiles
+from paranmt_hf.errors import InputError
+from tests.corpus.bitext.bitexts import OPUS, read, translations, write
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_types_of_text(tmp_path, kind):
+    column = pa.array(["a", None, "é ", "a"], pa.string())
+    pq.write_table(pa.table({"text": column.cast(kind), "n": [1.5, 2, 3, 4]}), tmp_path / "t.parquet")
+    text = ParquetFiles([tmp_path / "t.parquet"], {"score": "n", "t": "text"}, numbers=["score"])
+    rows, report = read(text)
+    assert rows == [(0, 1.5, "a"), (2, 3, "é"), (3, 4, "a")]
+    assert report.dropped == {"empty": 1}
+
+
+def test_parquet_reaches_into_structs_and_counts_over_files(tmp_path):
+    for name in ("1", "2"):
+        pq.write_table(translations(3), tmp_path / name)
+    rows, _ = read(ParquetFiles([tmp_path / "1", tmp_path / "2"], OPUS), rows=4)
+    assert rows == [(n, f"cs {n % 3}", f"en {n % 3}") for n in range(6)]
+
+
+def test_parquet_name_with_a_dot_and_deeper_structs(tmp_path):
+    table = pa.table({"a.b": ["x"], "a": [{"b": "no", "c": {"d.e": "y", "f": "z"}}]})
+    pq.write_table(table, tmp_path / "t")
+    assert read(ParquetFiles([tmp_path / "t"], {"1": "a.b", "2": "a.c.d.e", "3": "a.c.f"}))[0] == [(0, "x", "y", "z")]
+
+
+def test_parquet_null_struct_is_empty(tmp_path):
+    pq.write_table(pa.table({"translation": [{"cs": "a", "en": "b"}, None, {"cs": None, "en": "b"}]}), tmp_path / "t")
+    rows, report = read(ParquetFiles([tmp_path / "t"], OPUS))
+    assert (rows, report.dropped) == ([(0, "a", "b")], {"empty": 2})
+
+
+def test_parquet_text_that_is_not_utf8(tmp_path):
+    raw = pa.array([b"fine", b"\xff"], pa.binary())
+    column = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    pq.write_table(pa.table({"t": column}), tmp_path / "t")
+    rows, report = read(ParquetFiles([tmp_path / "t"], {"t": "t"}))
+    assert (rows, report.dropped) == ([(0, "fine")], {"undecodable": 1})
+
+
+def test_parquet_column_of_nothing_but_null(tmp_path):
+    pq.write_table(pa.table({"t": ["a"], "origin": pa.nulls(1)}), tmp_path / "t")
+    text = ParquetFiles([tmp_path / "t"], {"t": "t", "origin": "origin"}, optional=["origin"])
+    assert read(text)[0] == [(0, "a", None)]
+
+
+@pytest.mark.parametrize("name", ["english", "translation.de", "translation.en.x", "transl", ""])
+def test_parquet_column_that_is_missing(tmp_path, name):
+    pq.write_table(translations(1).append_column("n", [[1]]), tmp_path / "t")
+    message = rf"t: there is no column '{name}'; the columns are translation\.cs, translation\.en, n$"
+    with pytest.raises(InputError, match=message):
+        read(ParquetFiles([tmp_path / "t"], {"a": name}))
+
+
+def test_parquet_columns_of_other_types(tmp_path):
+    pq.write_table(pa.table({"n": [1], "flag": [True], "list": [["a"]], "s": [{"x": "a"}]}), tmp_path / "t")
+    for name, kind in {"n": "int64", "list": "list<.*>", "s": "struct<.*>"}.items():
+        with pytest.raises(InputError, match=rf"t: expected text in column '{name}', got values of type {kind}"):
+            read(ParquetFiles([tmp_path / "t"], {"a": name}))
+    with pytest.raises(InputError, match=r"t: expected numbers in column 'flag', got values of type bool"):
+        read(ParquetFiles([tmp_path / "t"], {"a": "flag"}, numbers=["a"]))
+
+
+def test_parquet_bad_number_names_file_and_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(bitext, "BLOCK_ROWS", 2)
+    pq.write_table(pa.table({"n": [1.0, 2.0, None]}), tmp_path / "t")
+    with pytest.raises(InputError, match=r"t, row \(from 0\) 2: expected a finite number in column 'score', got None"):
+        read(ParquetFiles([tmp_path / "t"], {"score": "n"}, numbers=["score"]))
+
+
+def test_parquet_that_is_none_or_damaged_or_empty(tmp_path):
+    with pytest.raises(InputError, match=r"a: expected a Parquet file, but cannot read on after 0 rows \("):
+        read(ParquetFiles([write(tmp_path / "a", "text")], {"a": "a"}))
+    pq.write_table(pa.table({"t": ["some text " * 20] * 50}), tmp_path / "t", compression="zstd", use_dictionary=False)
+    content = bytearray((tmp_path / "t").read_bytes())
+    content[4:24] = b"\xff" * 20
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(InputError, match=r"t: expected a Parquet file, but cannot read on after 0 rows \("):
+        read(ParquetFiles([tmp_path / "t"], {"t": "t"}))
+    pq.write_table(pa.table({"t": pa.array([], pa.string())}), tmp_path / "empty")
+    with pytest.raises(InputError, match=r"expected rows, but there are none in .*empty"):
+        read(ParquetFiles([tmp_path / "empty"], {"t": "t"}))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A dataset folder in the layout of OPUS, with a config."""
+    (tmp_path / "opus").mkdir()
+    pq.write_table(translations(5), tmp_path / "opus" / "train-0.parquet")
+    pq.write_table(translations(4, "large_string"), tmp_path / "opus" / "train-1.parquet")
+    pq.write_table(translations(2), tmp_path / "opus" / "test-0.parquet")
+    return tmp_path / "opus"
+
+
+def test_dataset_folder(folder, monkeypatch):
+    monkeypatch.setattr(bitext, "BLOCK_ROWS", 3)
+    rows, _ = read(HubDataset(str(folder), OPUS), rows=4)
+    assert rows == [(n, f"cs {n % 5}", f"en {n % 5}") for n in range(9)]
+    assert len(read(HubDataset(str(folder), OPUS, split="test"))[0]) == 2
+
+
+def test_dataset_folder_equals_its_parquet_files(folder):
+    files = [folder / "train-0.parquet", folder / "train-1.parquet"]
+    assert read(HubDataset(str(folder), OPUS)) == read(ParquetFiles(files, OPUS))
+
+
+def test_dataset_of_json_lines_with_numbers_and_optional(tmp_path):
+    rows = [{"s": " a ", "n": 1, "o": "x"}, {"s": "b", "n": 0.5, "o": None}, {"s": None, "n": 2, "o": "y"}]
+    (tmp_path / "j").mkdir()
+    (tmp_path / "j" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = HubDataset(str(tmp_path / "j"), {"t": "s", "score": "n", "o": "o"}, numbers=["score"], optional=["o"])
+    found, report = read(text)
+    assert found == [(0, "a", 1, "x"), (1, "b", 0.5, None)]
+    assert report.dropped == {"empty": 1}
+
+
+def test_dataset_errors(folder):
+    with pytest.raises(
+        InputError, match=r"opus', split 'train': there is no column 'translation\.de'; the columns are tr"
+    ):
+        read(HubDataset(str(folder), {"a": "translation.de"}))
+    with pytest.raises(InputError, match=r"split 'dev': cannot be read: .*dev"):
+        read(HubDataset(str(folder), OPUS, split="dev"))
+    with pytest.raises(InputError, match=r"cannot be read: .*cs-en"):
+        read(HubDataset(str(folder), OPUS, config="cs-en"))
+    (folder.parent / "nothing").mkdir()
+    with pytest.raises(InputError, match=r"nothing', split 'train': cannot be read"):
+        read(HubDataset(str(folder.parent / "nothing"), OPUS))
+
+
+def test_fingerprint_of_a_folder(folder, tmp_path):
+    before = HubDataset(str(folder), OPUS).fingerprint()
+    assert [file["name"] for file in before["files"]] == ["train-0.parquet", "train-1.parquet"]
+    assert str(tmp_path) not in json.dumps(before)
+    assert HubDataset(str(folder), OPUS, split="test").fingerprint() != before
+    pq.write_table(translations(6), folder / "train-0.parquet")
+    assert HubDataset(str(folder), OPUS).fingerprint() != before
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A stand-in for the Hub: one dataset, whose main branch moves on after each look-up."""
+    calls = SimpleNamespace(lookups=0, loads=[])
+
+    def dataset_info(self, id, revision=None):
+        if id != "org/opus":
+            raise huggingface_hub.errors.HFValidationError(f"no {id}")
+        calls.lookups += 1
+        return SimpleNamespace(sha=f"commit-{revision or 'main'}-{calls.lookups}")
+
+    def load_dataset(id, config, **options):
+        calls.loads.append((id, config, options))
+        return datasets.Dataset(translations(3)).to_iterable_dataset()
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return calls
+
+
+def test_hub_dataset_is_pinned_to_one_commit(hub):
+    text = HubDataset("org/opus", OPUS, config="cs-en", split="test", revision="refs/convert/parquet")
+    assert text.fingerprint() == {
+        "kind": "hub", "dataset": "org/opus", "revision": "commit-refs/convert/parquet-1", "config": "cs-en",
+        "split": "test", "columns": OPUS, "numbers": [], "optional": [], "max_characters": 1000,
+    }  # fmt: skip
+    assert read(text)[0] == [(n, f"cs {n}", f"en {n}") for n in range(3)]
+    options = {"split": "test", "revision": "commit-refs/convert/parquet-1", "streaming": True}
+    assert hub.loads == [("org/opus", "cs-en", options)]
+    assert hub.lookups == 1
+
+
+def test_hub_dataset_that_is_not_there(hub):
+    with pytest.raises(InputError, match="no folder 'org/none', and dataset 'org/none' on the Hub: no org/none"):
+        read(HubDataset("org/none", OPUS))

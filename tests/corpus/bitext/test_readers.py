@@ -1,0 +1,264 @@
+"""Bitexts in files of lines and of fields with tabs."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paranmt_hf.corpus.bitext import lines
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report, TabFile, tab_fields
+from paranmt_hf.errors import InputError
+from tests.corpus.bitext.bitexts import BOM, COMPRESS, pair, read, write
+
+
+def test_line_files_by_hand(tmp_path):
+    text = pair(tmp_path, ["Ein  Hund.", "", "Zwei", "x" * 1001, "y" * 1000], ["A dog.", "none", "\u3000\t", "x", "y"])
+    rows, report = read(text)
+    assert rows == [(0, "Ein Hund.", "A dog."), (4, "y" * 1000, "y")]
+    assert report.as_dict() == {"read": 5, "kept": 2, "dropped": {"empty": 2, "over-long": 1}}
+    assert report.describe() == "read 5 rows, kept 2, dropped 3 (2 empty, 1 over-long)"
+    assert Report().describe() == "read 0 rows, kept 0, dropped 0"
+
+
+def test_one_reason_for_each_row(tmp_path):
+    (tmp_path / "a").write_bytes(b"\xff\n" + b"\xff\n" + b"\n" + b"long\n" + b"\n\xc3\n")
+    (tmp_path / "b").write_bytes(b"\n" + b"long\n" + b"long\n" + b"\n" + b"\xff\nok\n")
+    rows, report = read(LineFiles({"a": tmp_path / "a", "b": tmp_path / "b"}, max_characters=3))
+    assert rows == []
+    assert report.dropped == {"undecodable": 4, "empty": 2}
+
+
+def test_length_counts_characters_after_normalisation(tmp_path):
+    text = LineFiles(
+        {"a": write(tmp_path / "a", "  é  é  ", "e\u0301 e\u0301", "\U0001f600" * 3, "abcd")}, max_characters=3
+    )
+    rows, report = read(text)
+    assert rows == [(0, "é é"), (1, "é é"), (2, "\U0001f600" * 3)]
+    assert report.dropped == {"over-long": 1}
+
+
+def test_three_files_in_the_given_order(tmp_path):
+    files = {name: write(tmp_path / name, *(f"{name}{n}" for n in range(3))) for name in ("z", "a", "m")}
+    assert LineFiles(files).columns == ("z", "a", "m")
+    assert read(LineFiles(files), rows=2)[0] == [(n, f"z{n}", f"a{n}", f"m{n}") for n in range(3)]
+
+
+def test_sides_of_very_different_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
+    left, right = [f"{n} " + "long " * 30 for n in range(200)], [str(n) for n in range(200)]
+    rows, _ = read(pair(tmp_path, left, right), rows=7)
+    assert rows == [(n, text.strip(), str(n)) for n, text in enumerate(left)]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10, 11])
+def test_batches_have_the_asked_number_of_rows(tmp_path, rows):
+    text = pair(tmp_path, ["a", "", "b", "c", "", "d", "e", "f", "g", "h", "i", "j"], ["x"] * 12)
+    sizes = [batch.num_rows for batch in text.batches(Report(), rows=rows)]
+    assert sizes == [rows] * (10 // rows) + ([10 % rows] if 10 % rows else [])
+
+
+def test_text_can_be_read_twice(tmp_path):
+    text, report = pair(tmp_path, ["a", ""], ["b", "c"]), Report()
+    assert list(text.batches(report)) == list(text.batches(report))
+    assert report.as_dict() == {"read": 4, "kept": 2, "dropped": {"empty": 2}}
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 1 << 14)
+    count = 100_000
+    text = pair(tmp_path, [f"Věta číslo {n}  ." for n in range(count)], [f"Sentence {n}." for n in range(count)])
+    size, before, peak, read = text.files["source"].stat().st_size, pa.total_allocated_bytes(), 0, 0
+    for batch in text.batches(Report(), rows=100):
+        read += batch.num_rows
+        peak = max(peak, pa.total_allocated_bytes() - before)
+    assert read == count
+    assert size > 2_000_000
+    assert 0 < peak < 300_000
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_compressed_in_several_members(tmp_path, suffix):
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESS[suffix](b"one\ntw") + COMPRESS[suffix](b"o\nthree"))
+    assert read(LineFiles({"a": path}))[0] == [(0, "one"), (1, "two"), (2, "three")]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 1000)
+    content = "".join(f"{n:03}\n" for n in np.random.default_rng(0).integers(0, 999, 100_000)).encode()
+    packed = COMPRESS[suffix](content)
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(
+        InputError, match=rf"text\{suffix}: cannot read on after line ([\d,]+) \(.*get it again"
+    ) as caught:
+        read(LineFiles({"a": path}))
+    reached = int(str(caught.value).split("after line ")[1].split()[0].replace(",", ""))
+    assert reached % 250 == 0
+    assert 25_000 < reached < 75_000
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_file_that_is_not_what_its_suffix_says(tmp_path, suffix):
+    path = write(tmp_path / f"text{suffix}", "plain text", "and more")
+    with pytest.raises(InputError, match=rf"text\{suffix}: cannot read on after line 0 \(.*not what its suffix says"):
+        read(TabFile([path], {"a": 1}))
+
+
+@pytest.mark.parametrize("content", [b"", BOM])
+@pytest.mark.parametrize("suffix", sorted(COMPRESS))
+def test_an_empty_file(tmp_path, suffix, content):
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESS[suffix](content))
+    with pytest.raises(InputError, match=rf"text{suffix}: expected lines of text, but the file is empty"):
+        read(LineFiles({"a": path}))
+
+
+def test_a_file_without_a_byte(tmp_path):
+    (tmp_path / "text.gz").touch()
+    with pytest.raises(InputError, match=r"text\.gz: expected lines of text, but the file is empty"):
+        read(TabFile([tmp_path / "text.gz"], {"a": 1}))
+
+
+def test_missing_files_and_folders(tmp_path):
+    here = write(tmp_path / "here", "a")
+    with pytest.raises(InputError, match=r"absent: there is no such file"):
+        LineFiles({"source": here, "reference": tmp_path / "absent"})
+    with pytest.raises(InputError, match=r"this is a folder; name the files in it"):
+        TabFile([tmp_path], {"a": 1})
+    with pytest.raises(InputError, match=r"absent: there is no such file"):
+        ParquetFiles([tmp_path / "absent"], {"a": "a"})
+    with pytest.raises(InputError, match="at least one file"):
+        TabFile([], {"a": 1})
+
+
+def test_a_file_that_vanishes(tmp_path):
+    text = LineFiles({"a": write(tmp_path / "a", "a")})
+    (tmp_path / "a").unlink()
+    with pytest.raises(InputError, match="a: cannot read on after line 0"):
+        read(text)
+
+
+@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+@pytest.mark.parametrize(("left", "right"), [(3, 5), (5, 3), (1, 400), (400, 399)])
+def test_files_of_different_length(tmp_path, monkeypatch, left, right, block):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    text = pair(tmp_path, map(str, range(left)), map(str, range(right)))
+    with pytest.raises(InputError, match=rf"equally many lines, but .*/a has {left}, .*/b has {right}: "):
+        read(text)
+
+
+def test_a_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 50)
+    path = write(tmp_path / "a", "fine", "fine", "x" * 70)
+    with pytest.raises(InputError, match=r"a:3: this line has more than 50 bytes; .* lines that end with \\n"):
+        read(LineFiles({"a": path}))
+    assert read(LineFiles({"a": write(tmp_path / "b", "x" * 45, "y")}))[1].kept == 2
+
+
+def test_tab_file_keeps_quotes_and_carriage_returns(tmp_path):
+    path = tmp_path / "text.tsv"
+    path.write_bytes(
+        b'"He said\tit\'s "ok""\r\nopen "quote\tinner\rreturn\x85\xe2\x80\xa8end\n\\t\\n\t\\N\r\n'.replace(
+            b"\x85", b""
+        )
+    )
+    rows, report = read(TabFile([path], {"a": 1, "b": 2}))
+    assert rows == [(0, '"He said', 'it\'s "ok""'), (1, 'open "quote', "inner return end"), (2, "\\t\\n", "\\N")]
+    assert report.dropped == {}
+
+
+def test_czeng_columns(tmp_path):
+    row = "filter\tnews-1\t0.75\t{}\tČeská věta {}.\tEnglish sentence {}.".format
+    first = write(tmp_path / "czeng-1", row("train", 0, 0), row("train", 1, 1))
+    second = write(tmp_path / "czeng-2", row("", 2, 2))
+    columns = {"source": 5, "reference": 6, "score": 3, "origin": 4}
+    text = TabFile([first, second], columns, numbers=["score"], optional=["origin"])
+    rows, _ = read(text)
+    assert rows == [
+        (0, "Česká věta 0.", "English sentence 0.", 0.75, "train"),
+        (1, "Česká věta 1.", "English sentence 1.", 0.75, "train"),
+        (2, "Česká věta 2.", "English sentence 2.", 0.75, None),
+    ]
+    types = next(text.batches(Report())).schema.types
+    assert types == [pa.int64(), pa.string(), pa.string(), pa.float32(), pa.string()]
+    assert tab_fields(first) == 6
+
+
+@pytest.mark.parametrize("block", [1, 8, 1 << 20])
+def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    good = write(tmp_path / "good", *["a\tb\tc"] * 5)
+    for bad, count in {"a\tb": 2, "": 1, "a\tb\tc\td": 4}.items():
+        path = write(tmp_path / "bad", "a\tb\tc", "a\tb\tc", bad, "a\tb\tc", "a")
+        with pytest.raises(
+            InputError, match=rf"bad:3: expected 3 fields like the first line of the file, got {count}; "
+        ):
+            read(TabFile([good, path], {"a": 1, "b": 2}))
+    # Lines that lack and have too many fields make up for each other in the sum only.
+    path = write(tmp_path / "bad", "a\tb", "a\tb\tc", "a")
+    with pytest.raises(InputError, match=r"bad:2: expected 2 fields .* got 3"):
+        read(TabFile([path], {"a": 1, "b": 2}))
+
+
+def test_too_few_fields(tmp_path):
+    with pytest.raises(InputError, match=r"text:1: expected at least 6 fields with a tab between them, got 2: "):
+        read(TabFile([write(tmp_path / "text", "a\tb", "a\tb")], {"source": 5, "reference": 6}))
+
+
+def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 16)
+    good = write(tmp_path / "good", *["a\t1"] * 9)
+    bad = write(tmp_path / "bad", *["a\t0.5"] * 20, "a\tNaN", "a\t1")
+    with pytest.raises(InputError, match=r"bad:21: expected a finite number in column 'score', got 'NaN'; mend"):
+        read(TabFile([good, bad], {"text": 1, "score": 2}, numbers=["score"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": {}}, "expected names of columns"),
+        ({"columns": {"id": 1}}, "none of them 'id'"),
+        ({"columns": {"a": 0}}, "numbered from 1"),
+        ({"numbers": ["b"]}, r"must be among the columns, \['b'\] are not"),
+        ({"optional": ["c"]}, r"must be among the columns, \['c'\] are not"),
+        ({"numbers": ["a"], "optional": ["a"]}, r"cannot be optional: \['a'\]"),
+        ({"max_characters": 0}, "at least 1, got 0"),
+    ],
+)
+def test_arguments_out_of_range(tmp_path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        TabFile([write(tmp_path / "t", "a")], **{"columns": {"a": 1}, **arguments})
+
+
+def test_rows_out_of_range(tmp_path):
+    with pytest.raises(InputError, match="rows must be at least 1, got 0"):
+        LineFiles({"a": write(tmp_path / "t", "a")}).batches(Report(), rows=0)
+
+
+def test_fingerprint_of_files(tmp_path):
+    text = pair(tmp_path, ["a"], ["b"])
+    sha = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"  # of "a\n"
+    assert text.fingerprint()["files"]["source"] == {"name": "a", "bytes": 2, "sha256": sha}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert pair(elsewhere, ["a"], ["b"]).fingerprint() == text.fingerprint()
+    assert str(tmp_path) not in json.dumps(text.fingerprint())
+    tab = write(tmp_path / "t", "a\tb")
+    different = [
+        text,
+        pair(elsewhere, ["a"], ["B"]),
+        LineFiles(text.files, max_characters=999),
+        LineFiles({"reference": tmp_path / "a", "source": tmp_path / "b"}),
+        TabFile([tab], {"a": 1}),
+        TabFile([tab], {"a": 2}),
+        TabFile([tab, tab], {"a": 1}),
+        TabFile([tab], {"a": 1}, optional=["a"]),
+        TabFile([tab], {"a": 1}, numbers=["a"]),
+        ParquetFiles([tab], {"a": "x"}),
+        ParquetFiles([tab], {"a": "y"}),
+    ]
+    assert len({json.dumps(one.fingerprint()) for one in different}) == len(different)

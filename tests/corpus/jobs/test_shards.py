@@ -1,0 +1,169 @@
+"""The resumable job: what is done stays done, what differs is refused, what is damaged is made again."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus.jobs.engine import EngineConfig, run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, describe_differences, locked
+from paranmt_hf.errors import InputError
+from tests.corpus import fakes
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_every_row_once_in_order(tmp_path):
+    manifest = fakes.run(tmp_path)
+    rows = [row for path in manifest.paths() for row in pq.read_table(path).to_pylist()]
+    assert rows == [{"id": n, "text": f"ROW {n}"} for n in range(20) if n % 7 != 6]
+    assert manifest.rows == 18
+    assert manifest.dropped == {"unwanted": 2}
+    assert Manifest.open(tmp_path / "output", manifest.settings).complete
+
+
+def test_workers_give_the_same_bytes(tmp_path):
+    fakes.run(tmp_path / "one")
+    fakes.run(tmp_path / "two", workers=2)
+    assert contents(tmp_path / "one" / "output") == contents(tmp_path / "two" / "output")
+
+
+def kill_in_the_middle(folder: Path, workers: int, done: int) -> None:
+    """Start the job in a process of its own and kill it with -9 once `done` shards stand in the manifest."""
+    command = [sys.executable, "-m", "tests.corpus.fakes", str(folder), "0.02", str(workers), "local"]
+    process = subprocess.Popen(command)
+    manifest = folder / "output" / "manifest.json"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if manifest.exists() and len(json.loads(manifest.read_text())["shards"]) >= done:
+            break
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert len(json.loads(manifest.read_text())["shards"]) < 4, "the job ended before it could be killed"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_job_continues(tmp_path, workers):
+    fakes.run(tmp_path / "whole")
+    kill_in_the_middle(tmp_path / "killed", workers, done=1)
+    # Workers must end with the process that started them, or they would go on writing.
+    time.sleep(1.2)
+    before = Counter((tmp_path / "killed" / "log").read_text().split())
+    fakes.run(tmp_path / "killed", workers=workers)
+    assert contents(tmp_path / "whole" / "output") == contents(tmp_path / "killed" / "output")
+    after = Counter((tmp_path / "killed" / "log").read_text().split())
+    twice = [row for row, count in after.items() if count > 1]
+    assert len(twice) <= 5 * workers, "more was done twice than the shards in hand"
+    assert set(after) == {str(row) for row in range(20)}
+    assert sum(before.values()) >= 5
+
+
+def test_dead_worker_is_replaced(tmp_path):
+    source = fakes.make_input(tmp_path / "input")
+    stage = fakes.UpperStage(str(tmp_path / "log"), poison="die")
+    manifest = run_job(source, tmp_path / "output", stage, EngineConfig("local", 2, 1))
+    assert manifest.rows == 18
+    assert (tmp_path / "log.died").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_error_in_a_worker_is_the_users_sentence(tmp_path, workers):
+    source = fakes.make_input(tmp_path / "input")
+    stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
+    with pytest.raises(InputError, match="cannot write 'row 7' in capitals"):
+        run_job(source, tmp_path / "output", stage, EngineConfig("local", workers, 1))
+
+
+def test_other_settings_are_refused(tmp_path):
+    source = fakes.make_input(tmp_path / "input")
+    log = str(tmp_path / "log")
+    run_job(source, tmp_path / "output", fakes.UpperStage(log), EngineConfig("local", 1, 1))
+    with pytest.raises(InputError, match=r"made with other settings: setting: was 1, now 2"):
+        run_job(source, tmp_path / "output", fakes.UpperStage(log, setting=2), EngineConfig("local", 1, 1))
+    other = fakes.make_input(tmp_path / "other", rows=6)
+    with pytest.raises(InputError, match=r"input: was '[0-9a-f]{64}', now '[0-9a-f]{64}'"):
+        run_job(other, tmp_path / "output", fakes.UpperStage(log), EngineConfig("local", 1, 1))
+
+
+def test_damaged_shard_is_made_again(tmp_path, caplog):
+    manifest = fakes.run(tmp_path)
+    good = contents(tmp_path / "output")
+    manifest.paths()[1].write_bytes(b"damaged")
+    manifest.paths()[2].unlink()
+    fakes.run(tmp_path)
+    assert contents(tmp_path / "output") == good
+    assert caplog.text.count("missing or damaged") == 2
+
+
+def test_damaged_manifest_is_told(tmp_path):
+    fakes.run(tmp_path)
+    (tmp_path / "output" / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match="is not a manifest of this program"):
+        fakes.run(tmp_path)
+
+
+def test_second_command_is_told(tmp_path):
+    with locked(tmp_path), pytest.raises(InputError, match="another command is at work"), locked(tmp_path):
+        pass
+
+
+def test_differences_are_named():
+    found = {"translator": {"beam": 12, "model": "a"}, "seed": 1}
+    wanted = {"translator": {"beam": 4, "model": "a"}, "license": "mit", "seed": 1}
+    assert describe_differences(found, wanted) == ["translator.beam: was 12, now 4", "license: was None, now 'mit'"]
+    assert describe_differences(found, found) == []
+    long = {"files": ["a name of a file, and what is in it, " + "0" * 64]}
+    assert describe_differences(long, {"files": ["b"]}) == [
+        f"files: was ['a name of a file, and what is in it, {'0' * 61}..., now ['b']"
+    ]
+    assert describe_differences(long, {"files": [long["files"][0] + "1"]}) == [
+        f"files: not the same ['a name of a file, and what is in it, {'0' * 61}..."
+    ]
+
+
+def test_workers_share_cores_and_gpus(monkeypatch):
+    from paranmt_hf.corpus.jobs import engine
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 8)
+    config = EngineConfig().settled()
+    assert (config.workers, config.gpus) == (8, 1)
+    given = [engine._worker_environment(number, config)["CUDA_VISIBLE_DEVICES"] for number in range(9)]
+    assert given == ["0", "1", "2", "3", "4", "5", "6", "7", "0"]
+    two = EngineConfig(workers=4, gpus=2).settled()
+    assert engine._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert engine._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 0)
+    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
+    config = EngineConfig().settled()
+    assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
+    assert engine._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
+    with pytest.raises(InputError, match="workers must not be negative, not -1"):
+        EngineConfig(workers=-1)
+    monkeypatch.setattr(engine, "_count_gpus", lambda: 1)
+    with pytest.raises(InputError, match="2 GPUs for each worker are asked for, and torch sees 1"):
+        EngineConfig(gpus=2).settled()
+
+
+def test_script_without_a_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\nfrom tests.corpus import fakes\n"
+        f"fakes.run(Path({str(tmp_path / 'work')!r}), workers=2)\n"
+    )
+    root = Path(__file__).parents[3]
+    command = [sys.executable, str(script)]
+    result = subprocess.run(
+        command, env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert result.returncode == 1
+    assert "must do so under `if __name__ == '__main__':`" in result.stderr

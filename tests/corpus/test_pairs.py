@@ -1,0 +1,206 @@
+"""Pairs to train on: sources, choices, test sentences left out, and what is told about bad files."""
+
+import os
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus import pairs as reading
+from paranmt_hf.corpus.pairs import Pairs, SelectionConfig, plain
+from paranmt_hf.corpus.release import write_release
+from paranmt_hf.errors import InputError
+from tests.corpus.test_release import make_rows
+
+ROWS = {
+    "reference": ["r0", "r1", "r2", None, "r4", "r5"],
+    "translation": ["t0", "t1", "t2", "t3", None, "t5"],
+    "para_score": [0.1, 0.5, 0.9, 0.5, 0.5, None],
+    "trigram_overlap": pa.array([0.0, 0.2, None, 0.2, 0.2, 0.2], pa.float32()),
+    "reference_length": [5, 10, 15, 5, 5, 5],
+    "translation_length": [5, 20, 5, 5, 5, 5],
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    pq.write_table(pa.table(ROWS), tmp_path / "p.parquet")
+    return tmp_path / "p.parquet"
+
+
+def read(*sources, unwanted=(), **settings):
+    pairs = Pairs(sources, SelectionConfig(**settings), unwanted)
+    found = [row for table in pairs.batches() for row in zip(*(table[s].to_pylist() for s in table.column_names))]  # noqa: B905
+    return found, pairs
+
+
+def names(found):
+    return [reference for reference, _ in found]
+
+
+def test_nulls_are_left_out_and_counted(file):
+    found, pairs = read(file)
+    assert found == [("r0", "t0"), ("r1", "t1"), ("r2", "t2"), ("r5", "t5")]
+    assert (pairs.read, pairs.unselected, pairs.contaminated) == (6, 2, 0)
+    # Again, as often as wanted, with fresh counts.
+    assert sum(table.num_rows for table in pairs.batches()) == 4
+    assert pairs.read == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"min_score": 0.5}, ["r1", "r2"]),
+        ({"max_score": 0.5}, ["r0", "r1"]),
+        ({"min_score": 0.2, "max_score": 0.8}, ["r1"]),
+        ({"max_overlap": 0.1}, ["r0"]),
+        ({"max_length": 15}, ["r0", "r2", "r5"]),
+        ({"max_length": 5, "min_score": 0.1}, ["r0"]),
+        ({"max_pairs": 2}, ["r0", "r1"]),
+        ({"max_pairs": 1, "min_score": 0.9}, ["r2"]),
+        ({"max_pairs": 100}, ["r0", "r1", "r2", "r5"]),
+        ({"min_score": 2.0}, []),
+    ],
+)
+def test_choices(file, settings, kept):
+    assert names(read(file, **settings)[0]) == kept
+
+
+@pytest.mark.parametrize("name", ["max_length", "max_pairs"])
+def test_impossible_choices(name):
+    with pytest.raises(InputError, match=f"{name} must be at least 1, was 0"):
+        SelectionConfig(**{name: 0})
+
+
+def test_several_sources_and_max_pairs_over_batches(tmp_path, file, monkeypatch):
+    monkeypatch.setattr(reading, "BATCH_ROWS", 2)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(3):
+        table = pa.table({"reference": [f"f{number}", "x"], "translation": ["y", "z"], "extra": [1, 2]})
+        pq.write_table(table, folder / f"{number}.parquet")
+    assert names(read(folder)[0]) == ["f0", "x", "f1", "x", "f2", "x"]
+    assert names(read(folder, file, max_pairs=8)[0]) == ["f0", "x", "f1", "x", "f2", "x", "r0", "r1"]
+    assert names(read(str(file), folder)[0])[:5] == ["r0", "r1", "r2", "r5", "f0"]
+
+
+def test_release_folder(tmp_path):
+    write_release([make_rows(400), make_rows(600, 400)], tmp_path / "corpus")
+    found, _ = read(tmp_path / "corpus")
+    assert names(found) == [f"reference {number}" for number in range(1000)]
+    # Of 1,000 scores the best two tenths begin with 0.8; 40 lengths in turn, 30 at most.
+    filtered, _ = read(tmp_path / "corpus", subset="filtered")
+    assert 0 < len(filtered) < 200
+    assert set(filtered) <= set(found[800:])
+    assert len(read(tmp_path / "corpus", min_score=0.9, max_length=10)[0]) < 100
+    with pytest.raises(InputError, match="--subset must be one of .*filtered.*, not 'best'"):
+        read(tmp_path / "corpus", subset="best")
+
+
+def test_sentences_of_the_test_sets_are_left_out(tmp_path):
+    table = pa.table(
+        {
+            "reference": ["A man, sleeps!", "a dog runs", "the man sleeps", "x", "Élan vital."],
+            "translation": ["one", "A Man sleeps .", "two", "y", "z"],
+        }
+    )
+    pq.write_table(table, tmp_path / "p.parquet")
+    unwanted = ["a man sleeps.", "élan—vital."]
+    found, pairs = read(tmp_path / "p.parquet", unwanted=unwanted)
+    assert names(found) == ["the man sleeps", "x"]
+    assert (pairs.contaminated, pairs.unselected) == (3, 0)
+    assert pairs.identity["unwanted_sentences"] == 2
+
+
+def test_spaces_and_punctuation_at_the_ends_hide_nothing():
+    found = plain(pa.array(["A man.", "a man", "  A man!", "a, man"])).to_pylist()
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int32(), pa.string()), pa.string_view()])
+def test_other_types_of_text(tmp_path, kind):
+    column = pa.chunked_array([pa.array(["a b", "c"], pa.string()).cast(kind)])
+    pq.write_table(pa.table({"reference": column, "translation": column}), tmp_path / "p.parquet")
+    found, pairs = read(tmp_path / "p.parquet", unwanted=["C."])
+    assert found == [("a b", "a b")]
+    assert next(iter(pairs.batches())).schema.types == [pa.string()] * 2
+
+
+def test_columns_that_are_no_text(tmp_path):
+    pq.write_table(pa.table({"reference": [1], "translation": ["a"]}), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match="p.parquet: the column reference holds int64, expected text"):
+        read(tmp_path / "p.parquet")
+
+
+def test_missing_columns_and_files(tmp_path, file):
+    pq.write_table(pa.table({"en": ["a"], "mt": ["b"]}), tmp_path / "q.parquet")
+    with pytest.raises(InputError, match=r"q.parquet has no column reference, translation; it has en, mt"):
+        read(tmp_path / "q.parquet")
+    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "r.parquet")
+    with pytest.raises(InputError, match=r"r.parquet has no column para_score; it has reference, translation"):
+        read(tmp_path / "r.parquet", min_score=0.5)
+    with pytest.raises(InputError, match="cannot read .*none.parquet"):
+        read(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="no training data './none': expected a release folder, a .parquet file"):
+        read("./none")
+    with pytest.raises(InputError, match="there is nothing to train on"):
+        read()
+    (tmp_path / "text.tsv").write_text("a\tb\n")
+    with pytest.raises(InputError, match="cannot read .*text.tsv: .*; expected a Parquet file of pairs"):
+        read(tmp_path / "text.tsv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="empty"):
+        read(tmp_path / "empty")
+
+
+def test_truncated_and_damaged_files(tmp_path, file):
+    content = file.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match="cannot read .*cut.parquet: .*expected a Parquet file of pairs"):
+        read(tmp_path / "cut.parquet")
+    pages = bytearray(content)
+    pages[4:60] = bytes(56)
+    (tmp_path / "bad.parquet").write_bytes(pages)
+    with pytest.raises(InputError, match=r"(?s)cannot read .*bad.parquet.*damaged"):
+        read(tmp_path / "bad.parquet")
+
+
+def test_identity_tells_sources_and_choices_apart(tmp_path, file):
+    first = Pairs([file], SelectionConfig()).identity
+    assert first == Pairs([str(file)], SelectionConfig()).identity
+    assert first != Pairs([file], SelectionConfig(max_pairs=3)).identity
+    assert first != Pairs([file, file], SelectionConfig()).identity
+    assert first != Pairs([file], SelectionConfig(min_score=0.1)).identity
+    assert first["sources"][0][0].startswith("p.parquet ")
+
+
+def write_rows(path, references, **options):
+    pq.write_table(pa.table({"reference": references, "translation": references}), path, **options)
+    return path
+
+
+def test_files_without_rows_are_named(tmp_path):
+    empty = write_rows(tmp_path / "empty.parquet", pa.array([], pa.string()))
+    with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data anew$"):
+        Pairs([empty], SelectionConfig())
+    # A part of several may be empty.
+    write_rows(tmp_path / "full.parquet", ["a"])
+    assert [table.num_rows for table in Pairs([tmp_path], SelectionConfig()).batches()] == [1]
+
+
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
+    """Neither compression nor statistics tell these apart by their size."""
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": rows > 3}
+    texts = [f"sentence {number:06}" for number in range(rows)]
+    path = write_rows(tmp_path / "p.parquet", texts, **options)
+    before, size = Pairs([path], SelectionConfig()).identity, path.stat().st_size
+    assert f"p.parquet {size} bytes, {rows} rows, blake2b:" in before["sources"][0][0]
+    (tmp_path / "copy").mkdir()
+    copy = shutil.copyfile(path, tmp_path / "copy" / "p.parquet")
+    os.utime(copy, (1, 1))
+    assert Pairs([copy], SelectionConfig()).identity == before
+    write_rows(path, [text.replace("sentence", "sequence") for text in texts], **options)
+    assert path.stat().st_size == size
+    assert Pairs([path], SelectionConfig()).identity != before

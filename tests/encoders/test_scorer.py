@@ -1,0 +1,109 @@
+"""Which encoder gives the paraphrase score."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
+from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, average_of
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import words
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.vectors import read_vectors
+from paranmt_hf.workflows.build import import_pairs
+from tests.workflows.toys import LOCAL, RELEASE, rows_of
+
+VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
+
+
+@pytest.fixture
+def average(tmp_path):
+    (tmp_path / "v.txt").write_text(VECTORS)
+    return ScorerConfig(vectors=str(tmp_path / "v.txt")).load()
+
+
+def test_average_of_vectors_leaves_unknown_words_out(average):
+    """They shorten the average and do not turn it, so that no cosine changes."""
+    expected = [[0.5, 1], [1, 2 / 3], [0, 0], [0, 0], [1 / 6, 0]]
+    found = average.encode(["A cat", "a zebra sat", "zebra", "", "[UNK] zebra zebra a"])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    # a cat / a dog: (1, 2) . (1, -1) / sqrt(5 * 2)
+    references, translations = pa.array(["a cat", "zebra", "a zebra cat"]), pa.array(["a dog", "a", "dog a"])
+    scores = paraphrase_scores(references, translations, average).to_pylist()
+    assert scores == [pytest.approx(-1 / np.sqrt(10)), 0.0, pytest.approx(-1 / np.sqrt(10))]
+
+
+def test_average_of_vectors_follows_a_tokenizer_that_forgets(average):
+    tokenizer = WordTokenizer(capacity=1)
+    for text, expected in (("a", [1, 0]), ("cat sat", [1, 2]), ("dog", [0, -1]), ("a dog", [0.5, -0.5])):
+        np.testing.assert_array_equal(average.encode_tokens(tokenizer.tables([text])[0]), [expected])
+
+
+def test_average_of_real_vectors_equals_its_definition(shared_data):
+    vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=20_000)
+    table = pq.read_table(shared_data / "pairs" / "machine-translations.parquet").slice(0, 500)
+    columns = [table[side].combine_chunks() for side in ("reference", "translation")]
+    row_of = {word: row for row, word in enumerate(vectors.words)}
+    sides = []
+    for column in columns:
+        known = [[row_of[word] for word in words(text) if word in row_of] for text in column.to_pylist()]
+        sides.append(np.stack([vectors.matrix[rows].astype(np.float64).sum(axis=0) for rows in known]))
+    encoder = FastScorer(average_of(vectors))
+    found = score_pairs(*columns, encoder, WordTokenizer())["para_score"].to_numpy()
+    np.testing.assert_allclose(found, cosines(*sides), atol=1e-6)
+    np.testing.assert_allclose(paraphrase_scores(*columns, encoder).to_numpy(), found, atol=1e-6)
+
+
+def test_changed_vectors_are_read_anew(tmp_path):
+    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    path = tmp_path / "w.txt"
+    for number, (content, score) in enumerate((("a 1 0\nb 0 1\n", 0.0), ("a 1 0\nb 1 0\n", 1.0))):
+        path.write_text(content)
+        out = tmp_path / f"corpus{number}"
+        import_pairs(pairs, out, scorer=ScorerConfig(vectors=str(path)), release=RELEASE, engine=LOCAL)
+        assert rows_of(out)[0]["para_score"] == score
+
+
+@pytest.fixture
+def sentence_transformer(tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    weights = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
+    folder = tmp_path / "encoder"
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
+    return folder
+
+
+def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
+    pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    scorer = ScorerConfig(scorer=str(sentence_transformer))
+    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
+    assert built.record["settings"]["scorer"]["name"] == "encoder"
+
+
+def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
+    (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
+    modules = sentence_transformer / "modules.json"
+    modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
+    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
+        ScorerConfig(scorer=str(sentence_transformer)).load()
+    modules.unlink()
+    with pytest.raises(InputError, match="expected a readable modules.json"):
+        ScorerConfig(scorer=str(sentence_transformer)).load()
+
+
+def test_default_scorer_is_the_encoder_of_the_package():
+    unnamed, named = ScorerConfig(), ScorerConfig(scorer="embedded")
+    assert unnamed.identity == named.identity
+    assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
+    near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
+    assert near > far

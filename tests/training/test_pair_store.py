@@ -1,0 +1,214 @@
+"""Pairs on disk: what is written is read again, in a seeded order that any place can be reached in."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training import pair_store as pairs
+from paranmt_hf.training.pair_store import PairStore, TokenHashes, sentence_keys, write_pairs
+
+WORDS = [f"w{number}" for number in range(2000)]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 8)
+    monkeypatch.setattr(pairs, "BUFFER_BLOCKS", 3)
+
+
+def write(folder, count=101, batch=17, readers=("word",), start=0):
+    """Pair number n is `wn w1` and `wn w2 w3`: no two are alike, and a row names the pair."""
+    references = [f"w{number} w1" for number in range(start, start + count)]
+    translations = [f"w{number} w2 w3" for number in range(start, start + count)]
+    known = {"word": Vocabulary("word", ["[UNK]", *WORDS])}
+    if "trigram" in readers:
+        known["trigram"] = Vocabulary("trigram", ["[UNK]", " w1", "w1 "])
+    columns = (
+        (pa.array(references[low : low + batch]), pa.array(translations[low : low + batch]))
+        for low in range(0, count, batch)
+    )
+    return write_pairs(
+        columns, folder, {name: lookup(known[name]) for name in readers}, {n: len(known[n]) for n in readers}
+    )
+
+
+def numbers(mega) -> list[int]:
+    """Numbers of the pairs, checked on both sides."""
+    bags = mega.bags["word"]
+    texts = [bags.rows[low:high].tolist() for low, high in zip(bags.offsets, bags.offsets[1:], strict=False)]
+    assert len(texts) == 2 * mega.pairs == len(mega.keys)
+    assert bags.rows.dtype == np.int32
+    found = []
+    for reference, translation in zip(texts[: mega.pairs], texts[mega.pairs :], strict=True):
+        assert reference[1:] == [2]
+        assert translation == [reference[0], 3, 4]
+        found.append(reference[0] - 1)
+    return found
+
+
+def epoch_of(store, size=10, **options):
+    return [numbers(mega) for mega in store.mega_batches(size, **{"seed": 1, "epoch": 0, **options})]
+
+
+def test_every_pair_comes_once(tmp_path, small_blocks):
+    store = write(tmp_path)
+    assert (store.pairs, store.left_out) == (101, 0)
+    megas = epoch_of(store)
+    assert [len(mega) for mega in megas] == [10] * 10 + [1]
+    assert sorted(sum(megas, [])) == list(range(101))
+    assert epoch_of(PairStore(tmp_path)) == megas
+    assert len(epoch_of(store, least=2)) == 10
+
+
+def test_order_depends_on_seed_and_epoch(tmp_path, small_blocks):
+    store = write(tmp_path)
+    orders = [sum(epoch_of(store, **options), []) for options in ({}, {"epoch": 1}, {"seed": 2}, {"epoch": 2})]
+    for first in range(4):
+        for second in range(first):
+            assert np.mean(np.array(orders[first]) == orders[second]) < 0.2
+    # The size of a mega-batch decides nothing but where it is cut.
+    assert sum(epoch_of(store, size=7), []) == orders[0]
+
+
+def test_pairs_are_shuffled_within_buffers_and_blocks_over_the_file(tmp_path, small_blocks):
+    order = np.array(sum(epoch_of(write(tmp_path)), []))
+    neighbours = np.abs(np.diff(order)) == 1
+    assert neighbours.mean() < 0.15
+    # A buffer of three blocks of eight holds whole blocks.
+    first = Counter((order[:24] // 8).tolist())
+    assert len(first) in (3, 4)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10, 24, 40, 101, 200])
+def test_start_equals_skipping(tmp_path, small_blocks, size):
+    store = write(tmp_path)
+    whole = epoch_of(store, size=size)
+    for start in range(len(whole) + 1):
+        assert epoch_of(store, size=size, start=start) == whole[start:]
+
+
+def test_one_buffer_and_no_small_blocks(tmp_path):
+    store = write(tmp_path, count=1500, batch=1500)
+    megas = epoch_of(store, size=400)
+    assert [len(mega) for mega in megas] == [400, 400, 400, 300]
+    assert sorted(sum(megas, [])) == list(range(1500))
+
+
+def test_several_readers_have_the_same_pairs(tmp_path, small_blocks):
+    store = write(tmp_path, readers=("word", "trigram"))
+    for mega in store.mega_batches(10, seed=1, epoch=0):
+        words, trigrams = mega.bags["word"], mega.bags["trigram"]
+        assert len(words) == len(trigrams) == 2 * mega.pairs
+        # ` w1` of `wn w1` is known; the number of trigrams is that of the characters.
+        for sentence in range(mega.pairs):
+            row = words.rows[words.offsets[sentence]]
+            text = f"{WORDS[row - 1]} w1"
+            own = trigrams.rows[trigrams.offsets[sentence] : trigrams.offsets[sentence + 1]]
+            assert len(own) == len(text)
+            assert (own == 1).sum() == text.count(" w1") + text.startswith("w1")
+
+
+def test_large_tables_have_rows_of_four_bytes(tmp_path):
+    words = [f"w{number}" for number in range(70_000)]
+    reader = {"word": lookup(Vocabulary("word", ["[UNK]", *words]))}
+    column = pa.array(["w65534 w65535 w65536", "w69999"])
+    store = write_pairs([(column, column)], tmp_path, reader, {"word": 70_001})
+    (mega,) = store.mega_batches(2, seed=1, epoch=0)
+    assert sorted(mega.bags["word"].rows.tolist()) == sorted(2 * [65535, 65536, 65537, 70_000])
+
+
+def test_pairs_without_a_known_word_on_a_side_are_counted(tmp_path):
+    reader = {"word": lookup(Vocabulary("word", ["[UNK]", "a", "b"]))}
+    references = pa.array(["a", "x", "a", "", "b x", "x"])
+    translations = pa.array(["b", "a", "y", "a", "x a", "y"])
+    store = write_pairs([(references, translations)], tmp_path, reader, {"word": 3})
+    assert (store.pairs, store.left_out) == (2, 4)
+    (mega,) = store.mega_batches(2, seed=1, epoch=0)
+    bags = mega.bags["word"]
+    rows = [tuple(bags.rows[bags.offsets[n] : bags.offsets[n + 1]]) for n in range(4)]
+    assert {(rows[0], rows[2]), (rows[1], rows[3])} == {((1,), (2,)), ((2, 0), (0, 1))}
+    with pytest.raises(InputError, match="none of the 1 pairs has a known word on both sides"):
+        write_pairs([(pa.array(["x"]), pa.array(["a"]))], tmp_path / "none", reader, {"word": 3})
+    with pytest.raises(InputError, match="there are no pairs"):
+        write_pairs([], tmp_path / "empty", reader, {"word": 3})
+
+
+sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6), min_size=1, max_size=30)
+
+
+@settings(deadline=None)
+@given(sentences)
+def test_keys_are_equal_for_equal_tokens_only(texts):
+    (table,) = WordTokenizer().tables([" ".join(text) for text in texts])
+    keys = sentence_keys(table, TokenHashes().of(table))
+    for first in range(len(texts)):
+        for second in range(first):
+            assert (keys[first] == keys[second]) == (texts[first] == texts[second])
+
+
+def test_keys_do_not_depend_on_what_was_read_before():
+    text = ["The cat sat.", "the  cat sat .", "sat the cat.", ""]
+    fresh, used = WordTokenizer(), WordTokenizer()
+    used.tables(["entirely other words stand here"])
+    hashes = TokenHashes()
+    hashes.of(used.tables(["and more"])[0])
+    found = []
+    for tokenizer, own in ((fresh, TokenHashes()), (used, hashes)):
+        (table,) = tokenizer.tables(text)
+        found.append(sentence_keys(table, own.of(table)).tolist())
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][1] != found[0][2]
+
+
+@pytest.mark.parametrize("name", ["keys", "word.rows", "word.bounds"])
+def test_files_that_are_cut_off(tmp_path, name):
+    store = write(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    for length in (len(content) - 2, len(content) // 2, 0):
+        (tmp_path / name).write_bytes(content[:length])
+        with pytest.raises(InputError, match="is cut off; remove that folder and run again"):
+            epoch_of(store)
+
+
+def test_damaged_list(tmp_path):
+    write(tmp_path)
+    (tmp_path / "pairs.json").write_text('{"pairs": 1')
+    with pytest.raises(InputError, match="is damaged; remove that folder"):
+        PairStore(tmp_path)
+
+
+def test_writing_again_replaces(tmp_path):
+    write(tmp_path, count=50)
+    (tmp_path / "pairs.json").unlink()
+    store = write(tmp_path, count=20, start=30)
+    assert sorted(sum(epoch_of(store), [])) == list(range(30, 50))
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_pairs_in_a_given_order(tmp_path, start):
+    store = write(tmp_path / "pairs", readers=("word", "trigram"))
+    order = np.random.default_rng(1).permutation(101)
+    megas = list(store.in_order(order, 30, start=start))
+    assert [mega.pairs for mega in megas] == [30, 30, 30, 11][start:]
+    assert sum((numbers(mega) for mega in megas), []) == order[30 * start :].tolist()
+    assert all(len(mega.bags["trigram"]) == 2 * mega.pairs for mega in megas)
+    keys = store.keys()
+    assert keys.shape == (101, 2)
+    np.testing.assert_array_equal(keys[order[30 * start :]], np.concatenate([m.keys.reshape(2, -1).T for m in megas]))
+    np.testing.assert_array_equal(store.keys(), PairStore(tmp_path / "pairs").keys())
+
+
+@pytest.mark.parametrize("name", ["keys", "word.rows", "word.bounds"])
+def test_cut_off_store_in_a_given_order(tmp_path, name):
+    store = write(tmp_path / "pairs")
+    path = tmp_path / "pairs" / name
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="pairs is cut off; remove that folder and run again"):
+        next(store.in_order(np.arange(101), 10))

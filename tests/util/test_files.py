@@ -1,0 +1,74 @@
+"""Files that appear whole or not at all."""
+
+import os
+import resource
+
+import pytest
+from safetensors import SafetensorError
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import replacing, write_bytes
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path, shared):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with replacing(path, shared=shared) as aside:
+        assert aside.parent == tmp_path
+        assert aside.name == (f".file.{os.getpid()}.tmp" if shared else ".file.tmp")
+        aside.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_kill_left_is_overwritten(tmp_path):
+    (tmp_path / ".file.tmp").write_bytes(b"half of something long")
+    with replacing(tmp_path / "file") as aside:
+        aside.write_bytes(b"new")
+    assert [(entry.name, entry.read_bytes()) for entry in tmp_path.iterdir()] == [("file", b"new")]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, InputError])
+def test_other_errors_pass_and_nothing_is_left(tmp_path, error):
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(error, match="^mine$"), replacing(tmp_path / "file") as aside:
+        aside.write_text("half")
+        raise error("mine")
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file", "old")]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
+def test_a_full_disk_is_told(tmp_path, error):
+    expected = f"^cannot write the thing {tmp_path / 'file'}: No space left on device; buy another one$"
+    options = {"doing": "write the thing", "advice": "buy another one"}
+    with pytest.raises(InputError, match=expected), replacing(tmp_path / "file", **options) as aside:
+        aside.write_text("half")
+        raise error
+    assert not list(tmp_path.iterdir())
+
+
+def test_bytes_and_a_limit_of_the_system(tmp_path):
+    path = tmp_path / "file"
+    write_bytes(path, b"x" * 400)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    try:
+        with pytest.raises(
+            InputError, match=f"^cannot save {path}: File too large; make room and run the same command"
+        ):
+            write_bytes(path, b"y" * 4000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b"x" * 400
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=f"^cannot save {tmp_path}/no/file: No such file or directory; "):
+        write_bytes(tmp_path / "no" / "file", b"")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="^cannot save .*/folder: Is a directory; "):
+        write_bytes(tmp_path / "folder", b"")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

@@ -1,0 +1,43 @@
+"""What a card says of a run, made of the run's own record."""
+
+from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, sources, summary
+
+TRAINING = {
+    "settings": {
+        "encoder": {"model": "word-trigram", "dimension": 300, "vectors": "sha256:abc", "words": 50_000},
+        "training": {"epochs": 1, "learning_rate": 0.0003, "decay": True, "seed": 2, "margin": 0.4, "teacher": "x"},
+        "data": {
+            "sources": [
+                ["captions.parquet 19 bytes", "every.parquet 7 bytes"],
+                {"dataset": "org/c", "revision": "12"},
+            ],
+            "subset": "filtered",
+            "ranges": {"para_score": [0.4, None], "reference_length": [None, 30.0]},
+            "max_pairs": 1000,
+            "unwanted_sentences": 20,
+        },
+        "development": "STS17-track5",
+    },
+    "inputs": {"vectors": "glove.txt"},
+    "dimension": 600,
+    "pairs": 1234,
+}
+
+
+def test_command_by_hand():
+    assert command(TRAINING) == (
+        "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --words 50000 --vectors "
+        "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --min-score 0.4 --max-length 30 "
+        "--subset filtered --max-pairs 1000 --development STS --exclude STS --out FOLDER"
+    )
+
+
+def test_a_file_whose_name_is_not_known_is_named_by_its_option():
+    assert "--vectors VECTORS " in command({**TRAINING, "inputs": {}})
+
+
+def test_words_by_hand():
+    assert summary(TRAINING).startswith("WORD,TRIGRAM sentence encoder of 600 dimensions, after ParaNMT-50M")
+    assert sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
+    assert hub_datasets(TRAINING) == ["org/c"]
+    assert data(TRAINING) == "Trained on 1,234 pairs of sentences of captions.parquet, every.parquet, org/c@12."

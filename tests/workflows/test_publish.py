@@ -1,0 +1,345 @@
+"""What is checked before anything is sent; no Hub is needed."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from paranmt_hf.cli import main
+from paranmt_hf.encoders.building import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS, weights_checksum
+from paranmt_hf.hub.upload import Parcel, Target
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.workflows.publish import plan_dataset, plan_model
+from paranmt_hf.workflows.support.model_record import AboutModel
+from paranmt_hf.workflows.train import train
+from tests.hub.releases import make_release
+
+DATASET = Target("org/corpus", "dataset")
+MODEL = Target("org/word", "model")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_release(tmp_path_factory.mktemp("release") / "corpus", 60)
+
+
+@pytest.fixture
+def release(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "corpus")
+
+
+@pytest.fixture(scope="module")
+def trained(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for kind in ("word", "word,trigram"):
+        train(made, folder / kind, encoder=EncoderConfig(model=kind, dimension=4), config=TrainConfig(epochs=1))
+    return folder
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    return shutil.copytree(trained / "word", tmp_path / "word")
+
+
+@pytest.fixture
+def results(model, tmp_path):
+    path = tmp_path / "results.json"
+    similarity = str(ASSETS / "sample" / "similarity.tsv")
+    assert main(["evaluate", "sts", str(model), "--data", similarity, "--json", str(path)]) == 0
+    return path
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_release_is_laid_out(release):
+    (release / "notes.txt").write_text("mine")
+    plan = plan_dataset(release, DATASET)
+    record = json.loads((release / "build.json").read_text())
+    parquet = [path for config in record["configs"].values() for path in config["files"]]
+    assert set(plan.parcel.files) == {*parquet, "build.json", "README.md", "histograms.png"}
+    assert plan.left_here == ["notes.txt"] and plan.missing == []
+    info = {entry["config_name"]: entry for entry in header(plan.card)["dataset_info"]}
+    for name, config in record["configs"].items():
+        assert info[name]["splits"] == [
+            {"name": "train", "num_bytes": config["bytes"], "num_examples": config["rows"]}
+        ]
+        assert info[name]["download_size"] == sum((release / path).stat().st_size for path in config["files"])
+    assert header(plan.card)["license"] == "cc-by-4.0"
+    assert header(plan.card)["source_datasets"] == ["extended|other"]
+    assert 'load_dataset("org/corpus", revision="v1")' in plan.card
+    assert "&id" not in plan.card and "$" not in plan.card
+    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['version']}." in plan.card
+    assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: it holds no build.json"),
+        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged; copy or build"),
+        (lambda folder: (folder / "modules.json").write_text("[]"), "is an encoder and no release; publish it with"),
+        (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
+        (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
+        (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
+        (
+            lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
+            "is missing or not the file that was written",
+        ),
+    ],
+)
+def test_release_that_is_refused(release, spoil, message):
+    spoil(release)
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda record: record.update(license=None),
+            "a corpus needs a licence, so that its users know",
+        ),
+        (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
+        (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
+        (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
+        (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
+        (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
+        (lambda record: record.pop("statistics"), r"build.json is damaged \(KeyError: 'statistics'\)"),
+        (lambda record: record.pop("configs"), "build.json is damaged"),
+        (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
+        (
+            lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
+            "names the file 'data/train-x/../../../etc/hostname', which is none of a release",
+        ),
+    ],
+)
+def test_record_that_is_refused(release, change, message):
+    record = json.loads((release / "build.json").read_text())
+    change(record)
+    (release / "build.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+def test_linked_folder_is_refused(release, model, tmp_path):
+    shutil.move(release / "data", tmp_path / "elsewhere")
+    (release / "data").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="data is a link that leads out of"):
+        plan_dataset(release, DATASET)
+
+
+def test_model_folder_keeps_what_is_no_part_of_the_model(model):
+    for name in ("client_secret.json", "passwords.txt", "logs/notes.txt", "checkpoint-5/model.safetensors"):
+        (model / name).parent.mkdir(exist_ok=True)
+        (model / name).write_text("{}")
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert plan.left_here == [
+        "checkpoint-5/model.safetensors",
+        "client_secret.json",
+        "logs/notes.txt",
+        "passwords.txt",
+    ]
+    # Of a repository that held another kind of model before, nothing is left over; other files are.
+    assert plan.parcel.owns("1_LSTM/model.safetensors") and plan.parcel.owns("wordembedding_config.json")
+    assert not plan.parcel.owns("onnx/model.onnx") and not plan.parcel.owns("README.md")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "blstm", "pooling": "max"},
+        {"model": "blstm", "directions": "average"},
+        {"model": "word,trigram,lstm"},
+        {"model": "word+lstm"},
+    ],
+)
+def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
+    train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
+    plan = plan_model(tmp_path / "model", MODEL, AboutModel("mit"))
+    assert plan.left_here == [] and "paranmt_hf_lstm.py" in plan.parcel.files
+
+
+def test_paths_of_a_parcel_stay_inside():
+    for path in ("../a", "/a", "a/../b", "a//b", "", "./a"):
+        with pytest.raises(InputError, match="is no path in a repository"):
+            Parcel({path: b""})
+
+
+def test_results_that_are_no_numbers(model, results):
+    results.write_text(results.read_text().replace('"pearson": ', '"pearson": NaN, "x": '))
+    with pytest.raises(InputError, match=r"cannot read results from .*results.json \(ValueError\)"):
+        plan_model(model, MODEL, AboutModel("mit"), results)
+
+
+def test_hub_dataset_is_named_as_the_source(release):
+    record = json.loads((release / "build.json").read_text())
+    record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
+    (release / "build.json").write_text(json.dumps(record))
+    assert header(plan_dataset(release, DATASET).card)["source_datasets"] == ["extended|org/bitext"]
+
+
+def test_model_is_laid_out(model, results):
+    plan = plan_model(model, MODEL, AboutModel("mit", datasets=["org/corpus"]), results)
+    assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
+    assert "README.md" in plan.parcel.files and plan.left_here == []
+    top = header(plan.card)
+    assert top["license"] == "mit" and top["datasets"] == ["org/corpus"] and "widget" not in top
+    assert top["library_name"] == "sentence-transformers" and top["pipeline_tag"] == "sentence-similarity"
+    recorded = json.loads(results.read_text())[0]
+    (entry,) = top["model-index"][0]["results"]
+    assert entry["metrics"][0]["value"] == round(100 * recorded["sets"][0]["pearson"], 2)
+    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in plan.card
+    assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
+    assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
+    assert str(model.parent) not in plan.card
+
+
+def test_model_without_results_says_so(model):
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
+    assert plan.missing[0].startswith("results: paranmt evaluate sts")
+
+
+def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
+    folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
+    plan = plan_model(folder, MODEL, AboutModel("mit"))
+    assert "paranmt_hf_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
+    # That of an older or mended version goes as this version has it, which loaded the model.
+    path = folder / "paranmt_hf_combination.py"
+    code = path.read_text()
+    path.write_text(code + "\nimport os\n")
+    assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
+    path.unlink()
+    assert plan_model(folder, MODEL, AboutModel("mit")).parcel.files[path.name] == code.encode()
+    for name in ("other.py", "paranmt_hf_other.py", "0_0_WordEmbedding/paranmt_hf_word.py"):
+        (folder / name).write_text("x = 1")
+        with pytest.raises(InputError, match=f"{name} is code that is not this package's"):
+            plan_model(folder, MODEL, AboutModel("mit"))
+        (folder / name).unlink()
+
+
+def test_code_beside_a_stock_model_stays_here(model):
+    (model / "paranmt_hf_word.py").write_text("raise SystemExit")
+    plan = plan_model(model, MODEL, AboutModel("mit"))
+    assert plan.left_here == ["paranmt_hf_word.py"]
+    assert not [path for path in plan.parcel.files if path.endswith(".py")]
+    # A model that needed code may have been there before.
+    assert plan.parcel.owns("paranmt_hf_word.py")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "training.json").unlink(), r"cannot read .*training.json \(FileNotFoundError\)"),
+        (lambda folder: (folder / "training.json").write_text("[]"), r"cannot read .*training.json \(TypeError\)"),
+        (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
+        (lambda folder: (folder / "modules.json").write_text("{"), "is no sentence encoder"),
+    ],
+)
+def test_model_that_is_refused(model, spoil, message):
+    spoil(model)
+    with pytest.raises(InputError, match=message):
+        plan_model(model, MODEL, AboutModel("mit"))
+
+
+def test_dimension_must_be_the_recorded_one(model):
+    training = json.loads((model / "training.json").read_text()) | {"dimension": 5}
+    (model / "training.json").write_text(json.dumps(training))
+    with pytest.raises(InputError, match=r"gives vectors of 4 dimensions, its training.json says 5"):
+        plan_model(model, MODEL, AboutModel("mit"))
+
+
+def test_results_of_other_weights_are_refused(model, results, tmp_path):
+    entries = json.loads(results.read_text())
+    entries[0]["weights"] = "sha256:0"
+    results.write_text(json.dumps(entries))
+    with pytest.raises(InputError, match="holds no results of the weights in .*; measure them: paranmt evaluate sts"):
+        plan_model(model, MODEL, AboutModel("mit"), results)
+    for text in ("", "{}", "[1]"):
+        results.write_text(text)
+        with pytest.raises(InputError, match="results.json"):
+            plan_model(model, MODEL, AboutModel("mit"), results)
+    with pytest.raises(InputError, match=r"cannot read results from .*none.json \(FileNotFoundError\)"):
+        plan_model(model, MODEL, AboutModel("mit"), tmp_path / "none.json")
+
+
+def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
+    assert main(["publish", "dataset", str(release), "org/corpus", "--private", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said
+    assert "pretty_name: corpus" in said and said.endswith("dry run: nothing was sent\n")
+    assert said.index("pretty_name") < said.index("6 files"), "what is missing must not scroll away"
+    about = model.parent / "about.yaml"
+    about.write_text("license: cc-by-4.0\nsummary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
+    command = ["publish", "model", str(model), "org/word", "--results", str(results), "--about", str(about)]
+    assert main([*command, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "missing" not in said and "A small one." in said and "Random words." in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
+        (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "mit"], "--license is for models"),
+        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
+        (["model", "FOLDER", "org/word"], "a model needs a licence"),
+        (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
+        (["model", "NOWHERE", "org/word", "--license", "mit"], "there is no folder"),
+        (["dataset", "FOLDER", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
+        (["model", "FOLDER", "org/word", "--license", "mit", "--datasets", "x"], "'x' is no data set on the Hub"),
+        (["model", "FOLDER", "org/word", "--about", "NOWHERE"], "cannot read"),
+    ],
+)
+def test_arguments_that_are_refused(arguments, message, release, tmp_path, capsys):
+    places = {"FOLDER": str(release), "NOWHERE": str(tmp_path / "nowhere")}
+    assert main(["publish", *(places.get(word, word) for word in arguments)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("paranmt: ") and message in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["- a list", "license: [mit]", "unknown: 1", "license: mit\ncommands: one", "a: ]"])
+def test_about_that_is_refused(text, release, tmp_path, capsys):
+    (tmp_path / "about.yaml").write_text(text)
+    about = str(tmp_path / "about.yaml")
+    assert main(["publish", "model", str(release), "org/word", "--about", about]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_licence_is_stated_once(release, tmp_path, capsys):
+    (tmp_path / "about.yaml").write_text("license: mit\nlicence: mit\n")
+    command = ["publish", "model", str(release), "org/word", "--about", str(tmp_path / "about.yaml")]
+    assert main(command) == 1
+    assert "it holds licence" in capsys.readouterr().err
+    (tmp_path / "about.yaml").write_text("license: mit\n")
+    assert main([*command, "--license", "apache-2.0"]) == 1
+    assert "states the license 'mit' and --license 'apache-2.0'; state it once" in capsys.readouterr().err
+
+
+def test_notes_and_an_edited_card(release, model, tmp_path):
+    (tmp_path / "notes.md").write_text("Made for **tests**.\n")
+    plan = plan_dataset(release, DATASET, tmp_path / "notes.md")
+    assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
+    plan = plan_model(model, MODEL, AboutModel("mit"), notes=tmp_path / "notes.md")
+    assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
+    (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
+    assert plan_dataset(release, DATASET).left_here == [
+        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    ]
+
+
+def test_publishing_needs_a_login(release, monkeypatch):
+    from paranmt_hf.hub.upload import upload
+
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
+        upload(Parcel({"a": b"b"}), DATASET)

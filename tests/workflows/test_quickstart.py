@@ -1,0 +1,126 @@
+"""The whole way with the model and the sample that the package carries."""
+
+import json
+import logging
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.hub.repository import ASSETS, DEFAULT_ENCODER, locate, usual_score
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return tmp_path
+
+
+def test_sample_is_aligned_and_distinct():
+    sides = [
+        (ASSETS / "sample" / f"sample.{language}").read_text(encoding="utf8").split("\n")[:-1]
+        for language in ("cs", "en")
+    ]
+    assert len(sides[0]) == len(sides[1]) >= 400
+    for side in sides:
+        assert len(set(side)) == len(side)
+        assert all(line.strip() == line and line for line in side)
+    # A misaligned side would give unrelated lengths.
+    ratios = sorted(len(left) / len(right) for left, right in zip(*sides, strict=True))
+    assert 0.4 < ratios[0] and ratios[-1] < 2
+
+
+def test_embedded_model_is_small_and_safe():
+    model = locate("embedded")
+    files = [path for path in model.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 10_000_000
+    assert {path.suffix for path in files} == {".json", ".spm", ".safetensors", ".md"}
+    assert usual_score("embedded") == pytest.approx(-0.42)
+
+
+def test_embedded_model_translates():
+    translator = TranslatorConfig(name="embedded", backend="transformers").load()
+    result = translator.translate(["Muž hraje na kytaru.", "Dva psi běží po trávě."])
+    assert result.texts == ["A man is playing a guitar.", "Two dogs run on the grass."]
+    assert all(-0.6 < score < 0 for score in result.scores)
+
+
+def test_quickstart(folder, capsys):
+    assert main(["quickstart", "--out", "demo"]) == 0
+    out = capsys.readouterr().out
+    assert "demo/paranmt50m: 475 pairs" in out
+    assert "load_dataset('demo/paranmt50m') -> 475 rows" in out
+    table = pq.read_table(folder / "demo" / "paranmt50m" / "data")
+    assert table.num_rows == 475
+    assert table["translation_score"].to_numpy().max() <= 0
+    # Captions are what the model knows: its mean score is near the one it reached in its test.
+    assert table["translation_score"].to_numpy().mean() > usual_score("embedded") - 0.3
+    assert "SentenceTransformer('demo/word') loads it" in out
+    scores = [int(score) for score in re.findall(r"Pearson (-?\d+) on the sample of 40 judged pairs", out)]
+    # The encoder that was trained for some seconds knows little, the one that the package carries knows more.
+    assert len(scores) == 2 and scores[0] > 20 and scores[1] > 70
+    assert main(["quickstart", "--out", "demo"]) == 0
+
+
+def test_embedded_encoder_is_small_and_safe():
+    model = locate(DEFAULT_ENCODER)
+    files = [path for path in model.folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 4_000_000
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".md", ".py"}
+
+
+def test_embedded_encoder_on_the_development_set(shared_data):
+    from paranmt_hf import evaluate_sts, load
+    from paranmt_hf.evaluation.sts_data import development_set
+
+    result = evaluate_sts(load(), [development_set(shared_data / "sts")], bootstrap=0)
+    recorded = json.loads((ROOT / "model_cards" / "word-trigram-small.json").read_text(encoding="utf8"))
+    assert result.sets[0].pearson == pytest.approx(recorded["results"]["development"], abs=1e-4)
+    assert result.sets[0].pearson > 0.8
+
+
+def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
+    for language in ("cs", "en"):
+        lines = (shared_data / "bitext" / "news" / f"news.{language}").read_text(encoding="utf8").split("\n")[:40]
+        (folder / f"news.{language}").write_text("\n".join(lines) + "\n", encoding="utf8")
+    caplog.set_level(logging.WARNING)
+    arguments = ["--source", "news.cs", "--reference", "news.en", "--translator", "embedded", "--workers", "1"]
+    assert main(["build", *arguments, "--out", "news", "--license", "other"]) == 0
+    warning = r"mean translation score is -1\.\d\d, far below the -0\.42"
+    assert re.search(warning, caplog.text)
+    assert re.search(r"\*\*Warning:\*\* the " + warning, (folder / "news" / "README.md").read_text())
+
+
+def test_readme_examples_run(folder, capsys):
+    """The Python blocks of the README, word for word, in one folder after the quickstart."""
+    assert main(["quickstart", "--out", "demo"]) == 0
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    for name in ("corpus.md", "training.md"):
+        namespace: dict[str, object] = {}
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(encoding="utf8"), re.DOTALL):
+            exec(compile(block, name, "exec"), namespace)
+
+
+@pytest.mark.slow
+def test_bleu_of_the_embedded_model(shared_data):
+    import sacrebleu
+
+    folder = shared_data / "bitext" / "multi30k"
+    sides = [
+        (folder / f"test_2016_flickr.{language}").read_text(encoding="utf8").split("\n")[:1000]
+        for language in ("cs", "en")
+    ]
+    result = TranslatorConfig(name="embedded").load().translate(sides[0])
+    bleu = sacrebleu.corpus_bleu(result.texts, [sides[1]]).score
+    assert bleu > 36.5, f"recorded: 37.1, found {bleu:.1f}"

@@ -1,0 +1,52 @@
+"""The real command, killed with -9 in the middle of translating, then run again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from paranmt_hf.hub.repository import ASSETS
+
+pytestmark = pytest.mark.slow
+SAMPLE = ASSETS / "sample"
+
+
+def command(out, workers):
+    arguments = ["--source", SAMPLE / "sample.cs", "--reference", SAMPLE / "sample.en", "--translator", "embedded"]
+    arguments += ["--license", "mit", "--out", out, "--rows-per-shard", "40", "--workers", workers, "--threads", "1"]
+    return [sys.executable, "-m", "paranmt_hf.cli", "build", *map(str, arguments)]
+
+
+def done(out) -> int:
+    path = out.with_name(f"{out.name}.work") / "1-translate" / "manifest.json"
+    return len(json.loads(path.read_text())["shards"]) if path.exists() else 0
+
+
+def data(folder) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
+def test_killed_build_ends_with_the_same_bytes(tmp_path, signal_number):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    whole, killed = tmp_path / "whole" / "corpus", tmp_path / "killed" / "corpus"
+    assert subprocess.run(command(whole, 1), env=environment, capture_output=True).returncode == 0
+    for wanted in (2, 6):
+        process = subprocess.Popen(command(killed, 2), env=environment, stderr=subprocess.PIPE, text=True)
+        while done(killed) < wanted and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal_number)
+        _, error = process.communicate()
+        assert "Traceback" not in error
+        assert process.returncode == (-9 if signal_number == signal.SIGKILL else 130)
+        assert 0 < done(killed) < 12, "the build ended before it could be stopped"
+        time.sleep(1)
+    last = subprocess.run(command(killed, 2), env=environment, capture_output=True, text=True)
+    assert last.returncode == 0, last.stderr
+    assert data(whole) == data(killed)
+    assert (whole / "README.md").read_text() == (killed / "README.md").read_text()
+    assert not killed.with_name("corpus.work").exists()
