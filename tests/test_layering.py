@@ -11,6 +11,7 @@ LAYERS: list[set[str]] = [
     {"errors", "version"},
     {"text"},
     {"tokens"},
+    {"protocols"},
     {"util"},
     {"vectors"},
     {"hub"},

@@ -8,24 +8,24 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from paranmt_hf import __version__
-from paranmt_hf.cli import corpus, encoders, hub
-from paranmt_hf.cli.options import Configure
 from paranmt_hf.errors import InputError
 
-COMMANDS: dict[str, tuple[str, Configure]] = {
-    "quickstart": ("make a small corpus and an encoder offline, from nothing", corpus.configure_quickstart),
-    "build": ("translate a bitext, score the pairs, release them", corpus.configure_build),
-    "import": ("score pairs that are translated already, and release them", corpus.configure_import),
-    "score": ("score a release again with another scorer", corpus.configure_score),
-    "train": ("train a sentence encoder on paraphrase pairs", encoders.configure_train),
-    "evaluate": ("measure encoders on semantic textual similarity", encoders.configure_evaluate),
-    "average": ("average the weights of encoders trained from one start", encoders.configure_average),
-    "negatives": ("show the hard negatives that mega-batches give", encoders.configure_negatives),
-    "publish": ("check a release or an encoder, and put it on the Hub", hub.configure_publish),
-    "vectors": ("make word vectors from a large encoder", encoders.configure_vectors),
-    "export": ("write an encoder for other libraries: static, model2vec, ONNX", encoders.configure_export),
+# The module of each command: `paranmt X` is `cli/X.py`, but `import` is no name that Python takes.
+COMMANDS = {
+    "quickstart": "quickstart",
+    "build": "build",
+    "import": "import_pairs",
+    "score": "score",
+    "train": "train",
+    "evaluate": "evaluate",
+    "average": "average",
+    "negatives": "negatives",
+    "publish": "publish",
+    "vectors": "vectors",
+    "export": "export",
 }
 
 
@@ -36,11 +36,13 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"paranmt-hf {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (summary, configure) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    for name, module in COMMANDS.items():
+        command = import_module(f"paranmt_hf.cli.{module}")
+        summary = command.SUMMARY
+        options = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name == chosen:
-            command.add_argument("--debug", action="store_true", help="show the traceback of an error")
-            command.set_defaults(run=configure(command))
+            options.add_argument("--debug", action="store_true", help="show the traceback of an error")
+            options.set_defaults(run=command.configure(options))
     return parser
 
 

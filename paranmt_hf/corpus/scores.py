@@ -6,30 +6,12 @@ sentence embeddings; the trigram overlap counts shared word trigrams.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.protocols import Encoder, TokenEncoder
 from paranmt_hf.tokens import TokenTable, WordTokenizer, ngram_starts
-
-
-class Encoder(Protocol):
-    """Anything that turns sentences into vectors: a `SentenceTransformer`, or one of our encoders."""
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension]."""
-        ...
-
-
-@runtime_checkable
-class TokenEncoder(Protocol):
-    """An encoder that can start from word tokens, which saves cutting the text a second time."""
-
-    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension]."""
-        ...
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.corpus.scores import Encoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import DEFAULT_ENCODER, Model, locate
+from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import TokenTable
 from paranmt_hf.util.files import checksum
 from paranmt_hf.vectors import WordVectors, read_vectors

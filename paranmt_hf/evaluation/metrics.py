@@ -12,7 +12,8 @@ from datasets import Features, Value
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.similarities import Encoder, PairSimilarity, pair_similarities
+from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
+from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.optional import require
 
 evaluate: Any = require("evaluate", "evaluate")

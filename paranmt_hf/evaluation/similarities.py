@@ -8,20 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.protocols import Encoder
 
 # Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result.
 _BLOCK_PAIRS = 1024
-
-
-class Encoder(Protocol):
-    """Anything that turns sentences into vectors: a `SentenceTransformer`, or one of our encoders.
-
-    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for.
-    """
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension]."""
-        ...
 
 
 @runtime_checkable

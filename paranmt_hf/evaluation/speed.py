@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.similarities import Encoder
+from paranmt_hf.protocols import Encoder
 
 PASSES = 5
 SENTENCES = 2000

@@ -15,8 +15,9 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, spearman
 from paranmt_hf.evaluation.results import SetResult, StsResult, YearResult
-from paranmt_hf.evaluation.similarities import Encoder, PairSimilarity, Similarities, pair_similarities
+from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
+from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.progress import Progress
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.

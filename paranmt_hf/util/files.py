@@ -41,10 +41,16 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
     except BaseException as error:
         with suppress(OSError):
             aside.unlink()
-        if not isinstance(error, OSError | SafetensorError):
+        if (reason := told(error)) is None:
             raise
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
+
+
+def told(error: BaseException) -> str | None:
+    """Say in a few words why something could not be written; None for an error of another kind."""
+    if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
+        return None
+    return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
 
 def checksum(path: Path) -> str:

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.jobs.shards import Report, Work, describe_differences
 from paranmt_hf.corpus.schema import COLUMNS
-from paranmt_hf.corpus.scores import Encoder, score_pairs
+from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
+from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import WordTokenizer
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.

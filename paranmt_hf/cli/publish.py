@@ -1,4 +1,4 @@
-"""The command that publishes on the Hub."""
+"""`paranmt publish`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paranmt_hf.cli.options import Run
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 ONLY_MODELS = ("results", "about", "license", "datasets")
 
+SUMMARY = "check a release or an encoder, and put it on the Hub"
 
-def configure_publish(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], None]:
+
+def configure(parser: argparse.ArgumentParser) -> Run:
     """Options of `paranmt publish`."""
     parser.add_argument("kind", choices=["dataset", "model"], help="dataset: a release; model: an encoder")
     parser.add_argument("folder", type=Path, help="what `paranmt build`, `import` or `train` wrote")

@@ -1,0 +1,28 @@
+"""`paranmt quickstart`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.cli.options import Run
+
+if TYPE_CHECKING:
+    pass
+
+
+SUMMARY = "make a small corpus and an encoder offline, from nothing"
+
+
+def configure(parser: argparse.ArgumentParser) -> Run:
+    """Options of `paranmt quickstart`."""
+    parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.workflows.quickstart import quickstart
+
+        for line in quickstart(arguments.out):
+            print(line, flush=True)
+
+    return run

@@ -1,0 +1,111 @@
+"""Settings as dataclasses: default, range, choices and help text of each stand once, with its field.
+
+The command line is made from the same fields (`cli/options.py`), so a Python user and the command have one default.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from dataclasses import MISSING, field, fields
+from typing import Any, Literal
+
+from paranmt_hf.errors import InputError
+
+
+def setting(
+    default: Any = MISSING,  # noqa: ANN401
+    help: str = "",
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+) -> Any:  # noqa: ANN401 - the type is that of the field
+    """Make a field of a settings class.
+
+    Args:
+        default: Its value where none is given; a field without one is required.
+        help: What it does, and its source in the papers.
+        at_least: Smallest value.
+        above: The value must be larger than this.
+        at_most: Largest value.
+    """
+    limits = {"at_least": at_least, "above": above, "at_most": at_most}
+    metadata = {"help": help, **{name: limit for name, limit in limits.items() if limit is not None}}
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+
+
+def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
+    """Check each field of a settings object against its type, its choices and its range.
+
+    Raises:
+        InputError: One is out of its range: `NAME must be at least 1, was 0`.
+    """
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        kind, optional = plain_type(type(settings), entry.name)
+        if value is None and optional:
+            continue
+        if reason := _wrong(kind, value, entry.metadata):
+            raise InputError(f"{entry.name} must be {reason}, was {value!r}")
+
+
+def plain_type(kind: type, name: str) -> tuple[Any, bool]:
+    """Type of a field without its `None`, and whether it may be None."""
+    hint = typing.get_type_hints(kind)[name]
+    # `Literal[...] | None` is typing.Union, other `... | None` are types.UnionType.
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        (plain,) = [part for part in typing.get_args(hint) if part is not type(None)]
+        return plain, True
+    return hint, False
+
+
+def is_given(settings: object, name: str) -> bool:
+    """Tell whether a setting differs from its default."""
+    default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
+    return getattr(settings, name) != default
+
+
+def _wrong(kind: Any, value: Any, limits: typing.Mapping[str, Any]) -> str | None:  # noqa: ANN401
+    """Say what a value must be, if it is not that."""
+    if typing.get_origin(kind) is Literal:
+        allowed = typing.get_args(kind)
+        return None if value in allowed else f"one of {', '.join(map(str, allowed))}"
+    if kind is bool:
+        return None if isinstance(value, bool) else "true or false"
+    if kind is str:
+        return None if isinstance(value, str) else "text"
+    if typing.get_origin(kind) is tuple:
+        item = typing.get_args(kind)[0]
+        reasons = [_wrong(item, part, limits) for part in value]
+        if not value:
+            return "at least one value"
+        return next((f"values that are each {reason}" for reason in reasons if reason), None)
+    if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
+        return f"a whole number{_described(limits, ' ')}"
+    if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
+        return f"a number{_described(limits, ' ')}"
+    if kind in (int, float) and not _inside(value, limits):
+        return _described(limits)
+    return None
+
+
+def _inside(value: float, limits: typing.Mapping[str, Any]) -> bool:
+    low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
+    return (
+        (low is None or value >= low)
+        # Nothing that must be above a number may be infinite: a margin, a learning rate.
+        and (above is None or above < value < math.inf)
+        and (high is None or value <= high)
+    )
+
+
+def _described(limits: typing.Mapping[str, Any], before: str = "") -> str:
+    low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
+    if low is not None and high is not None:
+        return f"{before}from {low:g} to {high:g}"
+    parts = [f"at least {low:g}"] if low is not None else []
+    parts += [f"above {above:g}"] if above is not None else []
+    parts += [f"at most {high:g}"] if high is not None else []
+    return before + " and ".join(parts) if parts else ""
