@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             from paranmt_hf.workflows.support.model_record import measured
 
             for name in arguments.models:
-                encoder = load(None if name == "embedded" else name)
+                encoder = load(name)
                 results.append(evaluate_sts(encoder, sets, name=name, **settings))
                 beside.append(measured(encoder, sets) if arguments.json else {})
         results += [evaluate_sts(baseline(name), sets, name=name, **settings) for name in arguments.baselines]

@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> Run:
 
     parser.add_argument("sentences", nargs="+", help="sentences whose negatives are shown")
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
-    parser.add_argument("--encoder", help="folder or Hub id of the encoder that mines (the one the package carries)")
+    parser.add_argument(
+        "--encoder", default="embedded", help="folder or Hub id of the encoder that mines (default: embedded)"
+    )
     parser.add_argument("--mega-batches", type=int, nargs="+", default=[1, 20, 40], help="values of M (1 20 40)")
     parser.add_argument("--batch-size", type=int, default=100, help="pairs of a mini-batch (100)")
     parser.add_argument("--seed", type=int, default=1, help="decides which pairs the mega-batches hold (1)")

@@ -20,7 +20,7 @@ from paranmt_hf.encoders.damage import NEEDED, damage, fault
 from paranmt_hf.encoders.fast import FastAverage, averaging_parts
 from paranmt_hf.encoders.modules import average, combination, lstm, trigram, word
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import DEFAULT_ENCODER, Model, locate
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
 PREFIX, MODULES = "paranmt_hf_", "paranmt_hf.encoders.modules"
@@ -207,7 +207,7 @@ def _is_plain(inputs: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
 
 
 def load(
-    name: str | Path | None = None,
+    name: str | Path = EMBEDDED,
     *,
     revision: str | None = None,
     device: str | None = None,
@@ -218,7 +218,7 @@ def load(
     No code from the model runs: a module class outside `sentence_transformers` and this package is refused.
 
     Args:
-        name: Folder or Hub id; the small encoder that the package carries if left out, or `embedded`.
+        name: Folder or Hub id; `embedded` is the small encoder that the package carries.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; the best one at hand if left out, the CPU for averaging encoders.
         dtype: torch.float16 reads the rows of averaging encoders in half precision, which is faster.
@@ -228,7 +228,7 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = locate(DEFAULT_ENCODER if name in (None, "embedded") else str(name), revision)
+    model = locate(str(name), revision)
     modules = OrderedDict()
     for entry in _module_list(model.folder, model.name):
         kind = _resolve(entry["type"], model.name)

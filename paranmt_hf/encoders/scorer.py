@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import DEFAULT_ENCODER, Model, locate
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import TokenTable
 from paranmt_hf.util.files import checksum
@@ -41,7 +41,7 @@ class ScorerConfig:
 
     @property
     def _name(self) -> str:
-        return DEFAULT_ENCODER if self.scorer in (None, "embedded") else str(self.scorer)
+        return self.scorer or EMBEDDED
 
     @cached_property
     def model(self) -> Model:
@@ -58,7 +58,7 @@ class ScorerConfig:
                 "name": f"average of {Path(self.vectors).name}",
                 "revision": f"sha256:{checksum(Path(self.vectors))}",
             }
-        if self._name == DEFAULT_ENCODER:
+        if self._name == EMBEDDED:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}
 

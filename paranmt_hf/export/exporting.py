@@ -27,7 +27,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.export.card import card
 from paranmt_hf.export.onnx import Encode, read_onnx, write_onnx
 from paranmt_hf.export.trigram_tokenizer import alphabet_of, trigram_tokenizer
-from paranmt_hf.hub.repository import ASSETS, DEFAULT_ENCODER, locate
+from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import available, require
 
 # The name of the stock module that older releases of sentence-transformers know too, and its folder.
@@ -111,7 +111,7 @@ def export_encoder(
         raise InputError(f"{out} exists and is not an empty folder; name another one or delete it")
     if format == "onnx":
         require("onnx", "onnx")
-    source = locate(DEFAULT_ENCODER if str(model) == "embedded" else str(model), revision)
+    source = locate(str(model), revision)
     encoder = load(model, revision=revision, device="cpu")
     kinds, mode = _check(encoder, format, source.name)
     try:

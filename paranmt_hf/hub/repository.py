@@ -7,14 +7,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
 from paranmt_hf.util.files import checksum
 
 ASSETS = Path(__file__).parents[1] / "assets"
-DEFAULT_ENCODER = "embedded-encoder"
-EMBEDDED = {"embedded": "captions-cs-en", DEFAULT_ENCODER: "word-trigram-small"}
+Kind = Literal["encoder", "translator"]
+# What the package carries, under one name for each kind of model.
+EMBEDDED = "embedded"
+CARRIED: dict[Kind, str] = {"encoder": "word-trigram-small", "translator": "captions-cs-en"}
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
@@ -37,18 +40,24 @@ class Model:
     revision: str
 
 
-def locate(name: str, revision: str | None = None) -> Model:
+def folder_of(name: str, kind: Kind) -> Path:
+    """Name the folder that a model would be in; `embedded` is the model of that kind that the package carries."""
+    return ASSETS / CARRIED[kind] if name == EMBEDDED else Path(name).expanduser()
+
+
+def locate(name: str, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
     """Find a model by folder or Hub id, fetching it from the Hub where necessary.
 
     Args:
         name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
-            `embedded`, the small translator that the package carries, or `embedded-encoder`, its small encoder.
+            `embedded`, the small model of that kind that the package carries.
         revision: Branch, tag or commit on the Hub.
+        kind: What the model does.
 
     Raises:
         InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
     """
-    folder = ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()
+    folder = folder_of(name, kind)
     if not folder.is_dir() and revision is None:
         name, revision = split_revision(name)
     if folder.is_dir():
@@ -127,7 +136,7 @@ def usual_score(name: str) -> float | None:
 
     It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
     """
-    path = (ASSETS / EMBEDDED[name] if name in EMBEDDED else Path(name).expanduser()) / "about.json"
+    path = folder_of(name, "translator") / "about.json"
     about = json.loads(path.read_text(encoding="utf8")) if path.is_file() else None
     score = about.get("mean_translation_score") if isinstance(about, dict) else None
     return float(score) if isinstance(score, int | float) else None

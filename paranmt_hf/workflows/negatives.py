@@ -27,7 +27,7 @@ def mined_negatives(
     sentences: Sequence[str],
     data: Sequence[str | Path],
     *,
-    encoder: str | Path | None = None,
+    encoder: str | Path = "embedded",
     mega_batches: Sequence[int] = (1, 20, 40),
     batch_size: int = 100,
     seed: int = 1,
@@ -40,7 +40,7 @@ def mined_negatives(
     Args:
         sentences: Any sentences.
         data: The corpus, as `train` takes it.
-        encoder: Folder or Hub id of the encoder that mines; the one the package carries if left out.
+        encoder: Folder or Hub id of the encoder that mines.
         mega_batches: Values of M.
         batch_size: Pairs of a mini-batch.
         seed: Decides which pairs the mega-batches hold.

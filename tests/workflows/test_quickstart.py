@@ -10,7 +10,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.hub.repository import ASSETS, DEFAULT_ENCODER, locate, usual_score
+from paranmt_hf.hub.repository import ASSETS, locate, usual_score
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +38,7 @@ def test_sample_is_aligned_and_distinct():
 
 
 def test_embedded_model_is_small_and_safe():
-    model = locate("embedded")
+    model = locate("embedded", kind="translator")
     files = [path for path in model.folder.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 10_000_000
     assert {path.suffix for path in files} == {".json", ".spm", ".safetensors", ".md"}
@@ -70,7 +70,7 @@ def test_quickstart(folder, capsys):
 
 
 def test_embedded_encoder_is_small_and_safe():
-    model = locate(DEFAULT_ENCODER)
+    model = locate("embedded")
     files = [path for path in model.folder.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 4_000_000
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".md", ".py"}

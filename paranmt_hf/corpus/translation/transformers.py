@@ -116,7 +116,7 @@ class Checkpoint:
     """
 
     def __init__(self, config: TranslatorConfig) -> None:
-        self.files = locate(config.name, config.revision)
+        self.files = locate(config.name, config.revision, kind="translator")
         try:
             with _quiet():
                 self.config = AutoConfig.from_pretrained(self.files.folder, trust_remote_code=False)
