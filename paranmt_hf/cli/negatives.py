@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("sentences", nargs="+", help="sentences whose negatives are shown")
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
     parser.add_argument(
-        "--encoder", default="embedded", help="folder or Hub id of the encoder that mines (default: embedded)"
+        "--encoder", default="embedded", help="the encoder that mines: folder or Hub id (default: embedded)"
     )
     parser.add_argument("--mega-batches", type=int, nargs="+", default=[1, 20, 40], help="values of M (1 20 40)")
     parser.add_argument("--batch-size", type=int, default=100, help="pairs of a mini-batch (100)")

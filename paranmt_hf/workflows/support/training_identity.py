@@ -27,6 +27,7 @@ def settled(encoder: EncoderConfig) -> EncoderConfig:
     Raises:
         InputError: The settings ask for another encoder than the start is.
     """
+    assert encoder.start is not None
     name = name_of(trainable(load(encoder.start, device="cpu")))
     usual = EncoderConfig()
     asked = {entry.name for entry in fields(encoder) if getattr(encoder, entry.name) != getattr(usual, entry.name)}
