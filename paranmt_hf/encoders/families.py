@@ -73,7 +73,7 @@ class Family:
         units: What its table has rows for.
         code: Its file in this folder; see `FamilyCode`.
         files: The files that each of its modules is read from, by the name of the module's class.
-        ordered: Whether the order of a sentence's units changes its vector.
+        ordered: Whether it reads the units of a sentence in order; else as a bag.
         dense: Whether it has weights beside its table. Such models are trained through the trainer.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
         settings: Those of `EncoderConfig` that only some families read, and this one does.

@@ -45,6 +45,8 @@ def gold() -> StsSet:
         ("word,trigram", {}),
         ("lstm", {"epochs": 10}),
         ("word,lstm", {}),
+        ("projection", {}),
+        ("projection,trigram", {}),
     ],
 )
 def test_synonyms_are_learned(tmp_path, model, settings):
