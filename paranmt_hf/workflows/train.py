@@ -28,7 +28,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training.averaging import AveragingTrainer, Table
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
@@ -212,10 +212,10 @@ def _readings(composition: Composition) -> list[Reading]:
     ]
 
 
-def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> Table:
+def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
     weight = part.table.weight.data
-    start = weight.clone() if config.lambda_w else None
-    return Table(part.reader, RowwiseAdam(weight, rates), start, frozen=not bool(weight[0].any()))
+    initial = weight.clone() if config.lambda_w else None
+    return TrainedTable(part.reader, RowwiseAdam(weight, rates), initial, frozen=not bool(weight[0].any()))
 
 
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
