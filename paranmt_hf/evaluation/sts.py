@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, spearman
-from paranmt_hf.evaluation.results import SetResult, StsResult, YearResult
+from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson, spearman
+from paranmt_hf.evaluation.record import YearResult
+from paranmt_hf.evaluation.results import SetResult, StsResult
 from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
 from paranmt_hf.protocols import Encoder
@@ -29,7 +30,7 @@ def evaluate_sts(
     data: Path | str | Sequence[StsSet],
     *,
     name: str | None = None,
-    bootstrap: int = 1000,
+    bootstrap: int = RESAMPLES,
     seed: int = 1,
 ) -> StsResult:
     """Evaluate a model on sets of sentence pairs with gold similarities.

@@ -12,7 +12,7 @@ import torch
 from paranmt_hf.encoders.building import name_of, parts_of, trainable
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.errors import InputError
-from paranmt_hf.workflows.support.model_record import RECORD
+from paranmt_hf.training.record import TRAINING_FILE as RECORD
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:

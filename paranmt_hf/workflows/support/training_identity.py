@@ -17,8 +17,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.record import TRAINING_FILE as RECORD
 from paranmt_hf.util.files import checksum, write_bytes
-from paranmt_hf.workflows.support.model_record import RECORD
 
 
 def settled(encoder: EncoderConfig) -> EncoderConfig:
