@@ -130,10 +130,10 @@ def write_results(path: str | Path, records: Sequence[ResultsRecord]) -> None:
     """
     check_results_path(path)
     text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
-    # A link keeps leading to the file that it leads to.
-    path = Path(path).resolve()
+    path = Path(path)
     if path.exists() and not path.is_file():
         # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
         path.write_text(text, encoding="utf8")
     else:
-        write_bytes(path, text.encode())
+        # A link keeps leading to the file that it leads to.
+        write_bytes(path.resolve(), text.encode())

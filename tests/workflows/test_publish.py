@@ -1,5 +1,6 @@
 """What is checked before anything is sent; no Hub is needed."""
 
+import fnmatch
 import json
 import shutil
 
@@ -12,7 +13,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.workflows.publish import plan_dataset, plan_model
+from paranmt_hf.training.record import read_training
+from paranmt_hf.workflows.evaluate import evaluate
+from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
 from paranmt_hf.workflows.support.model_record import AboutModel
 from paranmt_hf.workflows.train import train
 from tests.hub.releases import make_release
@@ -76,6 +79,20 @@ def test_release_is_laid_out(release):
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
 
 
+def test_header_of_the_card_agrees_with_the_files(release):
+    """What the Hub reads of the card: rows of each config, and patterns that match its files and no others."""
+    record = json.loads((release / "build.json").read_text())
+    plan = plan_dataset(release, DATASET)
+    top = header(plan.card)
+    rows = {info["config_name"]: info["splits"][0]["num_examples"] for info in top["dataset_info"]}
+    assert rows == {name: config["rows"] for name, config in record["configs"].items()}
+    assert [config["config_name"] for config in top["configs"]] == list(record["configs"])
+    for config in top["configs"]:
+        (entry,) = config["data_files"]
+        matching = {path for path in plan.parcel.files if fnmatch.fnmatchcase(path, entry["path"])}
+        assert entry["split"] == "train" and matching == set(record["configs"][config["config_name"]]["files"])
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -111,6 +128,11 @@ def test_release_that_is_refused(release, spoil, message):
         (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
         (lambda record: record.pop("statistics"), "build.json is damaged: it has no 'statistics'"),
         (lambda record: record.pop("configs"), "build.json is damaged"),
+        (lambda record: record.update(dropped=3), "damaged: expected an object under 'dropped', found 3"),
+        (
+            lambda record: record["statistics"]["ranges"][0].update(examples=[{}]),
+            r"damaged: it has no 'statistics.ranges\[0\].examples\[0\].reference'",
+        ),
         (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
         (
             lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
@@ -199,6 +221,63 @@ def test_model_is_laid_out(model, results):
     assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
     assert str(model.parent) not in plan.card
+
+
+def test_results_from_python(model, results):
+    evaluations = evaluate([model, "embedded"], ASSETS / "sample" / "similarity.tsv")
+    records = [evaluation.record for evaluation in evaluations]
+    plan = plan_model(model, MODEL, about=AboutModel("mit"), results=records)
+    written = plan_model(model, MODEL, about=AboutModel("mit"), results=results)
+    assert header(plan.card)["model-index"] == header(written.card)["model-index"]
+    with pytest.raises(InputError, match="^the list of results holds no results of the weights in .* --json FILE$"):
+        plan_model(model, MODEL, about=AboutModel("mit"), results=records[1:])
+
+
+def test_a_damaged_training_record_is_named(model):
+    path = model / "training.json"
+    record = json.loads(path.read_text())
+    record["settings"]["training"]["seed"] = None
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match="training.json is damaged: .* under 'settings.training.seed', found None"):
+        plan_model(model, MODEL, about=AboutModel("mit"))
+
+
+def test_training_record_comes_back_byte_for_byte(model):
+    record = read_training(model)
+    assert json.dumps(record.to_json(), indent=1) == (model / "training.json").read_text()
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), ValueError("x"), AttributeError("x")])
+def test_an_error_of_ours_is_not_told_as_damage(release, model, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("paranmt_hf.hub.model_card.model_card", fail)
+    monkeypatch.setattr("paranmt_hf.workflows.publish.release_card", fail)
+    with pytest.raises(type(error)) as raised:
+        plan_model(model, MODEL, about=AboutModel("mit"))
+    assert raised.value is error
+    with pytest.raises(type(error)) as raised:
+        plan_dataset(release, DATASET)
+    assert raised.value is error
+
+
+def test_publishing_is_planning_and_sending(release, model, monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        "paranmt_hf.workflows.publish.upload", lambda parcel, target: sent.append((parcel, target)) or "published"
+    )
+    where = {"private": True, "revision": "trial", "tag": "t"}
+    assert publish_dataset(release, DATASET, **where) == "published"
+    assert publish_model(model, MODEL, about=AboutModel("mit"), **where) == "published"
+    assert [target for _, target in sent] == [
+        Target("org/corpus", "dataset", True, "trial", "t"),
+        Target("org/word", "model", True, "trial", "t"),
+    ]
+    assert set(sent[1][0].files) == set(plan_model(model, MODEL, about=AboutModel("mit")).parcel.files)
+    for publish in (publish_dataset, plan_dataset):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'privat'"):
+            publish(release, DATASET, privat=True)
 
 
 def test_model_without_results_says_so(model):
