@@ -13,6 +13,7 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.build",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
@@ -42,6 +43,7 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
     "ScorerConfig",
@@ -82,7 +84,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import ReleaseConfig, build, import_pairs, rescore
     from paranmt_hf.workflows.evaluate import evaluate, write_results
-    from paranmt_hf.workflows.negatives import mined_negatives
+    from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.train import train

@@ -17,6 +17,7 @@ from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.util.settings import check
 
 NAMES = {"word": "WORD", "trigram": "TRIGRAM", "lstm": "LSTM", "blstm": "BLSTM"}
 
@@ -42,13 +43,7 @@ class AboutModel:
     datasets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("license", "license_text", "summary", "data"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} of a model must be text, was {getattr(self, name)!r}")
-        for name in ("commands", "datasets"):
-            value = getattr(self, name)
-            if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
-                raise InputError(f"{name} of a model must be a list of texts, was {value!r}")
+        check(self)
         if not self.license:
             raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
         if wrong := [name for name in self.datasets if not is_id(name)]:
