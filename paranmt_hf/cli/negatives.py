@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import DATA_HELP, Run, add_options, from_options
-
-if TYPE_CHECKING:
-    pass
-
 
 SUMMARY = "show the hard negatives that mega-batches give"
 
