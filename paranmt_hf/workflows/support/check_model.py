@@ -62,12 +62,13 @@ def results_of_weights(results: str | Path | Sequence[ResultsRecord], folder: Pa
     Raises:
         InputError: The file cannot be read or is damaged, or none are of these weights.
     """
-    is_file = isinstance(results, str | Path)
-    records = read_results(Path(results).expanduser()) if isinstance(results, str | Path) else results
+    name, path = "the list of results", "FILE"
+    if isinstance(results, str | Path):
+        name = path = str(results)
+        results = read_results(Path(results).expanduser())
     weights = weights_checksum(folder)
-    matching = [record for record in records if record.weights == weights]
+    matching = [record for record in results if record.weights == weights]
     if not matching:
-        name, path = (str(results), str(results)) if is_file else ("the list of results", "FILE")
         raise InputError(
             f"{name} holds no results of the weights in {folder}; measure them: paranmt evaluate sts {folder} "
             f"--data STS --json {path}"
