@@ -25,7 +25,7 @@ _NAMES = {
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
-    "export_encoder": "paranmt_hf.export.exporting",
+    "export_encoder": "paranmt_hf.workflows.export",
     "import_pairs": "paranmt_hf.workflows.build",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
@@ -79,11 +79,11 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
-    from paranmt_hf.export.exporting import export_encoder
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import ReleaseConfig, build, import_pairs, rescore
     from paranmt_hf.workflows.evaluate import evaluate, write_results
+    from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.support.model_record import AboutModel

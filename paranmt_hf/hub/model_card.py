@@ -201,7 +201,7 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         f"{training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
-    if start := inputs.get("start"):
+    if start := inputs.get("init_from"):
         lines.append(f"It went on from the encoder `{start}`.")
     if others := training.get("mean_of"):
         names = ", ".join(f"`{other['name']}`" for other in others)

@@ -207,6 +207,18 @@ def test_publishing_is_planning_and_sending(release, model, monkeypatch):
             publish(release, DATASET, privat=True)
 
 
+def test_a_model_that_went_on_from_another_needs_its_commands(model):
+    path = model / "training.json"
+    record = json.loads(path.read_text())
+    record["inputs"] = {"init_from": "taught"}
+    path.write_text(json.dumps(record))
+    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    assert "the commands of the models it came from: --about FILE with 'commands'" in plan.missing
+    assert "It went on from the encoder `taught`." in plan.card
+    plan = plan_model(model, MODEL, about=AboutModel("mit", commands=["paranmt train"]))
+    assert not [sentence for sentence in plan.missing if "commands" in sentence]
+
+
 def test_model_without_results_says_so(model):
     plan = plan_model(model, MODEL, about=AboutModel("mit"))
     assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
