@@ -82,9 +82,9 @@ def _index(results: Mapping[str, Any]) -> list[dict[str, Any]]:
         _result(year["name"], year["name"], "Pearson, mean of the sets", year["mean"]) for year in results["years"]
     ]
     return entries + [
-        _result(one["name"], one["name"], "Pearson", one["pearson"])
-        for one in results["sets"]
-        if one["year"] is None and one["part_of"] is None
+        _result(part["name"], part["name"], "Pearson", part["pearson"])
+        for part in results["sets"]
+        if part["year"] is None and part["part_of"] is None
     ]
 
 
@@ -136,7 +136,7 @@ def _results(results: Mapping[str, Any] | None) -> str:
         rows.append(f"| mean | **{_percent(results['mean'])}** | | | |")
         blocks.append("\n".join(rows))
     notes = list(results["notes"])
-    if {"STS17-track5", "STSB-test"} <= {one["name"] for one in results["sets"]}:
+    if {"STS17-track5", "STSB-test"} <= {part["name"] for part in results["sets"]}:
         notes.append(HALVES)
     if notes:
         blocks.append(" ".join(notes))
@@ -174,15 +174,17 @@ def _usage(name: str, stock: bool) -> str:
 
 def _sets(results: Mapping[str, Any]) -> str:
     rows = ["| set | pairs | Pearson | 95 % | Spearman |", "|---|---:|---:|---|---:|"]
-    for one in results["sets"]:
+    for part in results["sets"]:
         # A subset stands below its set, under its own name.
         name = (
-            f"{one['part_of']} {one['name']}" if one["part_of"] and one["part_of"] not in one["name"] else one["name"]
+            f"{part['part_of']} {part['name']}"
+            if part["part_of"] and part["part_of"] not in part["name"]
+            else part["name"]
         )
-        name = f"{one['year']} {name}" if one["year"] else name
-        interval = " to ".join(_percent(bound) for bound in one["interval"]) if one["interval"] else ""
+        name = f"{part['year']} {name}" if part["year"] else name
+        interval = " to ".join(_percent(bound) for bound in part["interval"]) if part["interval"] else ""
         rows.append(
-            f"| {name} | {one['pairs']:,} | {_percent(one['pearson'])} | {interval} | {_percent(one['spearman'])} |"
+            f"| {name} | {part['pairs']:,} | {_percent(part['pearson'])} | {interval} | {_percent(part['spearman'])} |"
         )
     return "\n".join(rows)
 
@@ -199,7 +201,7 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         f"{training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
-    if start := inputs.get("start"):
+    if start := inputs.get("init_from"):
         lines.append(f"It went on from the encoder `{start}`.")
     if others := training.get("mean_of"):
         names = ", ".join(f"`{other['name']}`" for other in others)

@@ -33,10 +33,10 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.work import finished, locked, put_in_place, work_folder
-from paranmt_hf.workflows.support.model_record import RECORD
 from paranmt_hf.workflows.support.prepare_training import prepare, room_for
 from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
@@ -130,7 +130,7 @@ def train(
         (work / READY).touch()
         history = fit(model, store, config, work, run.development, teacher)
         if not first:
-            _wait_for(out / RECORD)
+            _wait_for(out / TRAINING_FILE)
             return Trained(out, _read_record(out), fresh=True)
         if not history.losses:
             raise InputError(
@@ -145,7 +145,7 @@ def train(
 
 def _read_record(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf8"))
+        record = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
         record["settings"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
@@ -263,7 +263,7 @@ def _write(
     record = json.loads(json.dumps(record))
     with room_for(folder):
         save(model, folder)
-        (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (folder / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
         if history.losses:
             plot_history(history, folder / "training.png", run.encoder.model)
     return record
