@@ -13,7 +13,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from paranmt_hf.encoders.loading import load, save, with_precision
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.precision import with_precision
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.model_card import model_card

@@ -11,11 +11,9 @@ import yaml
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
-BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
 DROPPED = "count, but have vectors of zeros"
 TRAINED = "share one trained vector"
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
-SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
 
 
 def model_card(record: Mapping[str, Any]) -> str:
@@ -24,6 +22,7 @@ def model_card(record: Mapping[str, Any]) -> str:
     Args:
         record: `name`; `repository`, the id on the Hub, if it has one; `summary`, `data`, `commands`, `license`,
             `license_text`; `datasets`, ids on the Hub; `training` (the content of the model's `training.json`);
+            `limits`, a sentence, and `trigrams`, whether it reads character trigrams;
             `stock`, whether it loads without this package and without code of its own; `results` (an `StsResult` as
             JSON values), if it was measured; `precisions`: for each way to store the rows its size in bytes and
             results; `speed`, as `encoding_speed` gives it, if that was measured; `notes`, Markdown of the publisher's
@@ -98,7 +97,6 @@ def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
 
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
     training = record["training"]
-    parts = training["settings"]["encoder"]["model"]
     return {
         "name": record["name"],
         "summary": record["summary"],
@@ -108,8 +106,8 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "data": record["data"],
         "commands": "\n".join(record["commands"]),
         "training": _training(training, record.get("results") or {}),
-        "trigrams": " and character trigrams" if "trigram" in parts else "",
-        "order": SEQUENCE if "lstm" in parts else BAG,
+        "trigrams": " and character trigrams" if record["trigrams"] else "",
+        "order": record["limits"],
         "license_text": record["license_text"],
         "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
         "unknown": TRAINED if training["settings"]["encoder"].get("unknown") == "train" else DROPPED,

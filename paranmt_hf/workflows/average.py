@@ -10,7 +10,9 @@ import torch
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.work import folder_aside, is_free

@@ -20,7 +20,7 @@ from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.util.files import write_bytes
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)

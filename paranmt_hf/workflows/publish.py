@@ -141,7 +141,8 @@ def plan_model(
         InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
             those of other weights.
     """
-    from paranmt_hf.encoders.loading import code_files, load
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.encoders.saving import code_files
 
     target = Target(name, "model", **where)
     folder = Path(folder).expanduser()

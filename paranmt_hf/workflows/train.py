@@ -22,8 +22,10 @@ from paranmt_hf import __version__
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.composition import Composition, Part, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.lstm import padded, sequence_features
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities

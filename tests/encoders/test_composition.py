@@ -11,8 +11,9 @@ from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import composition_of, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import FAMILIES, FILES, title_of, users_of
-from paranmt_hf.encoders.loading import load, save
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.combination import OWN, STOCK
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from tests.encoders.toys import EVERY, SENTENCES, TRIGRAMS, WORDS, encoder, lstm, projection, word

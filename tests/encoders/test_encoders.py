@@ -6,12 +6,12 @@ import torch
 
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.modules.average import AverageEmbedding, restore, store
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import AverageDirections, lstm_modules, sequence_features
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of, word_tokenizer
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import words

@@ -7,11 +7,12 @@ import torch
 from sentence_transformers.base.modules import Dense
 from torch import nn
 
-from paranmt_hf.encoders.loading import SentenceEncoder, own_module
+from paranmt_hf.encoders.loading import own_module
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import lstm_modules
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [

@@ -13,8 +13,10 @@ from tokenizers import Tokenizer, models
 
 import paranmt_hf
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.export import onnx as onnx_graph
 from paranmt_hf.export.onnx import read_onnx

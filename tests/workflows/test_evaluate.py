@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf import InputError, evaluate, write_results
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.loading import save
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.record import read_results
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.workflows.evaluate import check_results_path

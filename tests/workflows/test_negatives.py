@@ -5,7 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.encoders.loading import load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows import negatives
 from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives

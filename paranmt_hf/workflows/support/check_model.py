@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord, read_results
 from paranmt_hf.hub.repository import weights_checksum
@@ -19,15 +20,13 @@ from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.workflows.support.check_folder import files_of
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 # Files of an encoder that go with it: these names, in its folder and in those of its modules.
-MODEL_FILES = re.compile(
-    r"(\d+_\w+/)?(model\.safetensors|modules\.json|parts\.json|vocabulary\.json|vocab\.txt|config\.json"
-    r"|(average|combination|directions|wordembedding|lstm|pooling|sentence_bert)_config\.json|config_sentence_transformers\.json"
-    r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png))"
-)
+OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
+OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_FILE, "training.png"}
+MODEL_FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(OF_MODULES | OF_MODELS)))})")
 CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
 # Sentences whose vectors tell whether a folder and what goes of it are one model.
 PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
@@ -43,7 +42,7 @@ def model_files(folder: Path) -> dict[str, Content]:
 
     The code is that of this version, which has loaded the model, and not what lies in the folder.
     """
-    from paranmt_hf.encoders.loading import PREFIX, code_files
+    from paranmt_hf.encoders.saving import PREFIX, code_files
 
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if MODEL_FILES.fullmatch(path)}
     kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]

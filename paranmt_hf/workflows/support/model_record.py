@@ -12,14 +12,13 @@ import yaml
 
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.settings import check
-
-NAMES = {"word": "WORD", "trigram": "TRIGRAM", "lstm": "LSTM", "blstm": "BLSTM"}
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,7 @@ def model_record(
         "license_text": about.license_text or f"`{about.license}`",
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
+        **limits(training),
         "results": None if results is None else results.figures(),
         "precisions": {"as stored": stored},
         "speed": None if results is None else results.to_json().get("speed"),
@@ -121,13 +121,18 @@ def model_record(
 
 def summary(training: TrainingRecord) -> str:
     """Say what a model is."""
-    name = training.settings["encoder"]["model"].replace("-", ",")
-    for plain, paper in NAMES.items():
-        name = name.replace(plain, paper)
-    return (
-        f"{name} sentence encoder of {training.dimension} dimensions, after ParaNMT-50M (Wieting and Gimpel 2018, "
-        "section 4)."
-    )
+    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    papers = " and ".join(dict.fromkeys(family.paper for family in config.families))
+    title = title_of(config.parts, config.mode)
+    return f"{title} sentence encoder of {training.dimension} dimensions, after {papers}."
+
+
+def limits(training: TrainingRecord) -> dict[str, Any]:
+    """What a card says of the limits of a model's kind of encoder."""
+    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    # One encoder that reads words in order makes the whole tell orders apart.
+    family = next((family for family in config.families if family.ordered), config.families[0])
+    return {"limits": family.limits, "trigrams": "trigram" in config.kinds}
 
 
 def data(training: TrainingRecord) -> str:
