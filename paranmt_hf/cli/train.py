@@ -48,11 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             teacher_cache=arguments.teacher_cache,
         )
         record, state = trained.record, "" if trained.fresh else " (was trained already)"
-        print(f"{arguments.out}: {record['dimension']} dimensions, {record['parameters']:,} parameters{state}")
-        history = record["history"]
-        print(f"  {history['pairs']:,} pairs in {history['seconds']:,.0f} s, last loss {history['losses'][-1][1]:.3f}")
-        if record["development"] is not None:
-            print(f"  Pearson {100 * record['development']:.1f} on STS 2017 track 5, the development set")
+        print(f"{arguments.out}: {record.dimension} dimensions, {record.parameters:,} parameters{state}")
+        history = record.history
+        print(f"  {history.pairs:,} pairs in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
+        if record.development is not None:
+            print(f"  Pearson {100 * record.development:.1f} on STS 2017 track 5, the development set")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     return run

@@ -66,8 +66,8 @@ def _train(corpus: Path, folder: Path) -> Iterator[str]:
     trained = train(
         corpus, folder, encoder=EncoderConfig(model="word"), config=TrainConfig(epochs=40, batch_size=25, mega_batch=4)
     )
-    seconds = trained.record["history"]["seconds"]
-    yield f"{folder}: WORD with {trained.record['parameters']:,} parameters, trained in {seconds:.0f} s"
+    seconds = trained.record.history.seconds
+    yield f"{folder}: WORD with {trained.record.parameters:,} parameters, trained in {seconds:.0f} s"
     pairs = read_tsv(ASSETS / "sample" / "similarity.tsv", name="sample")
     for name, encoder in ((str(folder), trained.load()), ("the encoder that the package carries", load())):
         score = evaluate_sts(encoder, [pairs], bootstrap=0).sets[0].pearson

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.work import finished, locked, put_in_place, work_folder
@@ -61,7 +61,7 @@ class Trained:
     """
 
     folder: Path
-    record: dict[str, Any]
+    record: TrainingRecord
     fresh: bool
 
     def load(self) -> SentenceEncoder:
@@ -110,7 +110,7 @@ def train(
         processes=processes,
     )
     work = work_folder(out)
-    record = finished(out, run.identity, _read_record, lambda record: record["settings"], made="trained")
+    record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
     if record is not None:
         # A kill may have come between the last rename and the removal.
         if work.exists():
@@ -145,15 +145,13 @@ def train(
     return Trained(out, record, fresh=True)
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
+def _read_record(folder: Path) -> TrainingRecord:
     try:
-        record = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
-        record["settings"].items()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return read_training(folder)
+    except InputError as error:
         raise InputError(
-            f"{folder} exists and is no encoder of this program; choose another --out or move it away"
+            f"{folder} exists and is no encoder of this program ({error}); choose another --out or move it away"
         ) from None
-    return dict(record)
 
 
 def _wait_for(path: Path) -> None:
@@ -246,26 +244,24 @@ class _Quiet:
 
 def _write(
     model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore
-) -> dict[str, Any]:
+) -> TrainingRecord:
     """Write the encoder with its record and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
-    record = {
-        "settings": run.identity,
-        "inputs": run.inputs,
-        "pairs": store.pairs,
-        "history": history.as_dict(),
-        "development": development_score(model, run.development) if run.development is not None else None,
-        "dimension": model.get_embedding_dimension(),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "versions": {name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
-        "machine": platform.machine(),
-        "paranmt_hf": __version__,
-    }
-    # What this call returns is what a later one reads.
-    record = json.loads(json.dumps(record))
+    record = TrainingRecord(
+        settings=run.identity,
+        inputs=run.inputs,
+        pairs=store.pairs,
+        history=history,
+        development=development_score(model, run.development) if run.development is not None else None,
+        dimension=model.get_embedding_dimension() or 0,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
+        machine=platform.machine(),
+        paranmt_hf=__version__,
+    )
     with room_for(folder):
         save(model, folder)
-        (folder / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (folder / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         if history.losses:
             plot_history(history, folder / "training.png", run.encoder.model)
     return record

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders import loading
+from paranmt_hf.encoders import sentence_encoder
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.fast import FastAverage
 from paranmt_hf.encoders.modules.combination import Combination
@@ -28,7 +28,7 @@ PROMPTED = {"prompts": {"quiet": "the cat ", "none": ""}}
 @pytest.fixture(params=[1, 2])
 def threads(request, monkeypatch):
     """Encode in batches of three sentences, on one thread or two."""
-    monkeypatch.setattr(loading, "BATCH", 3)
+    monkeypatch.setattr(sentence_encoder, "BATCH", 3)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -203,7 +203,7 @@ def test_any_text_equals_the_slow_path(sentences):
              for cut in (words, character_ngrams)]  # fmt: skip
     model = SentenceEncoder(
         modules=[
-            loading.combination.Combination(
+            Combination(
                 [[WordEmbedding(units[0], rows(units[0], 3))], [TrigramEmbedding(units[1], rows(units[1], 3))]]
             )
         ],
@@ -221,7 +221,7 @@ def test_real_text_equals_the_slow_path(shared_data):
         [WordEmbedding(word_units, rows(word_units, 20))],
         [TrigramEmbedding(trigram_units, rows(trigram_units, 30))],
     ]
-    model = SentenceEncoder(modules=[loading.combination.Combination(parts)], device="cpu")
+    model = SentenceEncoder(modules=[Combination(parts)], device="cpu")
     assert_alike(model.encode(texts), SentenceTransformer.encode(model, texts, batch_size=500))
     stock = SentenceTransformer(modules=[parts[0][0].stock()], device="cpu").encode(texts, batch_size=500)
     np.testing.assert_allclose(model.encode(texts)[:, :20], stock, atol=1e-6)

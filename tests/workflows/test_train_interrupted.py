@@ -69,7 +69,7 @@ def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after
     for name in files:
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
     whole = json.loads((tmp_path / "whole" / "training.json").read_text())
-    assert result.record["history"]["losses"] == whole["history"]["losses"]
+    assert result.record.history.losses == whole["history"]["losses"]
 
 
 def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monkeypatch):
@@ -85,7 +85,7 @@ def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monk
     with pytest.raises(InputError, match="unfinished training with other settings: data.sources: was .*pairs.parquet"):
         train(data, tmp_path / "out", **settings)
     data.write_bytes(whole)
-    assert train(data, tmp_path / "out", **settings).record["history"]["pairs"] == 400
+    assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
 
 
 def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
@@ -98,7 +98,7 @@ def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
     with pytest.raises(InputError, match="checkpoint.safetensors is damaged; remove it and run again"):
         train(data, tmp_path / "out", **settings)
     state.unlink()
-    assert train(data, tmp_path / "out", **settings).record["history"]["pairs"] == 400
+    assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
 
 
 def test_full_disk_while_saving(tmp_path, data, monkeypatch):
