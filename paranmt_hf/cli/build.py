@@ -49,13 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> Run:
                 required=True,
                 help="folder or Hub id of a translation model; `embedded` is the small Czech captions model",
             )
-        add_options(group, kind, leave_out=["name", "threads"] if kind is TranslatorConfig else [])
+        add_options(group, kind, leave_out=["name"] if kind is TranslatorConfig else [])
 
     def run(arguments: argparse.Namespace) -> None:
         built = build(
             _bitext(arguments),
             arguments.out,
-            translator=from_options(TranslatorConfig, arguments, name=arguments.translator, threads=None),
+            translator=from_options(TranslatorConfig, arguments, name=arguments.translator),
             scorer=from_options(ScorerConfig, arguments),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),

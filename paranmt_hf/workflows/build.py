@@ -11,7 +11,7 @@ import logging
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -117,11 +117,11 @@ def build(
             f"device {translator.device!r} is one GPU, and there are {engine.workers} workers with a GPU each: give "
             "--device cuda, or --workers 1"
         )
-    # Translators beside each other share the cores, so none may take them all.
-    translator = replace(translator, threads=translator.threads or engine.threads)
     scorer.load()  # A scorer that cannot be read must show now and not after days of translating.
-    settings = {"bitext": bitext.fingerprint(), "translator": translator.identity, "scorer": scorer.identity}
-    stages: list[Stage] = [TranslateStage(translator), ScoreStage(scorer)]
+    # Translators beside each other share the cores, so none may take them all.
+    translate, score = TranslateStage(translator, engine.threads), ScoreStage(scorer)
+    settings = {"bitext": bitext.fingerprint(), **translate.settings, **score.settings}
+    stages: list[Stage] = [translate, score]
     return _run(
         lambda report: bitext.batches(report, rows=release.rows_per_shard), out, settings, stages, release, engine
     )

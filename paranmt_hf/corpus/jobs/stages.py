@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -25,15 +26,24 @@ ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class TranslateStage:
-    """Shards with `source` and `reference` become shards with `translation` and `translation_score`."""
+    """Shards with `source` and `reference` become shards with `translation` and `translation_score`.
+
+    Attributes:
+        config: The translation model and its search.
+        threads: CPU threads of one worker; they change no result.
+    """
 
     config: TranslatorConfig
+    threads: int | None = None
     label: str = "translate"
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
-        """What determines the translations."""
-        return {"translator": self.config.identity}
+        """What determines the translations; the model is hashed once, and the answer travels with the stage."""
+        # The engines import torch, which takes seconds.
+        from paranmt_hf.corpus.translation.engines import translator_identity
+
+        return {"translator": translator_identity(self.config)}
 
     def load(self) -> Work:
         """Load the translator.
@@ -41,9 +51,11 @@ class TranslateStage:
         Raises:
             InputError: On this machine the settings mean another translator than where the job was started.
         """
-        translator = self.config.load()
+        from paranmt_hf.corpus.translation.engines import load_translator
+
+        translator = load_translator(self.config, self.threads)
         # A stage that was sent here brings the identity that the manifest has.
-        if differences := describe_differences(self.config.identity, translator.identity):
+        if differences := describe_differences(self.settings["translator"], translator.identity):
             raise InputError(
                 f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
                 "name --device, --dtype and --backend instead of leaving them to each machine"
