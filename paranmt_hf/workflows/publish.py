@@ -17,16 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from paranmt_hf.corpus.release import FOLDERS, RECORD, read_record, release_files
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release import FOLDERS, read_record, release_files
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import PICKLES, weights_checksum
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
 from paranmt_hf.util.optional import available
-from paranmt_hf.workflows.build import ReleaseConfig
 from paranmt_hf.workflows.support.model_record import AboutModel, model_record, read_training
-from paranmt_hf.workflows.support.release_card import PICTURE, release_card
+from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.loading import SentenceEncoder
@@ -39,7 +39,7 @@ MODEL_FILES = re.compile(
     r"|tokenizer(_config)?\.json|special_tokens_map\.json|training\.(json|png))"
 )
 CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
-RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(PICTURE)}")
+RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 # What damaged or edited records raise where they are read.
 DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
 # Says whether a folder and what goes of it are one model.
@@ -87,33 +87,32 @@ def plan_dataset(folder: str | Path, target: Target, notes: str | Path | None = 
     except InputError:
         raise
     except DAMAGED as error:
-        raise InputError(f"{folder / RECORD} is damaged ({_said(error)}); copy or build {folder} again") from None
+        raise InputError(
+            f"{folder / RELEASE_RECORD} is damaged ({_said(error)}); copy or build {folder} again"
+        ) from None
 
 
-def _plan_release(folder: Path, record: dict[str, Any], target: Target, notes: str) -> Plan:
-    schema = arrow_schema(source="source" in record["columns"], origin="origin" in record["columns"])
-    for name in record["configs"]:
-        _check_rows(folder, name, record["configs"][name]["rows"], schema)
-    ReleaseConfig(license=record["license"])
+def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: str) -> Plan:
+    schema = arrow_schema(source="source" in record.columns, origin="origin" in record.columns)
+    for name, config in record.configs.items():
+        _check_rows(folder, name, config.rows, schema)
     _check_sizes(folder, record)
-    files: dict[str, Content] = {
-        path: folder / path for config in record["configs"].values() for path in config["files"]
-    }
-    files["build.json"] = folder / "build.json"
+    files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD
     missing = []
     if picture := _picture(record):
-        files[PICTURE] = picture
+        files[HISTOGRAMS_PICTURE] = picture
     else:
         missing.append("the histograms as a picture: pip install 'paranmt-hf[plots]'")
     version = target.tag or ("v1" if target.branch == "main" else None)
     card = release_card(record, picture=picture is not None, repository=target.name, version=version, notes=notes)
     _check_card(card, list(files), record)
     files["README.md"] = card.encode()
-    known = {path: digest for config in record["configs"].values() for path, digest in config["files"].items()}
-    message = f"Release of {record['statistics']['rows']:,} pairs"
+    known = {path: digest for config in record.configs.values() for path, digest in config.files.items()}
+    message = f"Release of {record.statistics.rows:,} pairs"
     parcel = Parcel(files, lambda path: bool(RELEASE_FILES.fullmatch(path)), message, known)
     plan = Plan(target, parcel, card, missing, _others(folder, list(files)))
-    return _with_own_card(plan, folder, release_card(record, picture=(folder / PICTURE).exists()))
+    return _with_own_card(plan, folder, release_card(record, picture=(folder / HISTOGRAMS_PICTURE).exists()))
 
 
 def plan_model(
@@ -139,7 +138,7 @@ def plan_model(
     from paranmt_hf.encoders.loading import code_files, load
 
     folder = Path(folder).expanduser()
-    if (folder / RECORD).exists():
+    if (folder / RELEASE_RECORD).exists():
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
@@ -336,34 +335,34 @@ def _check_rows(folder: Path, config: str, rows: int, schema: Any) -> None:  # n
         raise InputError(f"{folder}: config {config!r} has {found:,} rows, its record says {rows:,}; build it again")
 
 
-def _check_sizes(folder: Path, record: dict[str, Any]) -> None:
+def _check_sizes(folder: Path, record: ReleaseRecord) -> None:
     """Compare what the card says of sizes with the files."""
-    for name, config in record["configs"].items():
-        if config["file_bytes"] != sum((folder / path).stat().st_size for path in config["files"]):
+    for name, config in record.configs.items():
+        if config.file_bytes != sum((folder / path).stat().st_size for path in config.files):
             raise InputError(
                 f"{folder}: the record has another size for config {name!r} than its files; build it again"
             )
-    if record["statistics"]["rows"] != record["configs"]["default"]["rows"]:
+    if record.statistics.rows != record.configs["default"].rows:
         raise InputError(f"{folder}: the record's statistics are of another number of rows; build it again")
 
 
-def _picture(record: dict[str, Any]) -> bytes | None:
+def _picture(record: ReleaseRecord) -> bytes | None:
     if not available("matplotlib"):
         return None
     with tempfile.TemporaryDirectory() as place:
-        plot_histograms(record["statistics"], Path(place) / PICTURE)
-        return (Path(place) / PICTURE).read_bytes()
+        plot_histograms(record.statistics, Path(place) / HISTOGRAMS_PICTURE)
+        return (Path(place) / HISTOGRAMS_PICTURE).read_bytes()
 
 
-def _check_card(card: str, files: Sequence[str], record: dict[str, Any]) -> None:
+def _check_card(card: str, files: Sequence[str], record: ReleaseRecord) -> None:
     """Read the card's header as the Hub does, and compare it with the files."""
     header = yaml.safe_load(card.split("---\n")[1])
     rows = {info["config_name"]: info["splits"][0]["num_examples"] for info in header["dataset_info"]}
-    if rows != {name: config["rows"] for name, config in record["configs"].items()}:
+    if rows != {name: config.rows for name, config in record.configs.items()}:
         raise InputError(f"the card's row counts {rows} are not those of the record; build the release again")
     for config in header["configs"]:
         pattern = config["data_files"][0]["path"]
-        expected = set(record["configs"][config["config_name"]]["files"])
+        expected = set(record.configs[config["config_name"]].files)
         if {path for path in files if fnmatch.fnmatchcase(path, pattern)} != expected:
             raise InputError(f"the card's pattern {pattern!r} does not match the files of its config")
 

@@ -22,7 +22,6 @@ import torch
 from safetensors import SafetensorError
 
 from paranmt_hf import __version__
-from paranmt_hf.corpus.jobs.shards import locked
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.encoders.building import (
     EncoderConfig,
@@ -47,6 +46,7 @@ from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, teach
+from paranmt_hf.util.work import locked
 from paranmt_hf.vectors import WordVectors, read_vectors
 from paranmt_hf.workflows.support.training_identity import (
     RECORD,

@@ -13,7 +13,8 @@ from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.workflows.build import ReleaseConfig, build
+from paranmt_hf.workflows.build import build
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
 RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
 LOCAL = EngineConfig("local", 1, 1)

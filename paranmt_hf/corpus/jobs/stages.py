@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.shards import Report, Work, describe_differences
+from paranmt_hf.corpus.jobs.shards import Report, Work
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.util.work import describe_differences
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000
@@ -38,7 +39,7 @@ class TranslateStage:
     label: str = "translate"
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What determines the translations; the model is hashed once, and the answer travels with the stage."""
         # The engines import torch, which takes seconds.
         from paranmt_hf.corpus.translation.engines import translator_identity
@@ -55,7 +56,7 @@ class TranslateStage:
 
         translator = load_translator(self.config, self.threads)
         # A stage that was sent here brings the identity that the manifest has.
-        if differences := describe_differences(self.settings["translator"], translator.identity):
+        if differences := describe_differences(self.identity["translator"], translator.identity):
             raise InputError(
                 f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
                 "name --device, --dtype and --backend instead of leaving them to each machine"
@@ -102,7 +103,7 @@ class ScoreStage:
     label: str = "score"
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What determines the scores."""
         return {"scorer": self.config.identity if self.config else {"name": "as imported"}}
 

@@ -145,16 +145,16 @@ class BatchTranslator(ABC):
             sentences: Source sentences; white space is normalised.
 
         Returns:
-            Translations in the order of `sentences`.
+            Translations in the order of `sentences`; white space is normalised.
         """
-        texts = [" ".join(sentence.split()) for sentence in sentences]
+        texts = [_tidy(sentence) for sentence in sentences]
         results: dict[str, tuple[str | None, float]] = {"": ("", math.nan)}
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._codec.encode(distinct) if distinct else []
         kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._codec.max_source_tokens]
         hypotheses, scores = self._search_all([pieces[index] for index in kept])
         for index, text, score in zip(kept, self._codec.decode(hypotheses), scores, strict=True):
-            results[distinct[index]] = (text, score)
+            results[distinct[index]] = (_tidy(text), score)
         ordered = [results.get(text, (None, math.nan)) for text in texts]
         return Translations([text for text, _ in ordered], np.array([score for _, score in ordered], dtype=np.float32))
 
@@ -177,3 +177,8 @@ class BatchTranslator(ABC):
                     for index, hypothesis, value in zip(part, ids, values, strict=True):
                         hypotheses[index], scores[index] = hypothesis, value
         return hypotheses, scores
+
+
+def _tidy(text: str) -> str:
+    """Make every run of white space one blank, and take it away at the ends."""
+    return " ".join(text.split())

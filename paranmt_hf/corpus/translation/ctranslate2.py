@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from paranmt_hf.corpus.translation.checkpoint import (
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
+from paranmt_hf.util.work import folder_aside
 
 logger = logging.getLogger(__name__)
 
@@ -61,19 +61,12 @@ def converted(checkpoint: Checkpoint) -> Path:
     target = cache_folder() / key
     if target.is_dir():
         return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"no folder for converted models ({error}); name one in PARANMT_CACHE") from error
     logger.info("converting %s for CTranslate2 into %s", files.name, target)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".converting-", ignore_cleanup_errors=True) as scratch:
-        made = Path(scratch) / "model"
-        _convert(checkpoint, made)
-        try:
-            made.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
+    advice = "make room, or name another folder in PARANMT_CACHE"
+    with folder_aside(target, doing="write a converted model to", advice=advice, shared=True) as aside:
+        # The converter makes its own folder, and wants none there.
+        aside.rmdir()
+        _convert(checkpoint, aside)
     return target
 
 

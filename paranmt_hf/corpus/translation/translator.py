@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import check, setting
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
@@ -33,54 +34,38 @@ class TranslatorConfig:
         InputError: A value is outside its range.
     """
 
-    name: str = field(metadata={"help": "translation model: a folder or an id on the Hugging Face Hub"})
-    revision: str | None = field(default=None, metadata={"help": "branch, tag or commit of a model on the Hub"})
-    backend: Backend = field(
-        default="auto",
-        metadata={"help": "engine; auto takes ctranslate2 on a CPU where it is installed and fits the model"},
+    name: str = setting(help="translation model: a folder or an id on the Hugging Face Hub")
+    revision: str | None = setting(None, "branch, tag or commit of a model on the Hub")
+    backend: Backend = setting(
+        "auto", "engine; auto takes ctranslate2 on a CPU where it is installed and fits the model"
     )
-    beam: int = field(default=12, metadata={"help": "number of beams; the paper uses 12 (section 3)"})
-    batch_tokens: int | None = field(
-        default=None,
-        metadata={"help": "batch size: sentences times pieces of the longest; by default 800 on a CPU, 8192 on a GPU"},
+    beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1)
+    batch_tokens: int | None = setting(
+        None,
+        "batch size: sentences times pieces of the longest; by default 800 on a CPU, 8192 on a GPU",
+        at_least=1,
     )
-    max_source_tokens: int = field(
-        default=256, metadata={"help": "longest source in pieces, end token included; longer ones are dropped"}
+    max_source_tokens: int = setting(
+        256, "longest source in pieces, end token included; longer ones are dropped", at_least=2
     )
-    max_target_tokens: int = field(default=256, metadata={"help": "longest translation in pieces, end token included"})
-    device: str | None = field(default=None, metadata={"help": "cpu, cuda or cuda:N; by default cuda if there is one"})
-    dtype: Dtype = field(
-        default="auto",
-        metadata={"help": "number format; auto is float32 on a CPU, float16 on a GPU; int8 only with ctranslate2"},
+    max_target_tokens: int = setting(256, "longest translation in pieces, end token included", at_least=2)
+    device: str | None = setting(None, "cpu, cuda or cuda:N; by default cuda if there is one")
+    dtype: Dtype = setting(
+        "auto", "number format; auto is float32 on a CPU, float16 on a GPU; int8 only with ctranslate2"
     )
-    source_language: str | None = field(
-        default=None, metadata={"help": "code of the source language, for NLLB and M2M100"}
-    )
-    target_language: str | None = field(
-        default=None, metadata={"help": "code of the target language, for NLLB, M2M100 and multi-target OPUS-MT"}
+    source_language: str | None = setting(None, "code of the source language, for NLLB and M2M100")
+    target_language: str | None = setting(
+        None, "code of the target language, for NLLB, M2M100 and multi-target OPUS-MT"
     )
 
     def __post_init__(self) -> None:
+        check(self)
         if not self.name.strip():
             raise InputError(f"the translation model must be a folder or a Hub id; got {self.name!r}")
-        for name, allowed in (("backend", Backend), ("dtype", Dtype)):
-            if getattr(self, name) not in get_args(allowed):
-                choices = ", ".join(get_args(allowed))
-                raise InputError(f"{name} must be one of {choices}; got {getattr(self, name)!r}")
-        self._check_numbers()
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda or cuda:N; got {self.device!r}")
+            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}")
         if self.dtype == "int8" and self.backend == "transformers":
             raise InputError("dtype 'int8' needs backend ctranslate2; got backend 'transformers'")
-
-    def _check_numbers(self) -> None:
-        least = {"beam": 1, "batch_tokens": 1, "max_source_tokens": 2, "max_target_tokens": 2}
-        for name, lowest in least.items():
-            value = getattr(self, name)
-            if value is None and name == "batch_tokens":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-                raise InputError(f"{name} must be a whole number of at least {lowest}; got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -109,7 +94,14 @@ class Translator(Protocol):
     identity: dict[str, object]
 
     def translate(self, sentences: Sequence[str]) -> Translations:
-        """Translate sentences; the order is kept."""
+        """Translate sentences.
+
+        Args:
+            sentences: Any strings; white space is the translator's to normalise.
+
+        Returns:
+            Translations in the order of `sentences`, their white space normalised: single blanks, none at the ends.
+        """
         ...
 
 
@@ -119,31 +111,28 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
     The sentences are sorted by length over the whole table, so a larger table makes fuller batches.
 
     Args:
-        batch: Columns `id` (int64), `source` and `reference` (string).
+        batch: Columns `id` (int64), `source` and `reference` (string), white space normalised as the readers do.
         translator: Translates `source`.
 
     Returns:
         A table with `id`, `reference`, `translation`, `source` and `translation_score` (float32), in the order of the
-        input, white space normalised, and any other columns as they came; and the number of rows left out, by reason.
+        input, and any other columns as they came; and the number of rows left out, by reason.
     """
-    sources = [" ".join(text.split()) for text in batch.column("source").to_pylist()]
-    references = [" ".join(text.split()) for text in batch.column("reference").to_pylist()]
-    result = translator.translate(sources)
-    translations = [None if text is None else " ".join(text.split()) for text in result.texts]
+    result = translator.translate(batch.column("source").to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
     reasons = {
-        f"source over {limit} pieces": sum(text is None for text in translations),
-        "empty translation": sum(text == "" for text in translations),
+        f"source over {limit} pieces": sum(text is None for text in result.texts),
+        "empty translation": sum(text == "" for text in result.texts),
     }
     table = pa.table(
         {
             "id": batch.column("id"),
-            "reference": pa.array(references, pa.string()),
-            "translation": pa.array(translations, pa.string()),
-            "source": pa.array(sources, pa.string()),
+            "reference": batch.column("reference"),
+            "translation": pa.array(result.texts, pa.string()),
+            "source": batch.column("source"),
             "translation_score": pa.array(result.scores, pa.float32()),
             **{name: batch.column(name) for name in batch.schema.names if name not in ("id", "reference", "source")},
         }
     )
-    kept = table.filter(pa.array([bool(text) for text in translations], pa.bool_()))
+    kept = table.filter(pa.array([bool(text) for text in result.texts], pa.bool_()))
     return kept, {reason: count for reason, count in reasons.items() if count}

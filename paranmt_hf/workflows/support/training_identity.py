@@ -8,7 +8,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.jobs.shards import describe_differences
 from paranmt_hf.corpus.pairs import Pairs
 from paranmt_hf.encoders.building import name_of, trainable
 from paranmt_hf.encoders.config import EncoderConfig
@@ -18,6 +17,7 @@ from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.work import describe_differences
 from paranmt_hf.workflows.support.model_record import RECORD
 
 

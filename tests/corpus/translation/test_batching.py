@@ -8,7 +8,7 @@ import torch
 
 from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.errors import InputError
-from tests.corpus.translation.letters import ReversingTranslator
+from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
 
 
 class TestTokenBatches:
@@ -125,6 +125,15 @@ class TestBatchTranslator:
         translator = ReversingTranslator()
         assert translator.translate(["abc", "de", " abc ", "abc"]).texts == ["cba", "ed", "cba", "cba"]
         assert sorted(length for batch in translator.batches for length in batch) == [3, 4]
+
+    def test_white_space_of_translations_is_normalised(self):
+        class Spaced(LetterCodec):
+            def decode(self, hypotheses):
+                return [f" {text[0]}\u3000 {text[1:]}\n" for text in super().decode(hypotheses)]
+
+        translator = ReversingTranslator()
+        translator._codec = Spaced()
+        assert translator.translate(["abc", "x\u3000y\n"]).texts == ["c ba", "y x"]
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_little_memory_changes_nothing_but_the_batches(self, workers):

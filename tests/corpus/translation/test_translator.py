@@ -28,16 +28,16 @@ class TestTranslatorConfig:
         ("values", "message"),
         [
             ({"name": " "}, "folder or a Hub id; got ' '"),
-            ({"backend": "marian"}, "backend must be one of auto, transformers, ctranslate2; got 'marian'"),
-            ({"dtype": "float8"}, "dtype must be one of auto, float32, float16, bfloat16, int8; got 'float8'"),
-            ({"beam": 0}, "beam must be a whole number of at least 1; got 0"),
-            ({"beam": 2.5}, "beam must be a whole number of at least 1; got 2.5"),
-            ({"beam": True}, "got True"),
-            ({"batch_tokens": 0}, "batch_tokens must be a whole number of at least 1; got 0"),
-            ({"max_source_tokens": 1}, "max_source_tokens must be a whole number of at least 2; got 1"),
-            ({"max_source_tokens": None}, "max_source_tokens must be a whole number of at least 2; got None"),
-            ({"max_target_tokens": -5}, "max_target_tokens must be a whole number of at least 2; got -5"),
-            ({"device": "gpu"}, "device must be cpu, cuda or cuda:N; got 'gpu'"),
+            ({"backend": "marian"}, "backend must be one of auto, transformers, ctranslate2, was 'marian'"),
+            ({"dtype": "float8"}, "dtype must be one of auto, float32, float16, bfloat16, int8, was 'float8'"),
+            ({"beam": 0}, "beam must be at least 1, was 0"),
+            ({"beam": 2.5}, "beam must be a whole number at least 1, was 2.5"),
+            ({"beam": True}, "beam must be a whole number at least 1, was True"),
+            ({"batch_tokens": 0}, "batch_tokens must be at least 1, was 0"),
+            ({"max_source_tokens": 1}, "max_source_tokens must be at least 2, was 1"),
+            ({"max_source_tokens": None}, "max_source_tokens must be a whole number at least 2, was None"),
+            ({"max_target_tokens": -5}, "max_target_tokens must be at least 2, was -5"),
+            ({"device": "gpu"}, "device must be cpu, cuda or cuda:N, was 'gpu'"),
             ({"dtype": "int8", "backend": "transformers"}, "'int8' needs backend ctranslate2"),
         ],
     )
@@ -60,8 +60,8 @@ class TestTranslateTable:
         batch = kind.from_pydict(
             {
                 "id": pa.array([7, 8, 9, 12], pa.int64()),
-                "source": ["ab  c", "much too long", " ", "x\u3000y\n"],
-                "reference": ["One  two", "three", "four", " five\t"],
+                "source": ["ab c", "much too long", "", "x y"],
+                "reference": ["One two", "three", "four", "five"],
             }
         )
         table, dropped = translate_table(batch, ReversingTranslator())
