@@ -13,8 +13,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 RELEASE_RECORD = "build.json"
-# What the settings of every release hold, and those of one that was translated here.
-PARTS = {"release": "license", "scorer": "name"}
+# Parts of the settings, and a text that each must have; pairs that were imported have no translator.
+PARTS = {"translator": "model", "scorer": "name", "release": "license"}
 
 
 @dataclass
@@ -123,8 +123,9 @@ class ReleaseRecord:
         if isinstance(values, Mapping) and "license" in values:
             check_license(values["license"])
         record = from_json(cls, values, where)
-        named = [*PARTS.items(), *([("translator", "model")] if "translator" in record.settings else [])]
-        for part, key in named:
+        for part, key in PARTS.items():
+            if part == "translator" and part not in record.settings:
+                continue
             if not isinstance(record.settings.get(part, {}).get(key), str):
                 raise InputError(f"{where} is damaged: expected text under 'settings.{part}.{key}'")
         if "default" not in record.configs:

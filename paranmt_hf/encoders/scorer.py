@@ -37,9 +37,7 @@ class ScorerConfig:
     def __post_init__(self) -> None:
         check(self)
         if self.name and self.vectors:
-            raise InputError(
-                "give either a scorer (--scorer) or vectors (--vectors), not both: a corpus has one paraphrase score"
-            )
+            raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
 
     @property
     def _name(self) -> str:

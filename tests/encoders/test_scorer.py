@@ -101,6 +101,11 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
         ScorerConfig(name=str(sentence_transformer)).load()
 
 
+def test_two_scorers_are_refused():
+    with pytest.raises(InputError, match="give either --scorer or --vectors, not both"):
+        ScorerConfig(name="embedded", vectors="v.txt")
+
+
 def test_default_scorer_is_the_encoder_of_the_package():
     unnamed, named = ScorerConfig(), ScorerConfig(name="embedded")
     assert unnamed.identity == named.identity

@@ -158,6 +158,19 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence)
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rows_per_shard": 0}, "rows_per_shard must be at least 1, was 0"),
+        ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
+        ({"seed": 1.5}, "seed must be a whole number, was 1.5"),
+    ],
+)
+def test_settings_out_of_range(values, message):
+    with pytest.raises(InputError, match=message):
+        ReleaseConfig(license="mit", **values)
+
+
 def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, monkeypatch):
     make(bitext, tmp_path / "whole" / "corpus", vectors)
     from paranmt_hf.corpus.jobs import job

@@ -77,7 +77,7 @@ class AlignedText(Protocol):
 
 
 class TextOptions(TypedDict, total=False):
-    """What readers of columns may be told beside where the columns are.
+    """Options of all readers that take columns.
 
     Attributes:
         numbers: Columns that hold numbers, as such or as text.
