@@ -48,7 +48,7 @@ def ours(encoder: SentenceEncoder, before: Sequence[str]) -> tuple[Callable[[], 
     """How to measure one of our encoders: what happens before the clock starts, and what is measured."""
 
     def prepare() -> None:
-        encoder.forget_averages()
+        encoder.forget_fast_path()
         encoder.encode(before or ["a"])
 
     return prepare, encoder.encode

@@ -24,7 +24,7 @@ import torch
 
 from paranmt_hf.encoders.loading import SentenceEncoder, load
 from paranmt_hf.errors import InputError
-from paranmt_hf.export.exporting import FORMATS, export_encoder
+from paranmt_hf.workflows.export import FORMATS, export_encoder
 
 PACKAGES = ("torch", "sentence-transformers", "tokenizers", "model2vec", "onnxruntime")
 
@@ -70,7 +70,7 @@ def main() -> None:
         ours = encoder.encode(sentences)
 
         def forget(encoder: SentenceEncoder = encoder) -> None:
-            encoder.forget_averages()
+            encoder.forget_fast_path()
             encoder.encode(["a"])
 
         rows = {"paranmt_hf.load": encoder.encode}

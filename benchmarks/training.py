@@ -35,7 +35,8 @@ from sentence_transformers.sentence_transformer.losses import MegaBatchMarginLos
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import PrinterCallback
 
-from paranmt_hf.encoders.building import build_encoder, parts_of
+from paranmt_hf.encoders.building import build_encoder
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, lookup, most_frequent
@@ -43,6 +44,7 @@ from paranmt_hf.training import averaging, trainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.token_store import write_tokens
 from paranmt_hf.workflows.train import fit
 
 Sides = tuple[list[str], list[str]]
@@ -86,13 +88,14 @@ class Clock:
 
 def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairStore:
     """Cut the sentences and write their rows."""
-    vocabularies = {part.reader: part.vocabulary for part in parts_of(encoder)[0]}  # type: ignore[arg-type]
+    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}  # type: ignore[arg-type]
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = (
         (pa.array(sides[0][start : start + 20_000]), pa.array(sides[1][start : start + 20_000]))
         for start in range(0, len(sides[0]), 20_000)
     )
-    return write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    tokens = write_tokens(columns, folder / "tokens")
+    return write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
 
 
 def ours(model: str, vocabularies: dict[Kind, Vocabulary], dimension: int) -> Callable[[Sides], Result]:

@@ -45,7 +45,7 @@ def main() -> None:
     found = {**result.to_json(), **measured(encoder, sets)}
     record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, found)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
-    for precision in ("float16", "int8") if encoder.averages is not None else ():
+    for precision in ("float16", "int8") if encoder.fast_path is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)

@@ -23,7 +23,7 @@ _NAMES = {
     "build": "paranmt_hf.workflows.build",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
-    "export_encoder": "paranmt_hf.export.exporting",
+    "export_encoder": "paranmt_hf.workflows.export",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
@@ -69,10 +69,10 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
-    from paranmt_hf.export.exporting import export_encoder
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.negatives import mined_negatives
     from paranmt_hf.workflows.publish import publish_dataset, publish_model

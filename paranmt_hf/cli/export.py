@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.export.exporting import export_encoder
+        from paranmt_hf.workflows.export import export_encoder
 
         made = export_encoder(arguments.model, arguments.out, format=arguments.format)
         size = sum(path.stat().st_size for path in made.folder.rglob("*") if path.is_file())

@@ -3,74 +3,57 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Literal
 
+from paranmt_hf.encoders.families import FAMILIES, Family, Kind
 from paranmt_hf.errors import InputError
-
-Kind = Literal["word", "trigram"]
-# The encoders by the names of the paper, and the units that each one reads.
-PARTS: dict[str, Kind] = {"word": "word", "trigram": "trigram", "lstm": "word", "blstm": "word"}
+from paranmt_hf.util.settings import check, setting
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5)."""
 
-    model: str = field(
-        default="word",
-        metadata={"help": "word, trigram, lstm, blstm; added with + or side by side with a comma: word+trigram, "
-                  "word,trigram,lstm; word-trigram is word,trigram (default: word)"},
-    )  # fmt: skip
-    dimension: int = field(default=300, metadata={"help": "dimensions of each encoder's vector (section 5.1)"})
-    word_dimension: int | None = field(
-        default=None, metadata={"help": "dimensions of an LSTM's word embeddings (as --dimension)"}
+    model: str = setting(
+        "word",
+        f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
+        "word-trigram is word,trigram (default: word)",
     )
-    trigram_dimension: int | None = field(
-        default=None, metadata={"help": "dimensions of TRIGRAM beside a wider or narrower encoder (as --dimension)"}
+    dimension: int = setting(300, "dimensions of each encoder's vector (section 5.1)", at_least=1)
+    word_dimension: int | None = setting(
+        None, "dimensions of the word embeddings of an LSTM or a projection (as --dimension)", at_least=1
     )
-    words: int = field(default=100_000, metadata={"help": "most frequent words to keep"})
-    trigrams: int = field(default=100_000, metadata={"help": "most frequent character trigrams to keep"})
-    minimum: int = field(default=1, metadata={"help": "leave out words and trigrams that occur less often"})
-    unknown: Literal["drop", "train"] = field(
-        default="drop", metadata={"help": "unknown units: zeros, or one trained vector for all of them"}
+    trigram_dimension: int | None = setting(
+        None, "dimensions of TRIGRAM beside a wider or narrower encoder (as --dimension)", at_least=1
     )
-    directions: Literal["concatenate", "average"] = field(
-        default="concatenate", metadata={"help": "how a BLSTM joins its directions (table 14: concatenate)"}
+    words: int = setting(100_000, "most frequent words to keep", at_least=1)
+    trigrams: int = setting(100_000, "most frequent character trigrams to keep", at_least=1)
+    min_count: int = setting(1, "leave out words and trigrams that occur less often", at_least=1)
+    unknown: Literal["drop", "train"] = setting("drop", "unknown units: zeros, or one trained vector for all of them")
+    directions: Literal["concatenate", "average"] = setting(
+        "concatenate", "how a BLSTM joins its directions (table 14: concatenate)"
     )
-    pooling: Literal["mean", "max"] = field(default="mean", metadata={"help": "LSTM: mean or maximum over the words"})
-    spread: float = field(
-        default=0.05, metadata={"help": "standard deviation of random embeddings; beside given vectors as theirs"}
+    pooling: Literal["mean", "max"] = setting("mean", "LSTM: mean or maximum over the words")
+    init_std: float = setting(
+        0.05, "standard deviation of random embeddings; beside given vectors that of the vectors", above=0
     )
-    vectors: str | None = field(
-        default=None, metadata={"help": "word-vector text file to start from; its words join the vocabulary"}
-    )
-    start: str | None = field(
-        default=None, metadata={"help": "encoder folder or Hub id to go on from, instead of --vectors and random"}
+    vectors: str | None = setting(None, "word-vector text file to start from; its words join the vocabulary")
+    init_from: str | None = setting(
+        None, "encoder folder or Hub id to go on from, instead of --vectors and random weights"
     )
 
     def __post_init__(self) -> None:
+        check(self)
         names = self.parts
-        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in PARTS for name in names):
+        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
             raise InputError(
-                f"model must be one to three different ones of {', '.join(PARTS)}, joined by + or by commas, "
+                f"model must be one to three different ones of {', '.join(FAMILIES)}, joined by + or by commas, "
                 f"was {self.model!r}"
             )
         if "+" in self.model and re.search("[,-]", self.model):
             raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
-        for name in ("dimension", "words", "trigrams", "minimum"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
-        for name in ("unknown", "directions", "pooling"):
-            allowed = get_args(get_type_hints(EncoderConfig)[name])
-            if getattr(self, name) not in allowed:
-                raise InputError(f"{name} must be one of {', '.join(allowed)}, was {getattr(self, name)!r}")
-        for name in ("word_dimension", "trigram_dimension"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
-        if not 0 < self.spread < float("inf"):
-            raise InputError(f"spread must be above 0, was {self.spread}")
-        if self.start and self.vectors:
+        if self.init_from and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")
 
     @property
@@ -79,11 +62,20 @@ class EncoderConfig:
         return re.split("[+,-]", self.model)
 
     @property
+    def families(self) -> list[Family]:
+        """What is known of them."""
+        return [FAMILIES[name] for name in self.parts]
+
+    @property
     def mode(self) -> str:
         """How they are combined."""
         return "add" if "+" in self.model else "concatenate"
 
     @property
     def kinds(self) -> list[Kind]:
-        """Kinds of vocabulary that the encoders need."""
-        return sorted({PARTS[name] for name in self.parts}, reverse=True)
+        """Kinds of vocabulary that the encoders need, words first."""
+        return sorted({family.units for family in self.families}, reverse=True)
+
+    def table_dimension(self, family: Family) -> int:
+        """Width of the table of one of the encoders."""
+        return getattr(self, family.table_dimension) or self.dimension

@@ -8,18 +8,8 @@ from pathlib import Path
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
-# What each module reads beside what it can do without, and what the combination reads first.
-NEEDED: dict[str, tuple[str, ...]] = {
-    "StaticEmbedding": ("tokenizer.json", "model.safetensors"),
-    "WordEmbedding": ("vocabulary.json", "model.safetensors"),
-    "TrigramEmbedding": ("vocabulary.json", "model.safetensors"),
-    "WordEmbeddings": ("wordembedding_config.json", "tokenizer.json", "model.safetensors"),
-    "LSTM": ("lstm_config.json", "model.safetensors"),
-    "AverageDirections": ("directions_config.json",),
-    "Pooling": ("config.json",),
-    "MaxPooling": ("config.json",),
-    "Combination": ("combination_config.json", "parts.json"),
-}
+from paranmt_hf.encoders.families import FILES
+
 LISTS = ("vocabulary.json", "parts.json", "modules.json")
 
 
@@ -33,7 +23,7 @@ def fault(folder: Path, kind: str) -> str | None:
     Returns:
         What is wrong with which file, as a sentence can say it; None if every file by itself is as it should be.
     """
-    for name in NEEDED.get(kind, ()):
+    for name in FILES.get(kind, ()):
         path = folder / name
         if not path.is_file():
             return f"{path} is missing"

@@ -6,12 +6,13 @@ The recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabula
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import check, setting
 from paranmt_hf.vectors import WordVectors
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -22,19 +23,15 @@ BATCH = 2_000
 class DistillConfig:
     """How word vectors are distilled."""
 
-    words: int = field(default=50_000, metadata={"help": "most frequent words to encode"})
-    minimum: int = field(default=1, metadata={"help": "leave out words that occur less often in the data"})
-    dimension: int | None = field(
-        default=None, metadata={"help": "reduce to so many dimensions by principal components (the model's own)"}
+    words: int = setting(50_000, "most frequent words to encode", at_least=1)
+    min_count: int = setting(1, "leave out words that occur less often in the data", at_least=1)
+    dimension: int | None = setting(
+        None, "reduce to so many dimensions by principal components (the model's own)", at_least=1
     )
-    unweighted: bool = field(
-        default=False, metadata={"help": "do not multiply each vector by the logarithm of the word's rank"}
-    )
+    unweighted: bool = setting(False, "do not multiply each vector by the logarithm of the word's rank")
 
     def __post_init__(self) -> None:
-        for name in ("words", "dimension"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
+        check(self)
 
 
 def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> WordVectors:

@@ -8,16 +8,16 @@ which reads a third of the rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Kind, TrigramLookup, Vocabulary, WordLookup
+from paranmt_hf.encoders.composition import Composition
+from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.vocabulary import TrigramLookup, Vocabulary, WordLookup
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
 # Chunks of text to remember; bounds the memory beside the weights.
@@ -93,42 +93,34 @@ class TrigramAverager:
 
 
 Averager = WordAverager | TrigramAverager
+AVERAGERS: dict[Kind, type[Averager]] = {"word": WordAverager, "trigram": TrigramAverager}
 
 
 class FastAverage:
     """Encodes columns of sentences with the tables of averaging encoders. Not to be shared between threads.
 
     Args:
-        parts: The encoders that are combined.
-        mode: `add` or `concatenate`.
+        composition: An encoder whose parts all average.
         dtype: In which precision the rows are read: torch.float32, or torch.float16, which is faster and less exact.
     """
 
-    def __init__(self, parts: Sequence[AverageEmbedding], mode: str, dtype: torch.dtype = torch.float32) -> None:
-        self._mode = mode
-        self._tables: list[tuple[Vocabulary, torch.Tensor]] = []
-        for part in parts:
-            kind: Kind = "trigram" if isinstance(part, TrigramEmbedding) else "word"
-            self._tables.append((Vocabulary(kind, part.units), part.weight.detach().to(dtype)))
+    def __init__(self, composition: Composition, dtype: torch.dtype = torch.float32) -> None:
+        self._mode = composition.mode
+        self.dimension = composition.dimension
+        self._tables = [(part.vocabulary, part.table.weight.detach().to(dtype)) for part in composition.parts]
+        # What comes after the average, such as the layer of a projection.
+        self._heads = [part.modules[1:] for part in composition.parts]
         self._forget()
 
     def _forget(self) -> None:
         self._tokenizer = WordTokenizer(CHUNKS)
-        self._parts: list[Averager] = [
-            TrigramAverager(*table) if table[0].kind == "trigram" else WordAverager(*table) for table in self._tables
-        ]
+        self._averagers = [AVERAGERS[vocabulary.kind](vocabulary, weight) for vocabulary, weight in self._tables]
 
     def twin(self) -> FastAverage:
         """Make another one for another thread, over the same tables."""
         twin = copy.copy(self)
         twin._forget()
         return twin
-
-    @property
-    def dimension(self) -> int:
-        """Number of dimensions of a sentence vector."""
-        widths = [weight.shape[1] for _, weight in self._tables]
-        return widths[0] if self._mode == "add" else sum(widths)
 
     def encode(self, sentences: list[str], out: torch.Tensor | None = None) -> torch.Tensor:
         """Encode sentences into vectors [sentence, dimension], float32; into `out` if it is given."""
@@ -139,41 +131,72 @@ class FastAverage:
         if out is None:
             out = torch.empty(len(table), self.dimension)
         begin = 0
-        for number, part in enumerate(self._parts):
-            width = self._tables[number][1].shape[1]
-            if self._mode == "concatenate":
-                part.encode(table, out[:, begin : begin + width])
-                begin += width
-            elif number == 0:
-                part.encode(table, out)
-            else:
-                other = torch.empty_like(out)
-                part.encode(table, other)
-                out += other
+        for index in range(len(self._averagers)):
+            if self._mode == "add" and index:
+                out += self._encode_part(index, table, torch.empty_like(out))
+                continue
+            width = self.dimension if self._mode == "add" else self._width(index)
+            # Side by side, each part fills the columns behind those of the parts before it.
+            self._encode_part(index, table, out[:, begin : begin + width])
+            begin += width
         return out
+
+    def _width(self, index: int) -> int:
+        head = self._heads[index]
+        return head[-1].get_embedding_dimension() if head else self._tables[index][1].shape[1]  # type: ignore[operator]
+
+    def _encode_part(self, index: int, table: TokenTable, out: torch.Tensor) -> torch.Tensor:
+        """Encode with one of the parts into `out` [sentence, width]."""
+        head = self._heads[index]
+        if not head:
+            self._averagers[index].encode(table, out)
+            return out
+        vectors = torch.empty(len(table), self._tables[index][1].shape[1])
+        self._averagers[index].encode(table, vectors)
+        features = {"sentence_embedding": vectors}
+        with torch.no_grad():
+            for module in head:
+                features = module(features)
+        return out.copy_(features["sentence_embedding"])
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
         """Count the units of each sentence that have a row of their own [sentence]."""
         (table,) = self._tokenizer.tables(sentences)
-        return sum((part.lookup.bags(table).known for part in self._parts), np.zeros(len(sentences), np.int64))
+        counts = (averager.lookup.bags(table).known for averager in self._averagers)
+        return sum(counts, np.zeros(len(sentences), np.int64))
 
 
-def averaging_parts(modules: Sequence[nn.Module]) -> tuple[list[AverageEmbedding], str] | None:
-    """Find the tables of an averaging encoder: its parts and how they are combined; None for any other model."""
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+class FastPath:
+    """The fast way of an averaging encoder, for any number of threads: lends each a `FastAverage` of its own.
 
-    from paranmt_hf.encoders.modules.word import WordEmbedding
+    Float32 rows are the encoder's own, so that what training does to them shows here at once; others are copies.
 
-    if len(modules) != 1:
-        return None
-    (module,) = modules
-    if isinstance(module, StaticEmbedding):
-        word = WordEmbedding.from_stock(module)
-        return ([word], "concatenate") if word is not None and word.units[0] == UNKNOWN else None
-    if isinstance(module, AverageEmbedding):
-        return [module], "concatenate"
-    if isinstance(module, Combination):
-        parts = [part[0] for part in module.parts]  # type: ignore[index]
-        if all(isinstance(part, AverageEmbedding) for part in parts):
-            return parts, module.mode
-    return None
+    Args:
+        composition: An encoder whose parts all average.
+        dtype: In which precision the rows are read.
+    """
+
+    def __init__(self, composition: Composition, dtype: torch.dtype = torch.float32) -> None:
+        self._first = FastAverage(composition, dtype)
+        self._free: list[FastAverage] = []
+
+    @contextmanager
+    def lend(self) -> Iterator[FastAverage]:
+        """Lend one that no other thread uses meanwhile."""
+        try:
+            worker = self._free.pop()
+        except IndexError:
+            worker = self._first.twin()
+        yield worker
+        # One that was interrupted may remember half of something, and is not lent again.
+        self._free.append(worker)
+
+    def encode(self, sentences: list[str], out: torch.Tensor, *, normalize: bool = False) -> None:
+        """Encode sentences into `out` [sentence, width], which may be narrower than the encoder."""
+        with self.lend() as worker, torch.inference_mode():
+            if out.shape[1] == worker.dimension:
+                worker.encode(sentences, out)
+            else:
+                out.copy_(worker.encode(sentences)[:, : out.shape[1]])
+            if normalize:
+                nn.functional.normalize(out, dim=1, out=out)

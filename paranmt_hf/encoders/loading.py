@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,22 +16,28 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-from paranmt_hf.encoders.damage import NEEDED, damage, fault
-from paranmt_hf.encoders.fast import FastAverage, averaging_parts
-from paranmt_hf.encoders.modules import average, combination, lstm, trigram, word
+from paranmt_hf.encoders import modules
+from paranmt_hf.encoders.composition import Composition, composition_of
+from paranmt_hf.encoders.damage import damage, fault
+from paranmt_hf.encoders.families import FILES
+from paranmt_hf.encoders.fast import FastPath
+from paranmt_hf.encoders.modules import average, combination, word
+from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
-PREFIX, MODULES = "paranmt_hf_", "paranmt_hf.encoders.modules"
-CODE = {"word": word, "trigram": trigram, "average": average, "lstm": lstm, "combination": combination}
+PREFIX, MODULES = "paranmt_hf_", modules.__name__
+CODE = {
+    info.name: importlib.import_module(f"{MODULES}.{info.name}") for info in pkgutil.iter_modules(modules.__path__)
+}
 CLASSES: dict[str, type] = {
-    "word.WordEmbedding": word.WordEmbedding,
-    "trigram.TrigramEmbedding": trigram.TrigramEmbedding,
-    "lstm.AverageDirections": lstm.AverageDirections,
-    "lstm.MaxPooling": lstm.MaxPooling,
-    "combination.Combination": combination.Combination,
+    f"{name}.{kind.__name__}": kind
+    for name, module in CODE.items()
+    for kind in vars(module).values()
+    if isinstance(kind, type) and kind.__module__ == module.__name__ and kind is not average.AverageEmbedding
 }
 # Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
 BATCH = 8192
@@ -59,79 +66,62 @@ class SentenceEncoder(SentenceTransformer):
             # The argument's name in older releases.
             inputs = kwargs.pop("sentences")
         texts = _materialised(inputs)
-        if not args and _is_plain(texts, kwargs) and self.device.type == "cpu" and self.averages is not None:
-            return self._encode_fast(texts, **kwargs)
+        if not args and self.device.type == "cpu" and _is_plain(texts, kwargs) and self.fast_path is not None:
+            return self._encode_fast(self.fast_path, texts, **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
     @property
-    def averages(self) -> tuple[list[average.AverageEmbedding], str] | None:
-        """The tables of an averaging encoder and how they are combined; None for any other."""
-        if "_averages" not in self.__dict__:
-            self.__dict__["_workers"] = []
-            self.__dict__["_averages"] = averaging_parts(list(self))
-        return self.__dict__["_averages"]
+    def composition(self) -> Composition | None:
+        """The encoder taken apart; None where it is not one of this package's encoders."""
+        return composition_of(list(self))
+
+    @property
+    def fast_path(self) -> FastPath | None:
+        """The fast way to encode on the CPU; only averaging encoders have one."""
+        if "_fast" not in self.__dict__:
+            composition = self.composition
+            fast = FastPath(composition, self.fast_dtype) if composition is not None and composition.is_bag else None
+            self.__dict__["_fast"] = fast
+        return self.__dict__["_fast"]
+
+    def forget_fast_path(self) -> None:
+        """Read the weights anew at the next `encode`; needed where other tensors took their place."""
+        self.__dict__.pop("_fast", None)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
-        """Save as `SentenceTransformer.save` does, with the code of our modules beside the weights."""
-        super().save(path, *args, **kwargs)
+        """Save as `SentenceTransformer.save` does: stock modules where there are some, else with our code beside."""
+        with _saved_modules(self):
+            super().save(path, *args, **kwargs)
         _add_code(Path(path))
-
-    def forget_averages(self) -> None:
-        """Read the weights anew at the next `encode`; needed after they were changed outside of training."""
-        for name in _CACHES:
-            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is remembered is made anew in a copy or in another process.
-        return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
+        return {name: value for name, value in self.__dict__.items() if name != "_fast"}
 
     def _apply(self, *args: Any, **kwargs: Any) -> SentenceEncoder:
-        self.forget_averages()
+        self.forget_fast_path()
         return super()._apply(*args, **kwargs)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
         """Switch between training and use; weights may change meanwhile."""
-        self.forget_averages()
+        self.forget_fast_path()
         return super().train(mode)
 
     @property
     def known_tokens(self) -> Callable[[list[str]], np.ndarray]:
         """Function that counts the units of each sentence that are known; only averaging encoders have it."""
-        if self.averages is None:
+        if self.fast_path is None:
             raise AttributeError("only averaging encoders count their known tokens")
         return self._known_tokens
 
     def _known_tokens(self, sentences: list[str]) -> np.ndarray:
-        with self._worker() as worker:
+        assert self.fast_path is not None
+        with self.fast_path.lend() as worker:
             return worker.known_tokens(sentences)
-
-    @contextmanager
-    def _worker(self) -> Iterator[FastAverage]:
-        """Lend one of the objects that encode, which no other thread uses meanwhile."""
-        averages, workers = self.averages, self.__dict__["_workers"]
-        assert averages is not None
-        if "_fast" not in self.__dict__:
-            self.__dict__["_fast"] = FastAverage(*averages, dtype=self.fast_dtype)
-        try:
-            worker = workers.pop()
-        except IndexError:
-            worker = self.__dict__["_fast"].twin()
-        yield worker
-        # One that was interrupted may remember half of something, and is not lent again.
-        workers.append(worker)
-
-    def _encode_batch(self, sentences: list[str], out: torch.Tensor, normalize: bool) -> None:
-        """Encode sentences into `out` [sentence, dimension], which may be narrower than the encoder."""
-        with self._worker() as worker, torch.inference_mode():
-            if out.shape[1] == worker.dimension:
-                worker.encode(sentences, out)
-            else:
-                out.copy_(worker.encode(sentences)[:, : out.shape[1]])
-            if normalize:
-                torch.nn.functional.normalize(out, dim=1, out=out)
 
     def _encode_fast(
         self,
+        fast_path: FastPath,
         inputs: str | list[str],
         *,
         prompt: str | None = None,
@@ -152,7 +142,7 @@ class SentenceEncoder(SentenceTransformer):
             batch = sentences[start : start + BATCH]
             if prompt:
                 batch = [prompt + sentence for sentence in batch]
-            self._encode_batch(batch, vectors[start : start + BATCH], normalize_embeddings)
+            fast_path.encode(batch, vectors[start : start + BATCH], normalize=normalize_embeddings)
 
         starts = range(0, len(sentences), BATCH)
         threads = torch.get_num_threads()
@@ -173,7 +163,6 @@ class SentenceEncoder(SentenceTransformer):
         return vectors[0] if single else list(vectors)
 
 
-_CACHES = ("_averages", "_fast", "_workers")
 _FAST_OPTIONS = {
     "prompt",
     "prompt_name",
@@ -207,7 +196,7 @@ def _is_plain(inputs: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
 
 
 def load(
-    name: str | Path = EMBEDDED,
+    name: str | Path | Model = EMBEDDED,
     *,
     revision: str | None = None,
     device: str | None = None,
@@ -218,7 +207,7 @@ def load(
     No code from the model runs: a module class outside `sentence_transformers` and this package is refused.
 
     Args:
-        name: Folder or Hub id; `embedded` is the small encoder that the package carries.
+        name: Folder, Hub id, or what `locate` found; `embedded` is the small encoder that the package carries.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; the best one at hand if left out, the CPU for averaging encoders.
         dtype: torch.float16 reads the rows of averaging encoders in half precision, which is faster.
@@ -228,21 +217,23 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = locate(str(name), revision)
-    modules = OrderedDict()
+    model = name if isinstance(name, Model) else locate(str(name), revision)
+    loaded = OrderedDict()
     for entry in _module_list(model.folder, model.name):
         kind = _resolve(entry["type"], model.name)
         try:
-            modules[entry["name"]] = kind.load(  # type: ignore[attr-defined]
+            module = kind.load(  # type: ignore[attr-defined]
                 str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
             )
+            loaded[entry["name"]] = own_module(module)
         except Exception as error:
             raise _unreadable(model, entry, error) from error
     settings = _settings(model.folder, model.name)
     try:
-        if device is None and averaging_parts(list(modules.values())) is not None:
+        composition = composition_of(list(loaded.values()))
+        if device is None and composition is not None and composition.is_bag:
             device = "cpu"
-        encoder = SentenceEncoder(modules=list(modules.values()), device=device, **settings)
+        encoder = SentenceEncoder(modules=list(loaded.values()), device=device, **settings)
     except (ValueError, TypeError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
@@ -253,13 +244,22 @@ def load(
     return encoder.eval()
 
 
+def own_module(module: torch.nn.Module) -> torch.nn.Module:
+    """Make WORD of the stock module that it is saved as; leave any other module as it is."""
+    if isinstance(module, StaticEmbedding):
+        own = word.WordEmbedding.from_stock(module)
+        if own is not None and own.units[0] == UNKNOWN:
+            return own
+    return module
+
+
 def _unreadable(model: Model, entry: dict[str, str], error: Exception) -> InputError:
     """Say which file keeps a module from being read, or what is wrong with all of its files together."""
     folder, kind = model.folder / entry["path"], entry["type"].rpartition(".")[2]
     if (found := fault(folder, kind)) is not None:
         return InputError(f"{model.name}: {found}; put a whole copy of the model in its place")
     reason = str(error).strip().split("\n")[0]
-    files = " and ".join(NEEDED.get(kind, ())) or "the files"
+    files = " and ".join(FILES.get(kind, ())) or "the files"
     return InputError(f"{model.name}: cannot read its module {entry['type']} from {files} in {folder}: {reason}")
 
 
@@ -320,21 +320,27 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
         model: The encoder.
         folder: Where to; created if missing.
     """
-    folder = Path(folder)
-    modules = [
-        module.stock() if isinstance(module, word.WordEmbedding) and module.precision != "int8" else module
-        for module in model
-    ]
     device = model.device
     try:
-        # Moves the modules, which the model goes on using.
-        plain = SentenceTransformer(
-            modules=modules, device="cpu", **{setting: getattr(model, setting) for setting in SETTINGS}
-        )
-        plain.save(str(folder), create_model_card=False, safe_serialization=True)
+        model.to("cpu")
+        with _saved_modules(model):
+            SentenceTransformer.save(model, str(folder), create_model_card=False, safe_serialization=True)
     finally:
         model.to(device)
-    _add_code(folder)
+    _add_code(Path(folder))
+
+
+@contextmanager
+def _saved_modules(model: SentenceTransformer) -> Iterator[None]:
+    """Put the stock module in the place of WORD while a model is written; rows of 8 bits have no stock module."""
+    own = dict(model._modules)
+    for name, module in own.items():
+        if isinstance(module, word.WordEmbedding) and module.precision != "int8":
+            model._modules[name] = module.stock()
+    try:
+        yield
+    finally:
+        model._modules.update(own)
 
 
 def _add_code(folder: Path) -> None:
@@ -381,13 +387,17 @@ def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
     Raises:
         InputError: It is another encoder, or there is no such precision.
     """
-    if encoder.averages is None:
+    composition = encoder.composition
+    if composition is None or not composition.is_bag:
         raise InputError(
             "only averaging encoders (WORD, TRIGRAM and their combinations) are stored in other precisions"
         )
     if precision not in average.PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(average.PRECISIONS)}, was {precision!r}")
-    parts, mode = encoder.averages
-    copies = [type(part)(part.units, part.weight, precision) for part in parts]
-    modules = copies if len(copies) == 1 else [combination.Combination([[copy] for copy in copies], mode)]
-    return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
+    chains: list[list[torch.nn.Module]] = []
+    for part in composition.parts:
+        table = part.modules[0]
+        assert isinstance(table, average.AverageEmbedding)
+        chains.append([type(table)(table.units, table.weight, precision), *part.modules[1:]])
+    parts = chains[0] if len(chains) == 1 else [combination.Combination(chains, composition.mode)]
+    return SentenceEncoder(modules=parts, device="cpu", similarity_fn_name="cosine")

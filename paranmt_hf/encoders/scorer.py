@@ -73,7 +73,7 @@ class ScorerConfig:
         from paranmt_hf.encoders.loading import load
 
         encoder = load(self._name, revision=self.revision, device=self.device)
-        if encoder.averages is not None and encoder.device.type == "cpu":
+        if encoder.fast_path is not None and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)
 
@@ -98,8 +98,8 @@ class FastScorer:
     def __init__(self, encoder: SentenceEncoder) -> None:
         from paranmt_hf.encoders.fast import FastAverage
 
-        assert encoder.averages is not None
-        self._average = FastAverage(*encoder.averages)
+        assert encoder.composition is not None
+        self._average = FastAverage(encoder.composition)
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""

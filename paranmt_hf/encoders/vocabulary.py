@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.encoders.config import Kind
+from paranmt_hf.encoders.families import Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import spaced
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
@@ -45,6 +45,40 @@ class Vocabulary:
         return {unit: row for row, unit in enumerate(self.units)}
 
 
+class UnitCounter:
+    """Counts the units of a corpus, table by table.
+
+    Args:
+        kinds: What to count.
+    """
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self._kinds = kinds
+        self._words: Counter[str] = Counter()
+        self._crossings: Counter[str] = Counter()
+
+    def add(self, table: TokenTable) -> None:
+        """Count the units of some sentences."""
+        counts = np.bincount(table.ids, minlength=len(table.vocabulary))
+        used = np.flatnonzero(counts)
+        self._words.update({table.vocabulary[token]: int(counts[token]) for token in used.tolist()})
+        if "trigram" in self._kinds:
+            self._crossings.update(_count_crossings(table))
+
+    def result(self) -> dict[Kind, Counter[str]]:
+        """How often each unit occurred, by kind."""
+        counts: dict[Kind, Counter[str]] = {}
+        if "word" in self._kinds:
+            counts["word"] = self._words
+        if "trigram" in self._kinds:
+            trigrams = self._crossings.copy()
+            for word, count in self._words.items():
+                for trigram in _inside(word):
+                    trigrams[trigram] += count
+            counts["trigram"] = trigrams
+        return counts
+
+
 def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[Kind]) -> dict[Kind, Counter[str]]:
     """Count the words and character trigrams of a corpus.
 
@@ -55,25 +89,11 @@ def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[K
     Returns:
         How often each unit occurs, by kind.
     """
-    tokenizer = WordTokenizer()
-    words: Counter[str] = Counter()
-    crossings: Counter[str] = Counter()
+    tokenizer, counter = WordTokenizer(), UnitCounter(kinds)
     for column in columns:
         (table,) = tokenizer.tables(column)
-        counts = np.bincount(table.ids, minlength=len(table.vocabulary))
-        used = np.flatnonzero(counts)
-        words.update({table.vocabulary[token]: int(counts[token]) for token in used.tolist()})
-        if "trigram" in kinds:
-            crossings.update(_count_crossings(table))
-    found: dict[Kind, Counter[str]] = {}
-    if "word" in kinds:
-        found["word"] = words
-    if "trigram" in kinds:
-        for word, count in words.items():
-            for trigram in _inside(word):
-                crossings[trigram] += count
-        found["trigram"] = crossings
-    return found
+        counter.add(table)
+    return counter.result()
 
 
 def _inside(word: str) -> list[str]:
@@ -107,19 +127,19 @@ def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return table.ids[positions], table.ids[positions + 1], has_next
 
 
-def most_frequent(kind: Kind, counts: Counter[str], size: int, *, minimum: int = 1) -> Vocabulary:
+def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:
     """Keep the most frequent units; equally frequent ones in the order of their characters.
 
     Args:
         kind: What was counted.
         counts: How often each unit occurs.
         size: Number of units to keep.
-        minimum: Leave out units that occur less often.
+        min_count: Leave out units that occur less often.
 
     Raises:
         InputError: Nothing is left.
     """
-    kept = [unit for unit, count in counts.items() if count >= minimum and unit != UNKNOWN]
+    kept = [unit for unit, count in counts.items() if count >= min_count and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
     return Vocabulary(kind, [UNKNOWN, *kept[:size]])
 

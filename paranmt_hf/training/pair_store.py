@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
+from paranmt_hf.tokens import Bags, TokenTable
+from paranmt_hf.training.token_store import TokenHashes, sentence_keys
 from paranmt_hf.util.files import write_bytes
 
 SIDES = ("reference", "translation")
@@ -48,49 +47,18 @@ class MegaBatch:
         return len(self.keys) // 2
 
 
-def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
-    """Number sentences so that equal sequences of tokens, and as good as only those, get equal numbers.
-
-    Args:
-        table: The sentences.
-        hashes: A random-looking number for each token of the vocabulary, uint64.
-
-    Returns:
-        Keys [sentence], uint64.
-    """
-    lengths = np.diff(table.offsets)
-    places = np.arange(len(table.ids)) - np.repeat(table.offsets[:-1], lengths)
-    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, 0x9E3779B97F4A7C15, np.uint64))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[places])])
-    return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
-
-
-class TokenHashes:
-    """The hash of every token of a growing vocabulary."""
-
-    def __init__(self) -> None:
-        self._tokens: Sequence[str] = ()
-        self._hashes = np.empty(0, np.uint64)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Hash of each token of a table's vocabulary [token], uint64."""
-        if table.vocabulary is not self._tokens:
-            self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
-        new = table.vocabulary[len(self._hashes) :]
-        digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
-        self._hashes = np.concatenate([self._hashes, np.frombuffer(digests, np.uint64)])
-        return self._hashes
-
-
 def write_pairs(
-    columns: Iterable[tuple[pa.Array, pa.Array]], folder: Path, readers: Mapping[str, Reader], rows: Mapping[str, int]
+    tables: Iterable[tuple[TokenTable, TokenTable]],
+    folder: Path,
+    readers: Mapping[str, Reader],
+    rows: Mapping[str, int],
 ) -> PairStore:
     """Look up the rows of all pairs and write them.
 
     Pairs with a side that no reader knows a unit of are left out and counted.
 
     Args:
-        columns: References and translations [pair], batch by batch.
+        tables: Tokens of references and translations [pair], batch by batch.
         folder: Where to.
         readers: How sentences become rows, by name.
         rows: Number of rows of each reader's table.
@@ -101,24 +69,23 @@ def write_pairs(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pairs.json").unlink(missing_ok=True)
     writers = {name: _SideWriter(folder, name, rows[name]) for name in readers}
-    tokenizer, hashes = WordTokenizer(), TokenHashes()
+    hashes = TokenHashes()
     read = kept = 0
     with (folder / "keys").open("wb") as key_file:
-        for batch in columns:
-            tables = tokenizer.tables(*batch)
-            bags = {name: [reader.bags(table) for table in tables] for name, reader in readers.items()}
+        for batch in tables:
+            bags = {name: [reader.bags(table) for table in batch] for name, reader in readers.items()}
             known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
             positions = np.flatnonzero(known)
             for name, sides in bags.items():
                 writers[name].write([side.take(positions) for side in sides])
-            keys = [sentence_keys(table, hashes.of(table))[positions] for table in tables]
+            keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
             np.stack(keys, axis=1).tofile(key_file)
             read, kept = read + len(known), kept + len(positions)
     for writer in writers.values():
         writer.close()
     if not kept:
-        found = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
-        raise InputError(f"nothing to train on: {found}; look at the filters, the vocabulary and the data")
+        reason = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
+        raise InputError(f"nothing to train on: {reason}; look at the filters, the vocabulary and the data")
     about = {"pairs": kept, "left_out": read - kept, "readers": {name: rows[name] for name in readers}}
     write_bytes(folder / "pairs.json", json.dumps(about).encode())
     return PairStore(folder)

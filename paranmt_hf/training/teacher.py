@@ -15,12 +15,12 @@ import torch
 from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.pair_store import TokenHashes, sentence_keys
 from paranmt_hf.util.progress import Progress
 
 Encode = Callable[[list[str]], np.ndarray]
+# Keys of sentences [sentence], uint64, and the sentences [sentence].
+Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 # Sentences of a file of the cache: what is lost at most when the work is interrupted.
 PART_SENTENCES = 10_000
 
@@ -67,7 +67,7 @@ class TeacherVectors:
         Raises:
             InputError: The teacher has not encoded one of them.
         """
-        return torch.from_numpy(self._vectors[self._places(keys)]).float()
+        return torch.from_numpy(self._vectors[self._indices(keys)]).float()
 
     def of_pairs(self, keys: np.ndarray) -> np.ndarray:
         """Add up the two directions of each pair of keys [pair, side]: [pair, dimension], float16.
@@ -81,23 +81,21 @@ class TeacherVectors:
             sums[start : start + PART_SENTENCES] = (left + right).numpy()
         return sums
 
-    def _places(self, keys: np.ndarray) -> np.ndarray:
-        places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-        if not np.array_equal(self._keys[places], keys):
+    def _indices(self, keys: np.ndarray) -> np.ndarray:
+        indices = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+        if not np.array_equal(self._keys[indices], keys):
             raise InputError(
                 "the teacher has not encoded one of these sentences; delete the folders of pairs and of its vectors, "
                 "and run again"
             )
-        return places
+        return indices
 
 
-def teach(
-    columns: Iterable[pa.Array | pa.ChunkedArray], encode: Encode, folder: Path, *, name: str = ""
-) -> TeacherVectors:
+def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
     """Let a teacher encode every distinct sentence that it has not encoded yet.
 
     Args:
-        columns: Columns [sentence] of strings.
+        sentences: Columns of sentences with their keys.
         encode: From sentences to the teacher's vectors [sentence, dimension].
         folder: Where the vectors are kept; those of an interrupted call, or of another corpus, are used again.
         name: Says which teacher it is.
@@ -110,16 +108,16 @@ def teach(
     if owner.exists() and owner.read_text(encoding="utf8") != name:
         raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
     owner.write_text(name, encoding="utf8")
-    keys, sentences = _distinct(columns)
+    keys, texts = _distinct(sentences)
     parts = [_read(path) for path in sorted(folder.glob("part-*.safetensors"))]
     known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])
     missing = np.flatnonzero(~np.isin(keys, known))
     # Sentences of one length are encoded together.
-    order = missing[np.lexsort((keys[missing], np.array([len(sentences[place]) for place in missing.tolist()])))]
+    order = missing[np.lexsort((keys[missing], np.array([len(texts[index]) for index in missing.tolist()])))]
     with Progress("teacher", len(keys), done=len(keys) - len(missing)) as progress:
         for start in range(0, len(order), PART_SENTENCES):
             chosen = order[start : start + PART_SENTENCES]
-            vectors = np.asarray(encode([sentences[place] for place in chosen.tolist()]))
+            vectors = np.asarray(encode([texts[index] for index in chosen.tolist()]))
             parts.append({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)})
             path = folder / f"part-{len(parts) - 1:05d}.safetensors"
             write_checkpoint(path, {kind: torch.from_numpy(value) for kind, value in parts[-1].items()}, {})
@@ -134,12 +132,9 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     return {kind: value.numpy() for kind, value in part[0].items()}
 
 
-def _distinct(columns: Iterable[pa.Array | pa.ChunkedArray]) -> tuple[np.ndarray, list[str]]:
-    tokenizer, hashes = WordTokenizer(), TokenHashes()
+def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
     known: dict[int, str] = {}
-    for column in columns:
-        (table,) = tokenizer.tables(column)
-        keys = sentence_keys(table, hashes.of(table)).tolist()
-        for key, sentence in zip(keys, column.to_pylist(), strict=True):
+    for keys, column in sentences:
+        for key, sentence in zip(keys.tolist(), column.to_pylist(), strict=True):
             known.setdefault(key, sentence)
     return np.array(list(known), np.uint64), list(known.values())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from paranmt_hf.encoders.building import name_of, parts_of, trainable
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import folder_aside, is_free
 from paranmt_hf.workflows.support.model_record import RECORD
 
 
@@ -32,41 +33,35 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     out = Path(out).expanduser().resolve()
     if len(models) < 2:
         raise InputError("name at least two models to average")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if not is_free(out):
         raise InputError(f"{out} is there already; choose another --out or move it away")
-    first = load(models[0], device="cpu")
-    found, mean = [first.source], trainable(first)
+    mean = trainable(load(models[0], device="cpu"))
+    located = [mean.source]
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
-    for other in models[1:]:
-        loaded = load(other, device="cpu")
-        found.append(loaded.source)
-        model = trainable(loaded)
-        weights = model.state_dict()
-        if _kind(model) != _kind(mean) or any(weights[name].shape != sums[name].shape for name in sums):
+    for name in models[1:]:
+        other = load(name, device="cpu")
+        located.append(other.source)
+        weights = other.state_dict()
+        if _kind(other) != _kind(mean) or any(weights[key].shape != sums[key].shape for key in sums):
             raise InputError(
-                f"{other} has not the kind, the vocabulary and the dimensions of {models[0]}; only models trained "
+                f"{name} has not the kind, the vocabulary and the dimensions of {models[0]}; only models trained "
                 "from one start can be averaged"
             )
-        for name, weight in weights.items():
-            sums[name] += weight
+        for key, weight in weights.items():
+            sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
-    mean.forget_averages()
-    aside = out.with_name(f".{out.name}.tmp")
-    # Left over from a call that was killed.
-    shutil.rmtree(aside, ignore_errors=True)
-    save(mean, aside)
-    sources = [source for source in found if source is not None]
+    sources = [source for source in located if source is not None]
     last = sources[-1].folder / RECORD
     record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
     # What the last model reached on the development set, this one does not.
-    record |= {"mean_of": [{"name": one.name, "revision": one.revision} for one in sources], "development": None}
-    (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
-    if out.exists():
-        out.rmdir()
-    aside.rename(out)
+    revisions = [{"name": source.name, "revision": source.revision} for source in sources]
+    record |= {"mean_of": revisions, "development": None}
+    with folder_aside(out) as aside:
+        save(mean, aside)
+        (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
     return mean
 
 
 def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]]]:
-    parts, _ = parts_of(model)
-    return name_of(model), [part.vocabulary.units for part in parts]
+    composition = take_apart(list(model))
+    return composition.name, [part.vocabulary.units for part in composition.parts]

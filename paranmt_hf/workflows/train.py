@@ -3,64 +3,47 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import platform
 import shutil
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 
 from paranmt_hf import __version__
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.encoders.building import (
-    EncoderConfig,
-    Part,
-    build_encoder,
-    choose_vocabularies,
-    parts_of,
-    trainable,
-)
+from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.encoders.composition import Composition, Part, take_apart
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.encoders.modules.lstm import padded, sequence_features
-from paranmt_hf.encoders.vocabulary import Kind, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
-from paranmt_hf.evaluation.sts_data import StsSet, development_set
-from paranmt_hf.hub.repository import locate
+from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.averaging import AveragingTrainer, Table
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
-from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.rowwise import RowwiseAdam
-from paranmt_hf.training.teacher import TeacherVectors, teach
-from paranmt_hf.util.work import locked
-from paranmt_hf.vectors import WordVectors, read_vectors
-from paranmt_hf.workflows.support.training_identity import (
-    RECORD,
-    existing,
-    finished,
-    inputs_of,
-    keep_settings,
-    sentences_of,
-    settings_of,
-    settled,
-)
+from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.work import finished, locked, put_in_place, work_folder
+from paranmt_hf.workflows.support.model_record import RECORD
+from paranmt_hf.workflows.support.prepare_training import prepare, room_for
+from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from paranmt_hf.training.trainer import Reading
+
 # Says that everything is prepared, to the other processes of `accelerate launch`.
 READY = "ready"
 
@@ -115,21 +98,18 @@ def train(
     """
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     out = Path(out).expanduser().resolve()
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    held_out = development_set(Path(development)) if development is not None else None
-    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
-    if encoder.start:
-        encoder = settled(encoder)
+    run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
+    processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
-        encoder,
+        run.encoder,
         config,
-        development=held_out is not None,
+        development=run.development is not None,
         teacher_cache=teacher_cache is not None,
-        processes=int(os.environ.get("WORLD_SIZE", "1")),
+        processes=processes,
     )
-    settings = settings_of(encoder, config, pairs, held_out)
-    work = out.with_name(f"{out.name}.work")
-    if (record := finished(out, settings)) is not None:
+    work = work_folder(out)
+    record = finished(out, run.identity, _read_record, lambda record: record["settings"], made="trained")
+    if record is not None:
         # A kill may have come between the last rename and the removal.
         if work.exists():
             with suppress(InputError), locked(work):
@@ -139,125 +119,45 @@ def train(
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
-    if config.patience is not None and held_out is None:
+    if config.patience is not None and run.development is None:
         raise InputError("--patience counts evaluations on a development set; name one with --development")
-    first = int(os.environ.get("RANK", "0")) == 0 or int(os.environ.get("WORLD_SIZE", "1")) == 1
+    first = rank == 0 or processes == 1
     if not first:
         _wait_for(work / READY)
     with locked(work) if first else nullcontext():
-        keep_settings(work / "settings.json", settings)
-        model = _initial(work / "initial", encoder, pairs, config.seed)
-        store = _store(work / "pairs", model, pairs)
-        teacher = _teach(config, pairs, Path(teacher_cache or work / "teacher")) if config.teacher else None
+        keep_identity(work / "settings.json", run.identity)
+        model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
         (work / READY).touch()
-        history = fit(model, store, config, work, held_out, teacher)
+        history = fit(model, store, config, work, run.development, teacher)
         if not first:
             _wait_for(out / RECORD)
-            return Trained(out, json.loads((out / RECORD).read_text(encoding="utf8")), fresh=True)
+            return Trained(out, _read_record(out), fresh=True)
         if not history.losses:
             raise InputError(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
                 f"copies or paraphrases of each other; delete {work} and give more data"
             )
-        record = _write(model, work / "model", settings, history, store, held_out, inputs_of(encoder, config))
-        if out.exists():
-            out.rmdir()
-        (work / "model").rename(out)
+        record = _write(model, work / "model", run, history, store)
+        put_in_place(work / "model", out)
         shutil.rmtree(work)
     return Trained(out, record, fresh=True)
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf8"))
+        record["settings"].items()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"{folder} exists and is no encoder of this program; choose another --out or move it away"
+        ) from None
+    return dict(record)
 
 
 def _wait_for(path: Path) -> None:
     """Let the other processes of `accelerate launch` wait until the first one has written something."""
     while not path.exists():
         time.sleep(0.1)
-
-
-def _initial(folder: Path, config: EncoderConfig, pairs: Pairs, seed: int) -> SentenceEncoder:
-    """The encoder before training; made once, so that going on does not count the corpus again."""
-    if folder.exists():
-        return trainable(load(folder, device="cpu"))
-    if config.start:
-        model = load(config.start, device="cpu")
-    else:
-        logger.info("counting the words of the training data")
-        columns = (table[side] for table in pairs.batches() for side in SIDES)
-        if config.vectors is not None:
-            # A file that is none shows before the corpus is read.
-            read_vectors(existing(config.vectors), limit=1)
-        counts = count_units(columns, config.kinds)
-        if not any(counts.values()):
-            raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and at the options that choose")
-        vectors = _vectors(config, counts)
-        model = build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
-    aside = folder.with_name("initial.tmp")
-    shutil.rmtree(aside, ignore_errors=True)
-    with _room_for(aside):
-        save(model, aside)
-    aside.rename(folder)
-    return trainable(load(folder, device="cpu"))
-
-
-@contextmanager
-def _room_for(folder: Path) -> Iterator[None]:
-    """Tell what keeps an encoder from being written."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-        raise InputError(
-            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, which goes on "
-            "from what is kept in the folder above"
-        ) from None
-
-
-def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]]) -> WordVectors | None:
-    """Read the vectors of the words to come: those of the text wherever they stand, others from the beginning."""
-    if config.vectors is None or "word" not in config.kinds:
-        return None
-    own = most_frequent("word", counts["word"], config.words, minimum=config.minimum)
-    return read_vectors(existing(config.vectors), limit=config.words, wanted=own.units)
-
-
-def _store(folder: Path, model: SentenceEncoder, pairs: Pairs) -> PairStore:
-    """Pairs as rows, read from the corpus once."""
-    if (folder / "pairs.json").exists():
-        return PairStore(folder)
-    parts, _ = parts_of(model)
-    vocabularies = {part.reader: part.vocabulary for part in parts}
-    columns = (
-        (table["reference"].combine_chunks(), table["translation"].combine_chunks()) for table in pairs.batches()
-    )
-    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
-    store = write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
-    for count, reason in (
-        (pairs.unselected, "outside the chosen ranges"),
-        (pairs.contaminated, "with a sentence of the excluded sets"),
-        (store.left_out, "without a known word on a side"),
-    ):
-        if count:
-            logger.info(f"left out: {count:,} pairs {reason}")
-    logger.info(f"training on {store.pairs:,} pairs")
-    return store
-
-
-def _teach(config: TrainConfig, pairs: Pairs, folder: Path) -> TeacherVectors:
-    """Let the teacher encode every sentence of the pairs."""
-    assert config.teacher is not None
-    teacher = load(config.teacher, device=config.device)
-
-    def encode(sentences: list[str]) -> np.ndarray:
-        # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
-        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
-        return vectors.float().cpu().numpy()
-
-    return teach(
-        (table[side] for table in pairs.batches() for side in SIDES),
-        encode,
-        folder,
-        name=locate(config.teacher).revision,
-    )
 
 
 def fit(
@@ -278,31 +178,38 @@ def fit(
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
     """
-    parts, mode = parts_of(model)
+    composition = take_apart(list(model))
     if config.device == "cuda" and not torch.cuda.is_available():
         raise InputError("there is no GPU that torch can use; leave out --device, or name the CPU")
-    evaluate = partial(_development_score, model, held_out) if held_out is not None else None
-    if any(part.sequence for part in parts) or config.device == "cuda":
-        from paranmt_hf.training.trainer import Reading, train_with_trainer
+    evaluate = partial(development_score, model, held_out) if held_out is not None else None
+    if not composition.only_tables or config.device == "cuda":
+        from paranmt_hf.training.trainer import train_with_trainer
 
-        readings = [
-            Reading(
-                reader=part.reader,
-                suffix=f"_{number}" if len(parts) > 1 else "",
-                features=sequence_features if part.sequence else bag_features,
-                ordered=part.sequence,
-                table=part.table,
-            )
-            for number, part in enumerate(parts)
-        ]
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
         with padded(model.modules() if on_cpu else ()):
-            return train_with_trainer(model, readings, store, work, config, evaluate, teacher)
+            return train_with_trainer(model, _readings(composition), store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     rates = learning_rates(store.pairs, config)
-    trainer = AveragingTrainer([_table(part, rates, config) for part in parts], mode, config, teacher)
-    return Loop(trainer, store, work, evaluate).run()
+    tables = [_table(part, rates, config) for part in composition.parts]
+    return Loop(AveragingTrainer(tables, composition.mode, config, teacher), store, work, evaluate).run()
+
+
+def _readings(composition: Composition) -> list[Reading]:
+    """How each part gets its features in the trainer."""
+    from paranmt_hf.training.trainer import Reading
+
+    return [
+        Reading(
+            reader=part.reader,
+            # A combination hands features with the index of a part behind their names to that part.
+            suffix=f"_{index}" if len(composition.parts) > 1 else "",
+            features=bag_features if part.is_bag else sequence_features,
+            ordered=part.family.ordered,
+            table=part.table,
+        )
+        for index, part in enumerate(composition.parts)
+    ]
 
 
 def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> Table:
@@ -316,15 +223,13 @@ def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tenso
     return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
 
 
-def _development_score(model: SentenceEncoder, held_out: StsSet) -> float:
+def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
     """Pearson on the development set with the weights as they are now."""
     training = model.training
     model.eval()
-    model.forget_averages()
-    quiet = _Quiet(model)
-    found = pair_similarities(quiet, held_out.left, held_out.right, held_out.name)
+    similarities = pair_similarities(_Quiet(model), held_out.left, held_out.right, held_out.name)
     model.train(training)
-    return pearson(found.values, held_out.gold)
+    return pearson(similarities.values, held_out.gold)
 
 
 class _Quiet:
@@ -338,22 +243,16 @@ class _Quiet:
 
 
 def _write(
-    model: SentenceEncoder,
-    folder: Path,
-    settings: dict[str, Any],
-    history: History,
-    store: PairStore,
-    held_out: StsSet | None,
-    inputs: dict[str, str],
+    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore
 ) -> dict[str, Any]:
     """Write the encoder with its record and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
     record = {
-        "settings": settings,
-        "inputs": inputs,
+        "settings": run.identity,
+        "inputs": run.inputs,
         "pairs": store.pairs,
         "history": history.as_dict(),
-        "development": _development_score(model, held_out) if held_out is not None else None,
+        "development": development_score(model, run.development) if run.development is not None else None,
         "dimension": model.get_embedding_dimension(),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "versions": {name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
@@ -362,9 +261,9 @@ def _write(
     }
     # What this call returns is what a later one reads.
     record = json.loads(json.dumps(record))
-    with _room_for(folder):
+    with room_for(folder):
         save(model, folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
         if history.losses:
-            plot_history(history, folder / "training.png", settings["encoder"]["model"])
+            plot_history(history, folder / "training.png", run.encoder.model)
     return record

@@ -45,7 +45,9 @@ def distill_vectors(
     if data is not None:
         pairs = Pairs(list(data), SelectionConfig())
         counts = count_units((table[side] for table in pairs.batches() for side in SIDES), ["word"])
-        words |= dict.fromkeys(most_frequent("word", counts["word"], config.words, minimum=config.minimum).units[1:])
+        words |= dict.fromkeys(
+            most_frequent("word", counts["word"], config.words, min_count=config.min_count).units[1:]
+        )
     if vocabulary is not None:
         words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
     chosen = list(words)[: config.words]

@@ -317,7 +317,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--batch-size", "0"], ["batch_size must be at least 1"]),
         (["--margin", "-1"], ["margin must be above 0"]),
         (["--scrambling", "2"], ["between 0 and 1"]),
-        (["--minimum", "100"], ["the word vocabulary is empty"]),
+        (["--min-count", "100"], ["the word vocabulary is empty"]),
         (["--max-pairs", "0"], ["max_pairs must be at least 1"]),
         (["--data", "same.parquet"], ["nothing was learned"]),
         (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),

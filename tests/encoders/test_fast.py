@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders import loading
+from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.fast import FastAverage
 from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.vocabulary import count_units, most_frequent
@@ -270,7 +272,7 @@ def test_half_precision_sees_changed_weights_when_told():
     before = model.encode(SENTENCES)
     with torch.no_grad():
         next(model.parameters()).mul_(2)
-    model.forget_averages()
+    model.forget_fast_path()
     np.testing.assert_allclose(model.encode(SENTENCES), 2 * before, atol=5e-3)
 
 
@@ -279,7 +281,8 @@ def test_copies_do_not_share_what_is_remembered(name):
     model = encoder(name)
     before = model.encode(SENTENCES)
     other = copy.deepcopy(model)
-    assert not set(loading._CACHES) & set(other.__dict__)
+    assert "_fast" in model.__dict__
+    assert "_fast" not in other.__dict__
     with torch.no_grad():
         for weight in other.parameters():
             weight.mul_(2)
@@ -344,13 +347,13 @@ def test_known_tokens():
 def test_known_tokens_keeps_what_is_remembered():
     model = encoder("trigram")
     model.encode(SENTENCES)
-    (worker,) = model.__dict__["_workers"]
+    (worker,) = model.fast_path._free
     model.known_tokens(SENTENCES)
-    assert model.__dict__["_workers"] == [worker]
+    assert model.fast_path._free == [worker]
 
 
 def test_vectors_are_written_where_they_are_wanted():
-    fast = FastAverage([word(3), trigram(4)], "concatenate")
+    fast = FastAverage(composition_of([Combination([[word(3)], [trigram(4)]])]))
     out = torch.full((len(SENTENCES), 9), 7.0)
     assert fast.encode(SENTENCES, out[:, 1:8]).shape == (len(SENTENCES), 7)
     assert (out[:, [0, 8]] == 7).all()

@@ -340,7 +340,7 @@ def test_other_stock_models_are_loaded_too(tmp_path):
     model = SentenceTransformer(modules=[table, Normalize()], device="cpu")
     model.save(str(tmp_path), create_model_card=False)
     found = load(tmp_path, device="cpu")
-    assert found.averages is None
+    assert found.fast_path is None
     np.testing.assert_allclose(found.encode(["Cat cat", "cat"]), model.encode(["Cat cat", "cat"]), atol=1e-6)
     save(SentenceTransformer(modules=[word().stock(), Normalize()], device="cpu"), tmp_path / "normalised")
     lengths = np.linalg.norm(load(tmp_path / "normalised", device="cpu").encode(["cat", "the cat"]), axis=1)

@@ -57,7 +57,7 @@ def test_most_frequent_breaks_ties_by_characters():
     counts = Counter({"b": 2, "a": 2, "é": 2, "c": 5, "d": 1, "[UNK]": 9})
     assert most_frequent("word", counts, 10).units == ["[UNK]", "c", "a", "b", "é", "d"]
     assert most_frequent("word", counts, 2).units == ["[UNK]", "c", "a"]
-    assert most_frequent("word", counts, 9, minimum=2).units == ["[UNK]", "c", "a", "b", "é"]
+    assert most_frequent("word", counts, 9, min_count=2).units == ["[UNK]", "c", "a", "b", "é"]
 
 
 @settings(deadline=None)
@@ -72,7 +72,7 @@ def test_empty_vocabulary_is_named(kind):
     with pytest.raises(InputError, match=f"the {kind} vocabulary is empty"):
         most_frequent(kind, Counter(), 10)
     with pytest.raises(InputError, match=f"the {kind} vocabulary is empty"):
-        most_frequent(kind, Counter({"abc": 1}), 10, minimum=2)
+        most_frequent(kind, Counter({"abc": 1}), 10, min_count=2)
 
 
 @pytest.mark.parametrize("units", [["a", "b"], ["[UNK]", "a", "a"], ["[UNK]", "[UNK]"]])

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.loading import SentenceEncoder, own_module
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import lstm_modules
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
@@ -109,4 +109,5 @@ EVERY = AVERAGES + REDUCED + SEQUENCES
 
 
 def encoder(name: str) -> SentenceEncoder:
-    return SentenceEncoder(modules=modules_of(name), device="cpu").eval()
+    """An encoder as `load` gives it: WORD is a module of ours, also where it is saved as a stock one."""
+    return SentenceEncoder(modules=[own_module(module) for module in modules_of(name)], device="cpu").eval()

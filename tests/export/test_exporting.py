@@ -16,11 +16,11 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.loading import SentenceEncoder, load, save
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.errors import InputError
-from paranmt_hf.export import exporting
 from paranmt_hf.export import onnx as onnx_graph
-from paranmt_hf.export.exporting import FORMATS, export_encoder
 from paranmt_hf.export.onnx import read_onnx
 from paranmt_hf.util.optional import available
+from paranmt_hf.workflows import export as exporting
+from paranmt_hf.workflows.export import FORMATS, export_encoder
 from tests.encoders.toys import EVERY, SENTENCES, encoder, rows, trigram
 
 WORD = ["word", "word-stock", "word-float16", "word-int8"]
@@ -40,9 +40,8 @@ def sources(tmp_path_factory):
     top = tmp_path_factory.mktemp("sources")
     for name in EVERY:
         save(encoder(name), top / name)
-    parts, _ = load().averages
-    for name, part in zip(["real-word", "real-trigram"], parts, strict=True):
-        save(SentenceEncoder(modules=[part], device="cpu"), top / name)
+    for name, part in zip(["real-word", "real-trigram"], load().composition.parts, strict=True):
+        save(SentenceEncoder(modules=part.modules, device="cpu"), top / name)
     save(load(), top / "real-word,trigram")
     return top
 
@@ -131,7 +130,7 @@ def test_onnx_weights_beyond_the_limit_lie_beside_the_graph(sources, tmp_path, m
 def test_load_reads_an_export_and_is_fast_with_it(sources, tmp_path, name):
     export_encoder(sources / name, tmp_path / "out", format="static")
     again = load(tmp_path / "out")
-    assert again.averages is not None
+    assert again.fast_path is not None
     np.testing.assert_allclose(again.encode(SENTENCES), load(sources / name).encode(SENTENCES), atol=1e-6)
 
 
@@ -281,7 +280,7 @@ class TestMissingPackages:
             export_encoder(sources / "word", tmp_path / "out", format="onnx")
 
     def test_checking(self, sources, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr(exporting, "available", lambda package: False)
+        monkeypatch.setattr("paranmt_hf.export.model2vec.available", lambda package: False)
         arguments = ["export", str(sources / "trigram"), "--format", "model2vec", "--out", str(tmp_path / "out")]
         assert main(arguments) == 0
         assert "not compared" in capsys.readouterr().out

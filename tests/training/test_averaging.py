@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.encoders.building import parts_of
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.averaging import AveragingTrainer, Table, minibatch
 from paranmt_hf.training.config import TrainConfig
@@ -68,7 +68,8 @@ def plain_losses(plain, readers, megas, config):
 
 
 def tight_loop(encoder, config, pairs=PAIRS):
-    parts, mode = parts_of(encoder)
+    composition = take_apart(list(encoder))
+    parts, mode = composition.parts, composition.mode
     rates = learning_rates(pairs, config)
     tables = []
     for part in parts:
@@ -97,7 +98,8 @@ def test_equals_autograd_with_dense_adam(tmp_path, model, unknown, settings):
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60, unknown=unknown)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=8, mega_batch=3, learning_rate=0.01, epochs=2, **settings)
-    parts, mode = parts_of(encoder)
+    composition = take_apart(list(encoder))
+    parts, mode = composition.parts, composition.mode
     plain = Plain([part.table.weight.data for part in parts], mode, frozen=unknown == "drop")
     initial = [part.table.weight.data.clone() for part in parts]
     assert [bool(weight[0].any()) for weight in initial] == [unknown == "train"] * len(parts)
@@ -126,7 +128,8 @@ def test_gradient_of_one_step_is_exact(tmp_path):
     encoder = encoder_of(sides, model="word+trigram", dimension=6, words=30)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=40, mega_batch=1, epochs=1)
-    parts, mode = parts_of(encoder)
+    composition = take_apart(list(encoder))
+    parts, mode = composition.parts, composition.mode
     plain = Plain([part.table.weight.data for part in parts], mode, frozen=False)
     mega = next(store.mega_batches(40, seed=1, epoch=0))
     trainer = tight_loop(encoder, config, 40)
@@ -151,7 +154,7 @@ def test_mega_batch_of_one_is_in_batch_selection(tmp_path):
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=20, mega_batch=1, epochs=1)
     trainer = tight_loop(encoder, config, store.pairs)
-    weight = parts_of(encoder)[0][0].table.weight.data
+    weight = take_apart(list(encoder)).parts[0].table.weight.data
     for mega in store.mega_batches(config.mega_pairs, seed=1, epoch=0):
         assert mega.pairs == 20
         # The pairs of a mini-batch, encoded with the weights of now, and each sentence's best among them.
@@ -198,7 +201,7 @@ def test_loss_that_is_no_number_names_the_step(tmp_path, negatives):
     trainer = tight_loop(encoder, config, store.pairs)
     megas = store.mega_batches(20, seed=1, epoch=0)
     trainer.train_on(next(megas), np.random.default_rng(1))
-    parts_of(encoder)[0][0].table.weight.data[1, 0] = float("nan")
+    take_apart(list(encoder)).parts[0].table.weight.data[1, 0] = float("nan")
     with pytest.raises(InputError, match=r"the loss of step 3 is nan; lower the learning rate"):
         trainer.train_on(next(megas), np.random.default_rng(1))
 

@@ -3,21 +3,20 @@
 import math
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
-from paranmt_hf.encoders.building import parts_of
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training import teacher
 from paranmt_hf.training.averaging import AveragingTrainer, Table, combined_loss
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
-from paranmt_hf.training.pair_store import TokenHashes, sentence_keys
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss, teach
-from tests.training.toys import encoder_of, random_text, store_of
+from paranmt_hf.training.token_store import TokenHashes, sentence_keys
+from tests.training.toys import encoder_of, keyed, random_text, store_of
 
 
 def test_similarity_loss_worked_out_by_hand():
@@ -113,7 +112,7 @@ def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_
     monkeypatch.setattr(teacher, "PART_SENTENCES", 10)
     sides = random_text(40)
     distinct = set(sides[0]) | set(sides[1])
-    columns = [pa.array(side) for side in sides]
+    columns = [keyed(side) for side in sides]
     whole = Spelling()
     taught = teach(columns, whole, tmp_path / "whole")
     asked = sum(whole.asked, [])
@@ -135,16 +134,16 @@ def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_
 
 def test_vectors_are_kept_for_another_corpus_but_not_for_another_teacher(tmp_path):
     first, second = Spelling(), Spelling()
-    teach([pa.array(["a b", "c"])], first, tmp_path, name="spelling")
-    taught = teach([pa.array(["c", "w1 d", "a b"])], second, tmp_path, name="spelling")
+    teach([keyed(["a b", "c"])], first, tmp_path, name="spelling")
+    taught = teach([keyed(["c", "w1 d", "a b"])], second, tmp_path, name="spelling")
     assert second.asked == [["w1 d"]]
     np.testing.assert_array_equal(taught.of(keys_of(["w1 d", "c"])).numpy(), Spelling()(["w1 d", "c"]))
     with pytest.raises(InputError, match="holds the vectors of another teacher"):
-        teach([pa.array(["c"])], second, tmp_path, name="other")
+        teach([keyed(["c"])], second, tmp_path, name="other")
 
 
 def test_damaged_part_is_named(tmp_path):
-    columns = [pa.array(["a b", "c"])]
+    columns = [keyed(["a b", "c"])]
     teach(columns, Spelling(), tmp_path)
     (part,) = tmp_path.glob("part-*")
     part.write_bytes(part.read_bytes()[:20])
@@ -157,9 +156,11 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
     sides = random_text(60, words=20)
     encoder = encoder_of(sides, model="word", dimension=16)
     store = store_of(sides, encoder, tmp_path / "pairs")
-    taught = teach([pa.array(side) for side in sides], Spelling(), tmp_path / "teacher")
+    taught = teach([keyed(side) for side in sides], Spelling(), tmp_path / "teacher")
     config = TrainConfig(teacher="spelling", teacher_weight=weight, batch_size=20, epochs=30, learning_rate=0.01)
-    table = Table("word", RowwiseAdam(parts_of(encoder)[0][0].table.weight.data, learning_rates(60, config)))
+    table = Table(
+        "word", RowwiseAdam(take_apart(list(encoder)).parts[0].table.weight.data, learning_rates(60, config))
+    )
     trainer = AveragingTrainer([table], "concatenate", config, taught)
 
     def term():

@@ -6,12 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, parts_of
+from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.token_store import TokenHashes, sentence_keys, write_tokens
 
 Sentences = list[str]
 # A run that takes a second.
@@ -48,11 +51,24 @@ def encoder_of(sides: tuple[Sentences, Sentences], seed: int = 1, **settings: ob
 
 def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folder: Path) -> PairStore:
     """The pairs as rows of an encoder's tables."""
-    parts, _ = parts_of(encoder)
+    parts = take_apart(list(encoder)).parts
     vocabularies = {part.reader: part.vocabulary for part in parts}
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = [(pa.array(sides[0]), pa.array(sides[1]))]
-    return write_pairs(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    return write_text(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+
+
+def write_text(columns, folder: Path, readers, rows) -> PairStore:
+    """Pairs of text as rows: cut into tokens, then looked up."""
+    return write_pairs(
+        write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).tables(), folder, readers, rows
+    )
+
+
+def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
+    """Sentences with their keys, as `teach` takes them."""
+    (table,) = WordTokenizer().tables(column)
+    return sentence_keys(table, TokenHashes().of(table)), pa.array(column)
 
 
 def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.encoders.building import parts_of, trainable
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import load, save, with_precision
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows.average import average_encoders
@@ -14,7 +15,7 @@ from tests.training.toys import encoder_of, random_text
 
 
 def weights_of(model):
-    return [part.table.weight.data for part in parts_of(model)[0]]
+    return [part.table.weight.data for part in take_apart(list(model)).parts]
 
 
 @pytest.fixture(params=["word", "trigram", "word,trigram", "word+trigram", "lstm"])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.encoders.building import parts_of, trainable
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load, save
 from paranmt_hf.errors import InputError
@@ -51,12 +52,12 @@ def test_synonyms_are_learned(tmp_path, model, settings):
     encoder = trainable(encoder_of(sides, model=model, dimension=16))
     store = store_of(sides, encoder, tmp_path / "pairs")
     held_out = gold()
-    before = fitting._development_score(encoder, held_out)
+    before = fitting.development_score(encoder, held_out)
     # An LSTM's vectors are all alike at first, and it takes some epochs to tell them apart.
     config = TrainConfig(**{**SMALL, "epochs": 4, "scrambling": 0.3, **settings})
     history = fit(encoder, store, config, tmp_path, held_out)
     assert history.best_score == max(score for _, score in history.scores)
-    assert fitting._development_score(encoder, held_out) == pytest.approx(history.best_score, abs=1e-6)
+    assert fitting.development_score(encoder, held_out) == pytest.approx(history.best_score, abs=1e-6)
     assert len(history.scores) == config.epochs
     assert history.pairs == 400 * config.epochs
     assert history.losses[-1][1] < 0.6 * history.losses[0][1]
@@ -100,7 +101,7 @@ def test_tight_loop_and_trainer_agree(tmp_path, model):
         encoder = trainable(encoder_of(sides, model=model, dimension=12, words=40))
         store = store_of(sides, encoder, tmp_path / f"pairs-{device}")
         config = TrainConfig(**{**SMALL, "epochs": 1})
-        parts, _ = parts_of(encoder)
+        parts = take_apart(list(encoder)).parts
         if device is None:
             history = fit(encoder, store, config, tmp_path / f"{device}")
         else:
@@ -151,17 +152,17 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
     kept = []
 
     def score(encoder, held_out):
-        kept.append(parts_of(encoder)[0][0].table.weight.detach().clone())
+        kept.append(take_apart(list(encoder)).parts[0].table.weight.detach().clone())
         return next(scores)
 
-    monkeypatch.setattr(fitting, "_development_score", score)
+    monkeypatch.setattr(fitting, "development_score", score)
     config = TrainConfig(**{**SMALL, "epochs": 3, "patience": 2, "evaluations": 3})
     history = fit(encoder, store, config, tmp_path, gold())
     assert [value for _, value in history.scores] == [0.1, 0.5, 0.4, 0.3]
     assert (history.best_score, history.stale) == (0.5, 2)
     assert history.best_step == history.scores[1][0] == 8
     assert history.pairs == 160
-    torch.testing.assert_close(parts_of(encoder)[0][0].table.weight.detach(), kept[1], atol=0, rtol=0)
+    torch.testing.assert_close(take_apart(list(encoder)).parts[0].table.weight.detach(), kept[1], atol=0, rtol=0)
     assert (kept[1] != kept[3]).any()
 
 
@@ -209,12 +210,12 @@ def test_same_seed_same_bytes(tmp_path, data):
 def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
-    settings["encoder"] = EncoderConfig(start=str(tmp_path / "first"), words=5)
+    settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"), words=5)
     with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out --words"):
         train(data, tmp_path / "second", **settings)
-    settings["encoder"] = EncoderConfig(start=str(tmp_path / "first"))
+    settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)
-    assert second.record["settings"]["encoder"].keys() == {"model", "start"}
+    assert second.record["settings"]["encoder"].keys() == {"model", "init_from"}
     vectors = [load(tmp_path / name).encode(["left1 right2"]) for name in ("first", "second")]
     np.testing.assert_allclose(*vectors, atol=1e-6)
     assert second.record["dimension"] == 16

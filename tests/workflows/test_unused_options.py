@@ -24,8 +24,8 @@ def test_defaults_and_what_every_model_has_go_on_working(model):
     check(model)
     check(model, {"epochs": 1, "batch_size": 7, "margin": 0.5, "negatives": "mix", "one_sided": True, "scrambling": 0})
     check(model, {"lambda_w": 0.1, "decay": True, "seed": 2, "mega_batch": 3, "learning_rate": 0.1}, dimension=7)
-    check(model, {**TEACHER, "precision": "bf16"}, teacher_cache=True, minimum=2, unknown="train")
-    check(model, {"evaluations": 3}, development=True, spread=0.1)
+    check(model, {**TEACHER, "precision": "bf16"}, teacher_cache=True, min_count=2, unknown="train")
+    check(model, {"evaluations": 3}, development=True, init_std=0.1)
     check(model, {**TEACHER, "teacher_weight": 0.5, "margin": 0.3})
 
 
@@ -35,15 +35,15 @@ def test_defaults_and_what_every_model_has_go_on_working(model):
         (
             "word",
             {"pooling": "max"},
-            "--pooling would change nothing for this 'word' model: it is for models with an ",
+            "--pooling would change nothing for this 'word' model: it is for the models lstm, blstm",
         ),
-        ("word,trigram", {"word_dimension": 5}, "--word-dimension .* models with an LSTM"),
-        ("lstm", {"directions": "average"}, "--directions .* models with a BLSTM"),
-        ("word,lstm", {"trigrams": 5}, "--trigrams .* models with TRIGRAM"),
-        ("word", {"trigram_dimension": 5}, "--trigram-dimension .* models with TRIGRAM"),
+        ("word,trigram", {"word_dimension": 5}, "--word-dimension .* the models lstm, blstm, projection"),
+        ("lstm", {"directions": "average"}, "--directions .* the models blstm"),
+        ("word,lstm", {"trigrams": 5}, "--trigrams .* the models trigram"),
+        ("word", {"trigram_dimension": 5}, "--trigram-dimension .* the models trigram"),
         ("trigram", {"words": 5}, "--words .* models that read words"),
         ("trigram", {"vectors": "v.txt"}, "--vectors .* models that read words"),
-        ("word", {"vectors": "v.txt", "spread": 0.1}, "--spread .* random embeddings; beside --vectors"),
+        ("word", {"vectors": "v.txt", "init_std": 0.1}, "--init-std .* random embeddings; beside --vectors"),
         ("trigram", {"trigram_dimension": 5, "dimension": 6}, "--dimension .* beside the TRIGRAM of"),
     ],
 )
@@ -55,8 +55,8 @@ def test_options_of_other_encoders(model, settings, message):
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
-        ("word", {"scrambling": 0.5}, "--scrambling .* models with an LSTM, which read words in order"),
-        ("trigram", {"scrambling": 0.5, "device": "cuda"}, "--scrambling .* models with an LSTM"),
+        ("word", {"scrambling": 0.5}, "--scrambling .* models that read words in order .lstm, blstm."),
+        ("trigram", {"scrambling": 0.5, "device": "cuda"}, "--scrambling .* models that read words in order"),
         ("word", {"lambda_c": 0.1}, "--lambda-c .* compositional parameters"),
         ("word", {"lambda_c": 0.1, "device": "cuda"}, "--lambda-c .* compositional parameters"),
         ("word,trigram", {"report_to": "trackio"}, "--report-to .* models that run through the trainer"),
@@ -81,7 +81,7 @@ def test_options_of_other_ways_to_train(model, settings, message):
 def test_what_makes_them_matter():
     check("blstm", pooling="max", directions="average", word_dimension=5)
     check("trigram", trigrams=5, trigram_dimension=5)
-    check("word,trigram", vectors="v.txt", spread=0.1, words=5, trigram_dimension=6, dimension=7)
+    check("word,trigram", vectors="v.txt", init_std=0.1, words=5, trigram_dimension=6, dimension=7)
     check("lstm", {"scrambling": 0.5, "lambda_c": 0.1, "report_to": "trackio", "precision": "fp16"})
     check("lstm", {"gather_negatives": True}, processes=2)
     check("word", {"precision": "bf16", "device": "cuda"})

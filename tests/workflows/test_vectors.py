@@ -103,7 +103,7 @@ def test_vocabulary_file(tmp_path, model):
     pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
     both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
     assert distill_vectors(model, tmp_path / "v", **both, config=DistillConfig(words=5)).words == list("ebdag")
-    config = DistillConfig(words=4, minimum=2)
+    config = DistillConfig(words=4, min_count=2)
     assert distill_vectors(model, tmp_path / "v", **both, config=config).words == list("ebag")
 
 

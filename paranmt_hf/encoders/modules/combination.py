@@ -18,7 +18,7 @@ from paranmt_hf.encoders.modules.word import WordEmbedding
 
 PARTS_FILE = "parts.json"
 OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, AverageDirections, MaxPooling)}
-STOCK = ("WordEmbeddings", "LSTM", "Pooling")
+STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
 
 
 class Combination(InputModule):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Iterable
 
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import FAMILIES, users_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.settings import is_given
 
 # Names of settings, whether they change something, and what they are for.
 Rule = tuple[tuple[str, ...], bool, str]
@@ -30,12 +31,12 @@ def refuse_unused(
     """
     for settings, rules in ((encoder, _encoder_rules(encoder)), (config, _train_rules(config, encoder))):
         for names, matters, purpose in rules:
-            given = [name for name in names if not matters and _is_given(settings, name)]
+            given = [name for name in names if not matters and is_given(settings, name)]
             if given:
                 raise _unused(given[0], purpose, encoder)
     for name, asked, matters, purpose in (
         ("teacher_cache", teacher_cache, config.teacher is not None, "the vectors of a --teacher"),
-        ("evaluations", _is_given(config, "evaluations"), development, "a --development set"),
+        ("evaluations", is_given(config, "evaluations"), development, "a --development set"),
         ("gather_negatives", config.gather_negatives, processes > 1, "several processes (accelerate launch)"),
     ):
         if asked and not matters:
@@ -43,28 +44,40 @@ def refuse_unused(
 
 
 def _encoder_rules(encoder: EncoderConfig) -> list[Rule]:
+    encoder_parts = set(encoder.parts)
+    own = dict.fromkeys(setting for family in FAMILIES.values() for setting in family.settings)
+    of_families: list[Rule] = [
+        (
+            (setting,),
+            not encoder_parts.isdisjoint(users_of(setting)),
+            f"the models {_named(users_of(setting))}",
+        )
+        for setting in own
+    ]
     word, trigram = "word" in encoder.kinds, "trigram" in encoder.kinds
+    readers = _named(family.name for family in FAMILIES.values() if family.units == "word")
     random = encoder.vectors is None or trigram
     alone = encoder.parts == ["trigram"] and encoder.trigram_dimension is not None
     return [
-        (("pooling", "word_dimension"), _has_lstm(encoder), "models with an LSTM (lstm, blstm)"),
-        (("directions",), "blstm" in encoder.parts, "models with a BLSTM (blstm)"),
-        (("trigrams", "trigram_dimension"), trigram, "models with TRIGRAM (trigram)"),
-        (("words", "vectors"), word, "models that read words (word, lstm, blstm)"),
-        (("spread",), random, "random embeddings; beside --vectors those of other words are spread out as these"),
+        *of_families,
+        (("words", "vectors"), word, f"models that read words ({readers})"),
+        (("init_std",), random, "random embeddings; beside --vectors those of other words are spread out as these"),
         (("dimension",), not alone, "what stands beside the TRIGRAM of --trigram-dimension"),
     ]
 
 
 def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
-    lstm = _has_lstm(encoder)
-    trainer = lstm or config.device == "cuda"
+    ordered = any(family.ordered for family in encoder.families)
+    dense = any(family.dense for family in encoder.families)
+    trainer = dense or config.device == "cuda"
     # Without scrambling averages get what is asked for; and a teacher of theirs may run in bfloat16.
     precise = trainer or (config.teacher is not None and config.precision == "bf16")
-    by_trainer = "models that run through the trainer (LSTMs, or --device cuda)"
+    with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
+    in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
+    by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
     return [
-        (("scrambling",), lstm or config.scrambling == 0, "models with an LSTM, which read words in order"),
-        (("lambda_c",), lstm, "compositional parameters, which only models with an LSTM have"),
+        (("scrambling",), ordered or config.scrambling == 0, f"models that read words in order ({in_order})"),
+        (("lambda_c",), dense, f"compositional parameters, which only some models have ({with_weights})"),
         (("report_to", "gather_negatives"), trainer, by_trainer),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
         (("neighbours",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
@@ -77,13 +90,8 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
     ]
 
 
-def _has_lstm(encoder: EncoderConfig) -> bool:
-    return any("lstm" in part for part in encoder.parts)
-
-
-def _is_given(settings: object, name: str) -> bool:
-    default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
-    return getattr(settings, name) != default
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(names)
 
 
 def _unused(name: str, purpose: str, encoder: EncoderConfig) -> InputError:

@@ -1,0 +1,162 @@
+"""The encoders, a record for each: what the rest of the package knows of a kind of encoder stands here.
+
+To add one: write its file in this folder (functions as in `FamilyCode`; modules of its own, if it has any, in
+`modules/`), and add its record to the table below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import nn
+
+Kind = Literal["word", "trigram"]
+
+BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
+SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
+
+WEIGHTS = "model.safetensors"
+STATIC = {"StaticEmbedding": ("tokenizer.json", WEIGHTS), "WordEmbedding": ("vocabulary.json", WEIGHTS)}
+RECURRENT = {
+    "WordEmbeddings": ("wordembedding_config.json", "tokenizer.json", WEIGHTS),
+    "LSTM": ("lstm_config.json", WEIGHTS),
+    "Pooling": ("config.json",),
+    "MaxPooling": ("config.json",),
+}
+
+
+class FamilyCode(Protocol):
+    """What the file of a family holds."""
+
+    def build(self, units: list[str], weight: np.ndarray, config: Any, family: Family) -> list[nn.Module]:  # noqa: ANN401
+        """Make the modules of an encoder.
+
+        Args:
+            units: Unit of each row; the first is the unknown unit.
+            weight: Vectors of the units [row, dimension].
+            config: An `EncoderConfig`.
+            family: The record, where a file serves several families.
+        """
+        ...
+
+    def recognise(self, modules: Sequence[nn.Module]) -> str | None:
+        """Name the family of an encoder's modules; None where it is another's."""
+        ...
+
+    def add_to_graph(self, graph: Any, modules: Sequence[nn.Module], ids: str, mask: str) -> str:  # noqa: ANN401
+        """Add the encoder to an ONNX graph.
+
+        Args:
+            graph: A `graph.Graph`.
+            modules: The modules.
+            ids: Name of the rows of the units [batch, length].
+            mask: Name of the mask, 1 where there is a unit [batch, length].
+
+        Returns:
+            Name of the sentence vectors [batch, dimension].
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is known of one kind of encoder.
+
+    Attributes:
+        name: Its name in `--model`.
+        title: Its name in the papers.
+        units: What its table has rows for.
+        code: Its file in this folder; see `FamilyCode`.
+        files: The files that each of its modules is read from, by the name of the module's class.
+        ordered: Whether the order of a sentence's units changes its vector.
+        dense: Whether it has weights beside its table. Such models are trained through the trainer.
+        table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
+        settings: Those of `EncoderConfig` that only some families read, and this one does.
+        limits: What a card says of its limits.
+    """
+
+    name: str
+    title: str
+    units: Kind
+    code: str
+    files: Mapping[str, tuple[str, ...]] = field(repr=False)
+    ordered: bool = False
+    dense: bool = False
+    table_dimension: str = "dimension"
+    settings: tuple[str, ...] = ()
+    limits: str = BAG
+
+    def load_code(self) -> FamilyCode:
+        """Import the family's file, which imports torch."""
+        return cast(FamilyCode, import_module(f"paranmt_hf.encoders.{self.code}"))
+
+
+_RECORDS = (
+    # ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+    Family("word", "WORD", "word", "word", STATIC),
+    Family(
+        "trigram",
+        "TRIGRAM",
+        "trigram",
+        "trigram",
+        {"TrigramEmbedding": ("vocabulary.json", WEIGHTS)},
+        table_dimension="trigram_dimension",
+        settings=("trigrams", "trigram_dimension"),
+    ),
+    Family(
+        "lstm",
+        "LSTM",
+        "word",
+        "lstm",
+        RECURRENT,
+        ordered=True,
+        dense=True,
+        table_dimension="word_dimension",
+        settings=("pooling", "word_dimension"),
+        limits=SEQUENCE,
+    ),
+    Family(
+        "blstm",
+        "BLSTM",
+        "word",
+        "lstm",
+        {**RECURRENT, "AverageDirections": ("directions_config.json",)},
+        ordered=True,
+        dense=True,
+        table_dimension="word_dimension",
+        settings=("pooling", "word_dimension", "directions"),
+        limits=SEQUENCE,
+    ),
+    # PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 3.
+    Family(
+        "projection",
+        "projection",
+        "word",
+        "projection",
+        {**STATIC, "Dense": ("config.json", WEIGHTS)},
+        dense=True,
+        table_dimension="word_dimension",
+        settings=("word_dimension",),
+    ),
+)
+FAMILIES = {family.name: family for family in _RECORDS}
+# What each module is read from, by the name of its class; the combination first reads which parts it has.
+FILES: dict[str, tuple[str, ...]] = {
+    "Combination": ("combination_config.json", "parts.json"),
+    **{name: files for family in _RECORDS for name, files in family.files.items()},
+}
+
+
+def title_of(names: Iterable[str], mode: str) -> str:
+    """Write a model as the papers do, such as `WORD,TRIGRAM`; `+` where the mode is `add`."""
+    return ("+" if mode == "add" else ",").join(FAMILIES[name].title for name in names)
+
+
+def users_of(setting: str) -> list[str]:
+    """Name the families that read a setting of `EncoderConfig` which not all of them read."""
+    return [family.name for family in _RECORDS if setting in family.settings]

@@ -1,0 +1,41 @@
+"""Export WORD and TRIGRAM as a model2vec model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors.numpy import save_file
+
+from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.export.formats import Encode, Format, largest_turn
+from paranmt_hf.export.stock import tokenizer_and_table, write_modules
+from paranmt_hf.util.optional import available, require
+
+
+def _write(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write what model2vec's `StaticModel` reads; by modules.json it is a sentence-transformers model too."""
+    tokenizer, weight = tokenizer_and_table(encoder)
+    save_file({"embeddings": weight.numpy()}, folder / "model.safetensors")
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    config = {"normalize": False, "max_length": None, "embedding_dtype": "float32"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf8")
+    write_modules(folder, ".")
+
+
+def _read(folder: Path) -> Encode | None:
+    if not available("model2vec"):
+        return None
+    return require("model2vec", "model2vec").StaticModel.from_pretrained(folder).encode
+
+
+MODEL2VEC = Format(
+    "model2vec",
+    "WORD or TRIGRAM alone",
+    ("word", "trigram"),
+    _write,
+    _read,
+    distance=largest_turn,
+    holds_settings=False,
+    holds_unknown=False,
+)

@@ -1,0 +1,150 @@
+"""Everything that training needs before its first step: the encoder, the pairs as rows, the teacher's vectors.
+
+Each is made once and kept in the work folder, so that going on after an interruption does not read the corpus again.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, trainable
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.teacher import TeacherVectors, teach
+from paranmt_hf.training.token_store import TokenStore, read_keys, write_tokens
+from paranmt_hf.util.files import told
+from paranmt_hf.vectors import WordVectors, read_vectors
+from paranmt_hf.workflows.support.training_run import TrainingRun
+
+logger = logging.getLogger(__name__)
+
+
+def prepare(
+    run: TrainingRun, work: Path, teacher_cache: Path
+) -> tuple[SentenceEncoder, PairStore, TeacherVectors | None]:
+    """Make what training starts from, or find it made.
+
+    Args:
+        run: The run.
+        work: Its work folder.
+        teacher_cache: Folder that keeps the teacher's vectors.
+
+    Returns:
+        The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any.
+    """
+    initial, pairs = work / "initial", work / "pairs"
+    if initial.exists() and (pairs / "pairs.json").exists():
+        model, store = trainable(load(initial, device="cpu")), PairStore(pairs)
+    else:
+        counter = UnitCounter(run.encoder.kinds if run.start is None else ())
+        tokens = _read_corpus(run, work / "tokens", counter)
+        if not initial.exists():
+            _save_initial(run.start or _build(run, counter), initial)
+        model = trainable(load(initial, device="cpu"))
+        store = _store(tokens, pairs, model, run)
+        tokens.drop_tokens()
+    return model, store, _teach(run, work / "tokens", teacher_cache) if run.teacher else None
+
+
+def _read_corpus(run: TrainingRun, folder: Path, counter: UnitCounter) -> TokenStore:
+    """Read the text of all pairs, once, and count its units."""
+    if run.vectors is not None:
+        # A file that is none shows before the corpus is read.
+        read_vectors(run.vectors, limit=1)
+    logger.info("reading the training data")
+    batches = ((table[SIDES[0]], table[SIDES[1]]) for table in run.pairs.batches())
+    return write_tokens(batches, folder, counter.add)
+
+
+def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
+    counts = counter.result()
+    if not any(counts.values()):
+        raise InputError(f"nothing to train on: {run.pairs.left_out}; look at the data and at the options that choose")
+    vectors = _vectors(run, counts)
+    vocabularies = choose_vocabularies(run.encoder, counts, vectors)
+    return build_encoder(run.encoder, vocabularies, vectors=vectors, seed=run.config.seed)
+
+
+def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVectors | None:
+    """Read the vectors of the words to come: those of the text wherever they stand, others from the beginning."""
+    config: EncoderConfig = run.encoder
+    if run.vectors is None or "word" not in config.kinds:
+        return None
+    own = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
+    return read_vectors(run.vectors, limit=config.words, wanted=own.units)
+
+
+def _save_initial(model: SentenceEncoder, folder: Path) -> None:
+    aside = folder.with_name("initial.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
+    with room_for(aside):
+        save(model, aside)
+    aside.rename(folder)
+
+
+@contextmanager
+def room_for(folder: Path) -> Iterator[None]:
+    """Tell what keeps an encoder from being written."""
+    try:
+        yield
+    except Exception as error:
+        if (reason := told(error)) is None:
+            raise
+        raise InputError(
+            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, which goes on "
+            "from what is kept in the folder above"
+        ) from None
+
+
+def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
+    """Pairs as rows of the encoder's tables."""
+    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
+    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
+    store = write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    for count, reason in (
+        (run.pairs.unselected, "outside the chosen ranges"),
+        (run.pairs.contaminated, "with a sentence of the excluded sets"),
+        (store.left_out, "without a known word on a side"),
+    ):
+        if count:
+            logger.info(f"left out: {count:,} pairs {reason}")
+    logger.info(f"training on {store.pairs:,} pairs")
+    return store
+
+
+def _teach(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
+    """Let the teacher encode every sentence of the pairs."""
+    assert run.teacher is not None
+    teacher = load(run.teacher, device=run.config.device)
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
+        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=run.config.precision == "bf16"):
+            vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
+        return vectors.float().cpu().numpy()
+
+    return teach(_keyed(run, read_keys(tokens)), encode, folder, name=run.teacher.revision)
+
+
+def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:
+    """Read the sentences with their keys [pair, side], which were made when the text was cut."""
+    start = 0
+    for table in run.pairs.batches():
+        for side, name in enumerate(SIDES):
+            yield keys[start : start + table.num_rows, side], table[name]
+        start += table.num_rows

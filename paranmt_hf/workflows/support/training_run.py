@@ -1,0 +1,152 @@
+"""What a training run starts from: models, vectors and data, each found, hashed and read once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import SentenceEncoder, load
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
+from paranmt_hf.hub.repository import Model, locate, plain_name
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.settings import is_given
+from paranmt_hf.util.work import Identity, as_json, clear, describe_differences
+
+# Settings that change nothing of the result.
+WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What a training run starts from.
+
+    Attributes:
+        encoder: The encoder's settings; what a start decides is filled in.
+        config: The training's settings.
+        pairs: The data.
+        development: The development set, if there is one.
+        start: The encoder to go on from, if there is one.
+        teacher: The teacher's files, if there is one.
+        vectors: The file of word vectors, if there is one.
+    """
+
+    encoder: EncoderConfig
+    config: TrainConfig
+    pairs: Pairs
+    development: StsSet | None = None
+    start: SentenceEncoder | None = None
+    teacher: Model | None = None
+    vectors: Path | None = None
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Everything that decides the result, as JSON values."""
+        training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
+        encoder: dict[str, Any] = {"model": self.encoder.model, "init_from": self._start_revision}
+        if self.start is None:
+            vectors = f"sha256:{checksum(self.vectors)}" if self.vectors else None
+            encoder = {**asdict(self.encoder), "vectors": vectors}
+        return as_json(
+            {
+                "encoder": encoder,
+                "training": {**training, "teacher": self.teacher.revision if self.teacher else None},
+                "data": self.pairs.identity,
+                "development": self.development.name if self.development is not None else None,
+            }
+        )
+
+    @property
+    def _start_revision(self) -> str | None:
+        return self.start.source.revision if self.start is not None and self.start.source is not None else None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Names, without their folders, of what the run started from; its identity holds only their checksums."""
+        models = {"init_from": self.encoder.init_from, "teacher": self.config.teacher}
+        names = {option: plain_name(name) for option, name in models.items() if name}
+        return names | ({"vectors": self.vectors.name} if self.vectors else {})
+
+
+def resolve(
+    data: str | Path | Sequence[str | Path],
+    encoder: EncoderConfig,
+    config: TrainConfig,
+    selection: SelectionConfig,
+    *,
+    development: str | Path | None = None,
+    exclude: str | Path | None = None,
+) -> TrainingRun:
+    """Find what a run starts from; arguments as of `train`.
+
+    Raises:
+        InputError: Something is missing or does not fit together.
+    """
+    held_out = development_set(Path(development)) if development is not None else None
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
+    start = None
+    if encoder.init_from:
+        start = trainable(load(encoder.init_from, device="cpu"))
+        encoder = _resolved(encoder, start)
+    teacher = locate(config.teacher) if config.teacher else None
+    vectors = existing(encoder.vectors) if encoder.vectors else None
+    return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
+
+
+def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
+    """Fill in what a start decides.
+
+    Raises:
+        InputError: The settings ask for another encoder than the start is.
+    """
+    name = take_apart(list(start)).name
+    given = {entry.name for entry in fields(encoder) if is_given(encoder, entry.name)} - {"init_from"}
+    if given - {"model"} or encoder.model not in (EncoderConfig().model, name, name.replace(",", "-")):
+        raise InputError(
+            f"{encoder.init_from} is a model {name!r} with its own vocabulary and dimensions; leave out "
+            f"{', '.join(sorted('--' + option.replace('_', '-') for option in given))}"
+        )
+    return replace(encoder, model=name)
+
+
+def existing(path: str) -> Path:
+    """Find a file of word vectors."""
+    if not Path(path).expanduser().is_file():
+        raise InputError(f"--vectors {path}: no such file; expected a text file of word vectors")
+    return Path(path).expanduser()
+
+
+def sentences_of(folder: str | Path) -> set[str]:
+    """Every sentence of the STS sets in a folder, the benchmark's training part included."""
+    sets = list(read_sts(Path(folder)))
+    for benchmark in (Path(folder), Path(folder) / "STSBenchmark"):
+        if (benchmark / "sts-train.csv").exists():
+            sets.append(read_benchmark(benchmark, split="train"))
+    return {sentence for part in sets for sentence in [*part.left, *part.right]}
+
+
+def keep_identity(path: Path, identity: Identity) -> None:
+    """Refuse to go on with other settings than the work in progress began with."""
+    if path.exists():
+        known = json.loads(path.read_text(encoding="utf8"))
+        differences = describe_differences(known, identity)
+        if not differences:
+            return
+        if any(path.parent.glob("**/checkpoint*")) or any(path.parent.glob("teacher/part-*")):
+            raise InputError(
+                f"{path.parent} holds unfinished training with other settings: {'; '.join(differences)}; give "
+                "the same ones to go on, or delete that folder"
+            )
+        # Nothing in it took long to make; a corrected command must not be refused for its sake.
+        clear(path.parent)
+    write_bytes(path, json.dumps(identity).encode())
