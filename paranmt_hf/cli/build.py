@@ -50,10 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> Run:
                 required=True,
                 help="folder or Hub id of a translation model; `embedded` is the small Czech captions model",
             )
-        if kind is ScorerConfig:
-            add_options(group, kind, names=SCORER_OPTIONS)
-        else:
-            add_options(group, kind, leave_out=["name"] if kind is TranslatorConfig else [])
+        add_options(
+            group,
+            kind,
+            leave_out=["name"] if kind is TranslatorConfig else [],
+            names=SCORER_OPTIONS if kind is ScorerConfig else None,
+        )
 
     def run(arguments: argparse.Namespace) -> None:
         built = build(

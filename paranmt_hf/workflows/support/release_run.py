@@ -125,18 +125,11 @@ def make_release(
                 shutil.rmtree(work)
             return Built(out, record, fresh=False)
         # Another scorer must not cost the translations, so each stage answers for its own settings only.
-        cut = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
-        manifest = _prepare(batches, work / "0-input", {**cut, "rows_per_shard": release.rows_per_shard})
+        input_identity = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
+        input_identity["rows_per_shard"] = release.rows_per_shard
+        manifest = _cut_input(batches, work / "0-input", input_identity)
         counts, warnings = dict(dropped or {}), list(warned)
-        _count(counts, manifest.extra["report"]["dropped"])
-        for index, stage in enumerate(stages, 1):
-            manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
-            _count(counts, manifest.dropped)
-            if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
-                logger.warning(f"warning: {warning}")
-                warnings.append(warning)
-        if any(counts.values()):
-            logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+        manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
         final = work / "release"
         shutil.rmtree(final, ignore_errors=True)
         written = _write(manifest, final, release)
@@ -146,6 +139,27 @@ def make_release(
         if not release.keep_work:
             shutil.rmtree(work)
     return Built(out, record, fresh=True)
+
+
+def _run_stages(
+    manifest: Manifest,
+    work: Path,
+    stages: Sequence[Stage],
+    engine: EngineConfig,
+    counts: dict[str, int],
+    warnings: list[str],
+) -> Manifest:
+    """Send the cut input through the stages, counting dropped rows and collecting warnings on the way."""
+    _count(counts, manifest.extra["report"]["dropped"])
+    for index, stage in enumerate(stages, 1):
+        manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
+        _count(counts, manifest.dropped)
+        if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
+            logger.warning(f"warning: {warning}")
+            warnings.append(warning)
+    if any(counts.values()):
+        logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    return manifest
 
 
 def _finished(out: Path, identity: Identity) -> ReleaseRecord | None:
@@ -159,8 +173,8 @@ def _read(out: Path) -> ReleaseRecord:
     return read_record(out)
 
 
-def _prepare(batches: Batches, folder: Path, identity: Identity) -> Manifest:
-    """Cut the input into shards; quick beside what follows, so an interrupted cut starts again."""
+def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
+    """Cut the input into shards; that is quick beside what follows, so an interrupted cut starts again."""
     # An unfinished cut has cost nothing yet: a mended file or a changed column must not be refused for its sake.
     manifest = Manifest.open(folder, identity, restart=True)
     if manifest.complete:
