@@ -108,7 +108,9 @@ def _described(limits: typing.Mapping[str, Any], before: str = "") -> str:
     parts = [f"at least {_spelt(low)}"] if low is not None else []
     parts += [f"above {_spelt(above)}"] if above is not None else []
     parts += [f"at most {_spelt(high)}"] if high is not None else []
-    return before + " and ".join(parts) if parts else ""
+    text = " and ".join(parts)
+    # `a whole number of at least 1`, but `a whole number above 1`.
+    return f"{before}{'of ' if before and text.startswith('at ') else ''}{text}" if parts else ""
 
 
 def _spelt(limit: float) -> str:
