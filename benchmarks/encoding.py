@@ -28,10 +28,12 @@ import pyarrow.parquet as pq
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, most_frequent
 from paranmt_hf.tokens import WordTokenizer
 

@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paranmt_hf.encoders.loading import SentenceEncoder, load
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows.export import FORMATS, export_encoder
 

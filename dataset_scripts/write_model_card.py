@@ -13,19 +13,23 @@ import json
 import tempfile
 from pathlib import Path
 
-from paranmt_hf.encoders.loading import load, save, with_precision
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.precision import with_precision
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.model_card import model_card
-from paranmt_hf.workflows.support.model_record import measured, model_record, read_about, read_training
+from paranmt_hf.training.record import read_training
+from paranmt_hf.workflows.evaluate import evaluate_encoder
+from paranmt_hf.workflows.support.model_record import model_record, read_about
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:
     """Save an averaging encoder with another precision, and measure what that costs."""
-    with tempfile.TemporaryDirectory() as place:
-        save(with_precision(load(folder), precision), place)
-        size = sum(path.stat().st_size for path in Path(place).rglob("*.safetensors"))
-        result = evaluate_sts(load(place), sets, bootstrap=0)
+    with tempfile.TemporaryDirectory() as saved:
+        save(with_precision(load(folder), precision), saved)
+        size = sum(path.stat().st_size for path in Path(saved).rglob("*.safetensors"))
+        result = evaluate_sts(load(saved), sets, bootstrap=0)
     return {"bytes": size, "mean": result.mean, "development": result.development}
 
 
@@ -40,10 +44,9 @@ def main() -> None:
     arguments = parser.parse_args()
     sets = read_sts(arguments.sts)
     encoder = load(arguments.model, device="cpu")
-    result = evaluate_sts(encoder, sets, name=arguments.name)
+    results = evaluate_encoder(encoder, sets, name=arguments.name).record
     about = read_about(arguments.about)
-    found = {**result.to_json(), **measured(encoder, sets)}
-    record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, found)
+    record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, results)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
     for precision in ("float16", "int8") if encoder.fast_path is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)

@@ -13,6 +13,7 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
@@ -22,15 +23,19 @@ _NAMES = {
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
     "distill_vectors": "paranmt_hf.workflows.vectors",
+    "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "export_encoder": "paranmt_hf.workflows.export",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
+    "plan_dataset": "paranmt_hf.workflows.publish",
+    "plan_model": "paranmt_hf.workflows.publish",
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
     "train": "paranmt_hf.workflows.train",
+    "write_results": "paranmt_hf.workflows.evaluate",
 }
 
 __all__ = [
@@ -38,6 +43,7 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
     "ScorerConfig",
@@ -48,15 +54,19 @@ __all__ = [
     "average_encoders",
     "build",
     "distill_vectors",
+    "evaluate",
     "evaluate_sts",
     "export_encoder",
     "import_pairs",
     "load",
     "mined_negatives",
+    "plan_dataset",
+    "plan_model",
     "publish_dataset",
     "publish_model",
     "rescore",
     "train",
+    "write_results",
 ]
 
 if TYPE_CHECKING:
@@ -72,10 +82,11 @@ if TYPE_CHECKING:
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.import_pairs import import_pairs
-    from paranmt_hf.workflows.negatives import mined_negatives
-    from paranmt_hf.workflows.publish import publish_dataset, publish_model
+    from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
+    from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig

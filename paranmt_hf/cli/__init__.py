@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Returns:
-        0; 1 after an error, which is told in one sentence; 130 after Ctrl-C.
+        0; 1 after an error, which is described in one sentence; 130 after Ctrl-C.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -65,12 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"paranmt: {' '.join(_told(error).split())}", file=sys.stderr)
+        print(f"paranmt: {' '.join(describe_error(error).split())}", file=sys.stderr)
         return 1
     return 0
 
 
-def _told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Say what went wrong in a sentence."""
     if isinstance(error, InputError):
         return str(error)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import Run
-
-if TYPE_CHECKING:
-    pass
-
 
 SUMMARY = "write an encoder for other libraries: static, model2vec, ONNX"
 

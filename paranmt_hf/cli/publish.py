@@ -43,18 +43,24 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     models.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.hub.upload import Target, upload
-        from paranmt_hf.workflows.publish import plan_dataset, plan_model
+        from paranmt_hf.workflows.publish import Where, plan_dataset, plan_model
         from paranmt_hf.workflows.support.model_record import read_about
 
-        target = Target(arguments.name, arguments.kind, arguments.private, arguments.revision, arguments.tag)
+        where: Where = {"private": arguments.private, "revision": arguments.revision, "tag": arguments.tag}
         if arguments.kind == "dataset":
             if given := [f"--{name}" for name in ONLY_MODELS if getattr(arguments, name)]:
                 raise InputError(f"{', '.join(given)} is for models; a release has its licence and record with it")
-            plan = plan_dataset(arguments.folder, target, arguments.notes)
+            plan = plan_dataset(arguments.folder, arguments.name, notes=arguments.notes, **where)
         else:
             about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
-            plan = plan_model(arguments.folder, target, about, arguments.results, arguments.notes)
+            plan = plan_model(
+                arguments.folder,
+                arguments.name,
+                about=about,
+                results=arguments.results,
+                notes=arguments.notes,
+                **where,
+            )
         if arguments.dry_run:
             print(f"{plan.card}\n")
         _print_plan(plan)
@@ -62,12 +68,13 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             print("dry run: nothing was sent")
             return
         with _stopping_at_once():
-            done = upload(plan.parcel, plan.target)
-        version = f", version {done.tag}" if done.tag else ""
-        state = f"{len(done.changed):,} files changed" if done.changed else "unchanged, all was there already"
-        print(f"{target.kind} {target.name}: {state}{version}, commit {done.commit[:12]}")
-        branch = None if target.branch == "main" else target.branch
-        print(f"load it: {_usage(plan, done.tag or branch)}")
+            published = plan.send()
+        version = f", version {published.tag}" if published.tag else ""
+        changed = len(published.changed)
+        state = f"{changed:,} files changed" if changed else "unchanged, all was there already"
+        print(f"{plan.target.kind} {plan.target.name}: {state}{version}, commit {published.commit[:12]}")
+        branch = None if plan.target.revision == "main" else plan.target.revision
+        print(f"load it: {_usage(plan, published.tag or branch)}")
 
     return run
 

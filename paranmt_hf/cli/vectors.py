@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import DATA_HELP, Run, add_options, from_options
-
-if TYPE_CHECKING:
-    pass
-
 
 SUMMARY = "make word vectors from a large encoder"
 

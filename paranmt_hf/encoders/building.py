@@ -11,9 +11,9 @@ from torch import nn
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Family, Kind
-from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.vectors import WordVectors

@@ -20,6 +20,9 @@ Kind = Literal["word", "trigram"]
 BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
 SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
 
+PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
+PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
+
 WEIGHTS = "model.safetensors"
 STATIC = {"StaticEmbedding": ("tokenizer.json", WEIGHTS), "WordEmbedding": ("vocabulary.json", WEIGHTS)}
 RECURRENT = {
@@ -73,11 +76,12 @@ class Family:
         units: What its table has rows for.
         code: Its file in this folder; see `FamilyCode`.
         files: The files that each of its modules is read from, by the name of the module's class.
-        ordered: Whether the order of a sentence's units changes its vector.
+        ordered: Whether it reads the units of a sentence in order; else as a bag.
         dense: Whether it has weights beside its table. Such models are trained through the trainer.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
         settings: Those of `EncoderConfig` that only some families read, and this one does.
         limits: What a card says of its limits.
+        paper: Where it is described.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Family:
     table_dimension: str = "dimension"
     settings: tuple[str, ...] = ()
     limits: str = BAG
+    paper: str = PARANMT
 
     def load_code(self) -> FamilyCode:
         """Import the family's file, which imports torch."""
@@ -97,7 +102,6 @@ class Family:
 
 
 _RECORDS = (
-    # ParaNMT-50M (Wieting & Gimpel 2018), section 4.
     Family("word", "WORD", "word", "word", STATIC),
     Family(
         "trigram",
@@ -132,7 +136,6 @@ _RECORDS = (
         settings=("pooling", "word_dimension", "directions"),
         limits=SEQUENCE,
     ),
-    # PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 3.
     Family(
         "projection",
         "projection",
@@ -142,6 +145,7 @@ _RECORDS = (
         dense=True,
         table_dimension="word_dimension",
         settings=("word_dimension",),
+        paper=PARAGRAM,
     ),
 )
 FAMILIES = {family.name: family for family in _RECORDS}
@@ -150,6 +154,16 @@ FILES: dict[str, tuple[str, ...]] = {
     "Combination": ("combination_config.json", "parts.json"),
     **{name: files for family in _RECORDS for name, files in family.files.items()},
 }
+# Files that modules write too and can be read without.
+FURTHER_FILES = (
+    "average_config.json",
+    "config.json",
+    "pooling_config.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
 
 
 def title_of(names: Iterable[str], mode: str) -> str:

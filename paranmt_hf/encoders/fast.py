@@ -71,16 +71,19 @@ class TrigramAverager:
         """Encode sentences into `out` [sentence, dimension]."""
         crossings = self.lookup.crossings(table)
         lengths = np.diff(table.offsets)
+        # A sentence of n words has n - 1 crossings, one of no words none: the bounds lag by the sentences before.
         between = Bags(crossings, table.offsets - np.concatenate([[0], np.cumsum(lengths > 0)]))
         used = np.zeros(len(table.vocabulary), bool)
         used[table.ids] = True
         inside = self.lookup.inside(np.flatnonzero(used))
-        number_of = (np.cumsum(used) - 1).astype(np.int32)
-        words = Bags(number_of[table.ids], table.offsets)
+        # The distinct words of the batch, numbered from 0 in the order of their ids, are rows of `word_vectors`.
+        row_of = (np.cumsum(used) - 1).astype(np.int32)
+        words = Bags(row_of[table.ids], table.offsets)
         word_vectors = torch.empty(len(inside), self._weight.shape[1])
         for start in range(0, len(inside), STEP):
             stop = min(start + STEP, len(inside))
             word_vectors[start:stop] = gather(self._weight, inside, start, stop, "sum")
+        # Trigrams of each sentence: those inside its words, which their lengths tell, and its crossings.
         characters = np.diff(inside.offsets)[words.rows]
         ends = np.concatenate([[0], np.cumsum(characters)])[table.offsets]
         counts = np.maximum(np.diff(ends) + np.diff(between.offsets), 1)

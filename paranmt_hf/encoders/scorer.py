@@ -18,7 +18,7 @@ from paranmt_hf.util.settings import check, setting
 from paranmt_hf.vectors import WordVectors, read_vectors
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.loading import SentenceEncoder
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class ScorerConfig:
 
 def average_of(vectors: WordVectors) -> SentenceEncoder:
     """Make the WORD encoder of word vectors; unknown words shorten its averages and do not turn them."""
-    from paranmt_hf.encoders.loading import SentenceEncoder
     from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.encoders.vocabulary import UNKNOWN
 
     # A row for unknown words, which some files bring, is not for those that are unknown here.

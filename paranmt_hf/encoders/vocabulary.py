@@ -105,6 +105,7 @@ def _inside(word: str) -> list[str]:
 def _count_crossings(table: TokenTable) -> dict[str, int]:
     """Count the trigrams made of a word's last character, a blank and the next word's first character."""
     left, right, _ = _neighbours(table)
+    # Two token ids as one number, so that equal neighbours are counted together; divmod takes them apart again.
     pairs = left.astype(np.int64) * len(table.vocabulary) + right
     distinct, counts = np.unique(pairs, return_counts=True)
     found: Counter[str] = Counter()
@@ -122,6 +123,7 @@ def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     has_next = np.ones(len(table.ids), bool)
     ends = table.offsets[1:][np.diff(table.offsets) > 0]
+    # The last token of each sentence that has one.
     has_next[ends - 1] = False
     positions = np.flatnonzero(has_next)
     return table.ids[positions], table.ids[positions + 1], has_next
@@ -222,6 +224,7 @@ class TrigramLookup(Lookup):
             return
         get = self.row_of.get
         inside = [get(trigram, 0) for token in new for trigram in _inside(token)]
+        # With its two blanks a token of n characters has n + 2 of them, and so n trigrams.
         counts = np.array([len(token) for token in new], np.int64)
         starts = len(self._inside) + np.cumsum(counts) - counts
         # As the left neighbour a token gives its last character, as the right one its first.
@@ -236,9 +239,11 @@ class TrigramLookup(Lookup):
         self._learn(table)
         _, _, has_next = _neighbours(table)
         counts = self._counts[table.ids]
+        # Token t gives the rows from bounds[t] to bounds[t + 1]: those inside it, and then the crossing to the next.
         bounds = np.zeros(len(table.ids) + 1, np.int64)
         np.cumsum(counts + has_next, out=bounds[1:])
         rows = np.empty(bounds[-1], np.int32)
+        # Without crossings the rows of token t begin at inner[t]; the crossings before it move them to bounds[t].
         values, inner = expand(self._inside, self._starts[table.ids], counts)
         rows[np.arange(len(values)) + np.repeat(bounds[:-1] - inner[:-1], counts)] = values
         rows[bounds[1:][has_next] - 1] = self.crossings(table)
@@ -248,6 +253,7 @@ class TrigramLookup(Lookup):
         """Row of the trigram between each token and its next one in the sentence [neighbours], int32."""
         self._learn(table)
         left, right, _ = _neighbours(table)
+        # A character that no crossing of the vocabulary has on that side is 0 there, and row and column 0 are unknown.
         return self._crossing[self._ends[left, 0], self._ends[right, 1]]
 
     def inside(self, tokens: np.ndarray) -> Bags:

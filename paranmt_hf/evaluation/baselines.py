@@ -53,10 +53,12 @@ class Bleu:
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
         """Compute BLEU of every pair [pair], in [0, 1]."""
-        cut = lru_cache(maxsize=None)(lambda sentence: " ".join(words(sentence)))
-        return _both_directions(lambda one, other: self._one_way(cut(one), cut(other)), left, right)
+        tokenise = lru_cache(maxsize=None)(lambda sentence: " ".join(words(sentence)))
+        return _both_directions(
+            lambda sentence, other: self._one_direction(tokenise(sentence), tokenise(other)), left, right
+        )
 
-    def _one_way(self, hypothesis: str, reference: str) -> float:
+    def _one_direction(self, hypothesis: str, reference: str) -> float:
         return self._bleu.sentence_score(hypothesis, [reference]).score / 100
 
 
@@ -88,16 +90,18 @@ class Meteor:
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
         """Compute METEOR of every pair [pair], in [0, 1]."""
-        cut = lru_cache(maxsize=None)(words)
-        return _both_directions(lambda one, other: self._one_way(cut(one), cut(other)), left, right)
+        tokenise = lru_cache(maxsize=None)(words)
+        return _both_directions(
+            lambda sentence, other: self._one_direction(tokenise(sentence), tokenise(other)), left, right
+        )
 
-    def _one_way(self, hypothesis: Sequence[str], reference: Sequence[str]) -> float:
+    def _one_direction(self, hypothesis: Sequence[str], reference: Sequence[str]) -> float:
         return self._score(reference, hypothesis, stemmer=self._stemmer, wordnet=self._dictionary)
 
 
 def _both_directions(score: Callable[[str, str], float], left: list[str], right: list[str]) -> np.ndarray:
     pairs = zip(left, right, strict=True)
-    return np.array([(score(one, other) + score(other, one)) / 2 for one, other in pairs], np.float64)
+    return np.array([(score(first, second) + score(second, first)) / 2 for first, second in pairs], np.float64)
 
 
 class _Lemma:

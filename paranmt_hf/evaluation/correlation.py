@@ -8,6 +8,8 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 
+# Resamples of a bootstrap interval.
+RESAMPLES = 1000
 # Weights of one block of resamples [resample, pair] stay below this many numbers, whatever the size of the data.
 _BLOCK = 4_000_000
 # A variance below this, of values that were scaled to variance 1, is nothing but rounding.
@@ -65,7 +67,7 @@ def bootstrap_interval(
     left: Sequence[float] | np.ndarray,
     right: Sequence[float] | np.ndarray,
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     level: float = 0.95,
     seed: int = 1,
 ) -> tuple[float, float]:
@@ -96,10 +98,10 @@ def bootstrap_interval(
     moments = np.stack([x, y, x * x, y * y, x * y], axis=1)
     rows = max(1, _BLOCK // len(x))
     blocks = [_resampled(moments, min(rows, resamples - done), generator) for done in range(0, resamples, rows)]
-    found = np.concatenate(blocks)
-    if not len(found):
+    correlations = np.concatenate(blocks)
+    if not len(correlations):
         raise InputError(f"{len(x)} pairs are too few for a bootstrap interval: every resample was constant")
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
@@ -125,8 +127,8 @@ def _checked(values: Sequence[float] | np.ndarray, side: str) -> np.ndarray:
             f"the {side} values of a correlation must be a list of at least two, got the shape {array.shape}"
         )
     if not np.isfinite(array).all():
-        where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InputError(f"a correlation needs finite values, but the {side} value {where} is {array[where]}")
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InputError(f"a correlation needs finite values, but the {side} value {index} is {array[index]}")
     if array.min() == array.max():
         raise InputError(f"there is no correlation, because the {side} values are all {array[0]:g}")
     return array

@@ -71,10 +71,10 @@ class StsEvaluator(BaseEvaluator):
         Raises:
             InputError: See `evaluate_sts`.
         """
-        found = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
+        plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None and self.write_csv:
-            self._add_line(Path(output_path), found, epoch, steps)
-        metrics = self.prefix_name_to_metrics(found, self.name)
+            self._add_line(Path(output_path), plain, epoch, steps)
+        metrics = self.prefix_name_to_metrics(plain, self.name)
         logger.info(f"STS: {self.primary_metric} {metrics[self.primary_metric]:.4f}")
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics
@@ -89,10 +89,10 @@ class StsEvaluator(BaseEvaluator):
         return {"similarity": "cosine", "pairs": sum(map(len, self.sets))}
 
     def _primary(self) -> str:
-        names = {one.name for one in self.sets if not one.year}
+        names = {sts_set.name for sts_set in self.sets if not sts_set.year}
         if DEVELOPMENT in names:
             return f"{_key(DEVELOPMENT)}_pearson"
-        return "mean" if any(one.year for one in self.sets) else f"{_key(self.sets[0].name)}_pearson"
+        return "mean" if any(sts_set.year for sts_set in self.sets) else f"{_key(self.sets[0].name)}_pearson"
 
     def _add_line(self, folder: Path, metrics: dict[str, float], epoch: float, steps: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,10 +108,10 @@ class StsEvaluator(BaseEvaluator):
 def metrics_of(result: StsResult) -> dict[str, float]:
     """Give a result as flat metrics, named as in `StsEvaluator`; each in [-1, 1]."""
     metrics: dict[str, float] = {}
-    for one in result.sets:
-        if not one.year:
-            metrics[f"{_key(one.name)}_pearson"] = one.pearson
-            metrics[f"{_key(one.name)}_spearman"] = one.spearman
+    for set_result in result.sets:
+        if not set_result.year:
+            metrics[f"{_key(set_result.name)}_pearson"] = set_result.pearson
+            metrics[f"{_key(set_result.name)}_spearman"] = set_result.spearman
     for year in result.years:
         metrics[f"{_key(year.name)}_mean"] = year.mean
         metrics[f"{_key(year.name)}_spearman"] = year.all_spearman

@@ -23,40 +23,40 @@ def read_lines(path: Path) -> list[str]:
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1]:
         lines.pop()
-    return [_decoded(line, path, number) for number, line in enumerate(lines, 1)]
+    return [_decoded(line, path, line_number) for line_number, line in enumerate(lines, 1)]
 
 
-def _decoded(line: bytes, path: Path, number: int) -> str:
+def _decoded(line: bytes, path: Path, line_number: int) -> str:
     try:
         return line.decode("utf8").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}, line {number}: expected UTF-8, found the byte {line[error.start]:#04x} at position "
+            f"{path}, line {line_number}: expected UTF-8, found the byte {line[error.start]:#04x} at position "
             f"{error.start + 1}; convert the file to UTF-8"
         ) from None
 
 
-def parse_number(text: str, place: str, what: str) -> float:
+def parse_number(text: str, where: str, what: str) -> float:
     """Read a finite number.
 
     Args:
         text: As it stands in the file.
-        place: File and line, for the error.
+        where: File and line, for the error.
         what: What the number means, for the error.
 
     Raises:
         InputError: It is no finite number.
     """
     try:
-        number = float(text) if "_" not in text else math.nan
+        value = float(text) if "_" not in text else math.nan
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"{place}: expected {what}, which is a number, found {_short(text)}; check the columns")
-    return number
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: expected {what}, which is a number, found {_short(text)}; check the columns")
+    return value
 
 
-def parse_sentence(text: str, place: str, column: str) -> str:
+def parse_sentence(text: str, where: str, column: str) -> str:
     """Strip the white space around a sentence.
 
     Raises:
@@ -64,7 +64,7 @@ def parse_sentence(text: str, place: str, column: str) -> str:
     """
     sentence = text.strip()
     if not sentence:
-        raise InputError(f"{place}: expected a sentence in {column}, found none; check the columns")
+        raise InputError(f"{where}: expected a sentence in {column}, found none; check the columns")
     return sentence
 
 

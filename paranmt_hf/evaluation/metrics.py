@@ -73,5 +73,5 @@ class ParaphraseScore(_InMemory):
     def _compute(self, predictions: list[str], references: list[str]) -> dict[str, Any]:
         if not len(predictions):
             raise InputError("there is no prediction to score")
-        found = pair_similarities(self.encoder, list(predictions), list(references), "paraphrase score")
-        return {"paraphrase_score": float(np.mean(found.values)), "scores": found.values.tolist()}
+        similarities = pair_similarities(self.encoder, list(predictions), list(references), "paraphrase score")
+        return {"paraphrase_score": float(np.mean(similarities.values)), "scores": similarities.values.tolist()}

@@ -1,14 +1,16 @@
-"""What an evaluation found: numbers, and tables of them for people."""
+"""The result of an evaluation: figures, and tables of them for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.record import ResultsRecord, SetRecord, YearResult
+from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 
 _SET_HEADER = ("Set", "Pairs", "Pearson", "95 %", "Spearman")
@@ -16,74 +18,20 @@ _YEAR_HEADER = ("Year", "Sets", "Pairs", "Mean", "Weighted", "All pairs", "All p
 
 
 @dataclass(frozen=True)
-class SetResult:
-    """The result on one set of pairs.
+class SetResult(SetRecord):
+    """The result on one set of pairs: its figures, and what they were computed from.
 
     Attributes:
-        name: Name of the set.
-        year: The task it belongs to, such as `STS12`, or None.
-        part_of: The set that this is a subset of, or None.
-        pairs: Pairs with a gold score.
-        skipped: Pairs without one.
-        pearson: Pearson's r, in [-1, 1].
-        interval: Its 95 % bootstrap interval, if asked for.
-        spearman: Spearman's rho, in [-1, 1].
-        zero_vectors: Sentences (sides of pairs) with a vector of zeros; the cosine of their pairs is 0.
-        unknown_sentences: Sentences without a known token, if the encoder can tell.
         similarities: The model's similarities [pair].
         gold: The gold similarities [pair].
     """
 
-    name: str
-    year: str | None
-    part_of: str | None
-    pairs: int
-    skipped: int
-    pearson: float
-    interval: tuple[float, float] | None
-    spearman: float
-    zero_vectors: int
-    unknown_sentences: int | None
     similarities: np.ndarray = field(repr=False, compare=False)
     gold: np.ndarray = field(repr=False, compare=False)
 
-    @property
-    def title(self) -> str:
-        """Year and name."""
-        return f"{self.year} {self.name}" if self.year else self.name
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the numbers, not the similarities, as plain values."""
-        left_out = ("similarities", "gold", "interval")
-        plain = {key: value for key, value in vars(self).items() if key not in left_out}
-        return {**plain, "interval": list(self.interval) if self.interval else None}
-
-
-@dataclass(frozen=True)
-class YearResult:
-    """The result on all sets of a year, in the ways that are in use; each in [-1, 1].
-
-    Attributes:
-        name: The task, such as `STS12`.
-        sets: Number of sets.
-        pairs: Pairs with a gold score in all of them.
-        mean: Mean of the sets' Pearson's r: the papers' figure.
-        weighted_mean: The same, each set weighted by its pairs.
-        all_pearson: Pearson's r over all pairs of the year together.
-        all_spearman: Spearman's rho over all pairs of the year together: MTEB's figure.
-    """
-
-    name: str
-    sets: int
-    pairs: int
-    mean: float
-    weighted_mean: float
-    all_pearson: float
-    all_spearman: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the numbers as plain values."""
-        return dict(vars(self))
+    def record(self) -> SetRecord:
+        """Give the figures alone."""
+        return SetRecord(**{entry.name: getattr(self, entry.name) for entry in fields(SetRecord)})
 
 
 @dataclass(frozen=True)
@@ -110,29 +58,34 @@ class StsResult:
     @property
     def development(self) -> float | None:
         """Pearson's r on the development set, STS 2017 track 5; None if it was not there."""
-        return next((one.pearson for one in self.sets if one.title == DEVELOPMENT), None)
+        return next((result.pearson for result in self.sets if result.title == DEVELOPMENT), None)
+
+    def record(self, weights: str | None = None, speed: Speed | None = None) -> ResultsRecord:
+        """Give the figures without the single similarities, to be written down.
+
+        Args:
+            weights: Checksum of the weights that were evaluated.
+            speed: How fast the encoder is.
+        """
+        sets = [result.record() for result in self.sets]
+        return ResultsRecord(
+            self.model, self.mean, self.development, self.years, sets, list(self.notes), weights, speed
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Give everything but the single similarities as plain values, for JSON; figures are in [-1, 1]."""
-        return {
-            "model": self.model,
-            "mean": self.mean,
-            "development": self.development,
-            "years": [year.to_json() for year in self.years],
-            "sets": [one.to_json() for one in self.sets],
-            "notes": list(self.notes),
-        }
+        return self.record().to_json()
 
     def markdown(self) -> str:
         """Write the tables in Markdown, figures times 100 as in the papers."""
-        return self._written(_markdown_table)
+        return self._tables(_markdown_table)
 
     def text(self) -> str:
         """Write the tables for a terminal, figures times 100 as in the papers."""
-        return self._written(_text_table)
+        return self._tables(_text_table)
 
-    def _written(self, table: Any) -> str:  # noqa: ANN401
-        blocks = [table(_SET_HEADER, [_set_row(one) for one in self.sets])]
+    def _tables(self, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
+        blocks = [table(_SET_HEADER, [_set_row(result) for result in self.sets])]
         if self.years:
             rows = [_year_row(year) for year in self.years]
             rows.append(("Mean", "", "", _percent(self.mean), "", "", ""))
@@ -142,15 +95,15 @@ class StsResult:
 
     def _counts(self) -> list[str]:
         """What was odd about sentences, if anything, in sentences."""
-        whole = [one for one in self.sets if not one.part_of]
-        found = []
-        if skipped := sum(one.skipped for one in whole):
-            found.append(f"{skipped:,} pairs without a gold score were skipped.")
-        if zeros := sum(one.zero_vectors for one in whole):
-            found.append(f"{zeros:,} sentences have a vector of zeros; the cosine of their pairs counts as 0.")
-        if unknown := sum(one.unknown_sentences or 0 for one in whole):
-            found.append(f"{unknown:,} sentences have no word that the model knows.")
-        return found
+        whole = [result for result in self.sets if not result.part_of]
+        counts = []
+        if skipped := sum(result.skipped for result in whole):
+            counts.append(f"{skipped:,} pairs without a gold score were skipped.")
+        if zeros := sum(result.zero_vectors for result in whole):
+            counts.append(f"{zeros:,} sentences have a vector of zeros; the cosine of their pairs counts as 0.")
+        if unknown := sum(result.unknown_sentences or 0 for result in whole):
+            counts.append(f"{unknown:,} sentences have no word that the model knows.")
+        return counts
 
 
 def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] = "text") -> str:
@@ -160,14 +113,13 @@ def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] 
         InputError: There is no result, or the models were evaluated on different data.
     """
     _check_same_sets(results)
-    years, alone = results[0].years, [one for one in results[0].sets if not one.year]
-    header = ("Model", *(year.name for year in years), *(("Mean",) if years else ()), *(one.name for one in alone))
+    years, alone = results[0].years, [each for each in results[0].sets if not each.year]
+    header = ("Model", *(year.name for year in years), *(("Mean",) if years else ()), *(each.name for each in alone))
     rows = []
     for result in results:
         means = [year.mean for year in result.years] + ([result.mean] if years else [])
-        rows.append(
-            (result.model, *map(_percent, means), *(_percent(one.pearson) for one in result.sets if not one.year))
-        )
+        figures = [*means, *(each.pearson for each in result.sets if not each.year)]
+        rows.append((result.model, *map(_percent, figures)))
     return (_markdown_table if style == "markdown" else _text_table)(header, rows)
 
 
@@ -188,7 +140,7 @@ def mean_absolute_differences(
         InputError: There is no result, or the models were evaluated on different data.
     """
     _check_same_sets(results)
-    chosen = [index for index, one in enumerate(results[0].sets) if not one.part_of]
+    chosen = [index for index, result in enumerate(results[0].sets) if not result.part_of]
     differences = np.zeros((len(results), len(results)))
     for row, left in enumerate(results):
         for column, right in enumerate(results[:row]):
@@ -206,17 +158,17 @@ def _difference(left: SetResult, right: SetResult, of: str) -> float:
 def _check_same_sets(results: Sequence[StsResult]) -> None:
     if not results:
         raise InputError("there are no results to compare")
-    first = [(one.title, one.pairs) for one in results[0].sets]
+    first = [(each.title, each.pairs) for each in results[0].sets]
     for result in results[1:]:
-        if [(one.title, one.pairs) for one in result.sets] != first:
+        if [(each.title, each.pairs) for each in result.sets] != first:
             raise InputError(
                 f"{result.model} and {results[0].model} were evaluated on different data; evaluate both on the same"
             )
 
 
-def _set_row(one: SetResult) -> tuple[str, ...]:
-    bounds = f"{_percent(one.interval[0])} to {_percent(one.interval[1])}" if one.interval else ""
-    return one.title, f"{one.pairs:,}", _percent(one.pearson), bounds, _percent(one.spearman)
+def _set_row(result: SetRecord) -> tuple[str, ...]:
+    bounds = f"{_percent(result.interval[0])} to {_percent(result.interval[1])}" if result.interval else ""
+    return result.title, f"{result.pairs:,}", _percent(result.pearson), bounds, _percent(result.spearman)
 
 
 def _year_row(year: YearResult) -> tuple[str, ...]:

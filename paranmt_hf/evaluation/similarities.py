@@ -19,13 +19,13 @@ class PairSimilarity(Protocol):
     """A measure that needs no vectors, such as BLEU."""
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
-        """Compute the similarities [pair] of the sentences with the same number; higher is more alike."""
+        """Compute the similarities [pair] of the sentences of the same index; higher is more alike."""
         ...
 
 
 @dataclass(frozen=True)
 class Similarities:
-    """What was found for the pairs of a set.
+    """The similarities of the pairs of a set.
 
     Attributes:
         values: Similarities [pair], float64; cosines in [-1, 1] where an encoder made them.
@@ -54,16 +54,16 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
         values = np.asarray(encoder.similarities(left, right), dtype=np.float64)
         if values.shape != (len(left),):
             raise InputError(f"{name}: expected {len(left)} similarities, one a pair, got the shape {values.shape}")
-        found = Similarities(values, np.zeros(len(left), np.int64), None)
+        similarities = Similarities(values, np.zeros(len(left), np.int64), None)
     else:
-        found = _from_vectors(encoder, left, right, name)
-    if not np.isfinite(found.values).all():
-        where = int(np.flatnonzero(~np.isfinite(found.values))[0])
+        similarities = _from_vectors(encoder, left, right, name)
+    if not np.isfinite(similarities.values).all():
+        pair = int(np.flatnonzero(~np.isfinite(similarities.values))[0])
         raise InputError(
-            f"{name}, pair {where + 1}: the similarity of {left[where]!r} and {right[where]!r} is "
-            f"{found.values[where]}; a vector of the model is not finite, so it cannot be evaluated"
+            f"{name}, pair {pair + 1}: the similarity of {left[pair]!r} and {right[pair]!r} is "
+            f"{similarities.values[pair]}; a vector of the model is not finite, so it cannot be evaluated"
         )
-    return found
+    return similarities
 
 
 def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str) -> Similarities:

@@ -6,8 +6,8 @@ import platform
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
@@ -18,9 +18,28 @@ SENTENCES = 2000
 SECONDS = 20.0
 
 
+@dataclass(frozen=True)
+class Speed:
+    """How fast a model encodes.
+
+    Attributes:
+        sentences_per_second: Per second of processor time, all threads together; the median of the passes.
+        passes: Number of passes.
+        sentences: Sentences in each.
+        words: Words (separated by white space) in a sentence, on average.
+        processor: Name of the processor.
+    """
+
+    sentences_per_second: int
+    passes: int
+    sentences: int
+    words: float
+    processor: str
+
+
 def encoding_speed(
     encoder: Encoder, sentences: Sequence[str], *, passes: int = PASSES, count: int = SENTENCES
-) -> dict[str, Any]:
+) -> Speed:
     """Measure sentences per second of one core, over disjoint parts of the distinct sentences.
 
     One part more is encoded first and not counted. No sentence is encoded twice, so that an encoder which remembers
@@ -32,10 +51,6 @@ def encoding_speed(
         passes: Number of parts that are measured.
         count: Sentences of a part; fewer where there are not enough.
 
-    Returns:
-        `sentences_per_second`, per second of processor time, all threads together; the median of the passes;
-        `passes`, `sentences` in each, `words` (white-space separated) in a sentence, `processor`.
-
     Raises:
         InputError: There are too few sentences.
     """
@@ -45,23 +60,23 @@ def encoding_speed(
         raise InputError(f"speed is measured on at least {passes + 1} distinct sentences, there are {len(distinct)}")
     rates: list[float] = []
     started = time.monotonic()
-    for number in range(passes + 1):
-        part = distinct[number * count : (number + 1) * count]
+    for index in range(passes + 1):
+        part = distinct[index * count : (index + 1) * count]
         before = time.process_time()
         encoder.encode(part)
         seconds = time.process_time() - before
-        if number:
+        if index:
             rates.append(count / max(seconds, 1e-9))
             if time.monotonic() - started > SECONDS:
                 break
     used = distinct[: (len(rates) + 1) * count]
-    return {
-        "sentences_per_second": round(statistics.median(rates)),
-        "passes": len(rates),
-        "sentences": count,
-        "words": round(sum(len(sentence.split()) for sentence in used) / len(used), 1),
-        "processor": processor(),
-    }
+    return Speed(
+        sentences_per_second=round(statistics.median(rates)),
+        passes=len(rates),
+        sentences=count,
+        words=round(sum(len(sentence.split()) for sentence in used) / len(used), 1),
+        processor=processor(),
+    )
 
 
 def processor() -> str:

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, spearman
-from paranmt_hf.evaluation.results import SetResult, StsResult, YearResult
+from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson, spearman
+from paranmt_hf.evaluation.record import YearResult
+from paranmt_hf.evaluation.results import SetResult, StsResult
 from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
 from paranmt_hf.protocols import Encoder
@@ -29,7 +30,7 @@ def evaluate_sts(
     data: Path | str | Sequence[StsSet],
     *,
     name: str | None = None,
-    bootstrap: int = 1000,
+    bootstrap: int = RESAMPLES,
     seed: int = 1,
 ) -> StsResult:
     """Evaluate a model on sets of sentence pairs with gold similarities.
@@ -51,33 +52,34 @@ def evaluate_sts(
         raise InputError("there is nothing to evaluate: expected at least one set of pairs")
     results: list[SetResult] = []
     with Progress("evaluating", sum(map(len, sets))) as progress:
-        for one in sets:
-            results += _evaluate_set(encoder, one, bootstrap, seed)
-            progress.advance_to(progress.rows + len(one))
+        for sts_set in sets:
+            results += _evaluate_set(encoder, sts_set, bootstrap, seed)
+            progress.advance_to(progress.rows + len(sts_set))
     return StsResult(
         name or type(encoder).__name__,
         results,
-        [_year(year, results) for year in sorted({one.year for one in results if one.year})],
+        [_year(year, results) for year in sorted({result.year for result in results if result.year})],
         [*notes(sets), *getattr(encoder, "notes", ())],
     )
 
 
-def _evaluate_set(encoder: Encoder | PairSimilarity, one: StsSet, bootstrap: int, seed: int) -> list[SetResult]:
+def _evaluate_set(encoder: Encoder | PairSimilarity, sts_set: StsSet, bootstrap: int, seed: int) -> list[SetResult]:
     """The result of a set, and those of its subsets."""
-    title = f"{one.year} {one.name}" if one.year else one.name
-    found = pair_similarities(encoder, one.left, one.right, title)
-    whole = np.ones(len(one), bool)
+    title = f"{sts_set.year} {sts_set.name}" if sts_set.year else sts_set.name
+    similarities = pair_similarities(encoder, sts_set.left, sts_set.right, title)
+    whole = np.ones(len(sts_set), bool)
     return [
-        _result(one, subset, mask, found, bootstrap, seed) for subset, mask in [(None, whole), *one.subsets.items()]
+        _result(sts_set, subset, mask, similarities, bootstrap, seed)
+        for subset, mask in [(None, whole), *sts_set.subsets.items()]
     ]
 
 
 def _result(
-    one: StsSet, subset: str | None, mask: np.ndarray, found: Similarities, bootstrap: int, seed: int
+    sts_set: StsSet, subset: str | None, mask: np.ndarray, similarities: Similarities, bootstrap: int, seed: int
 ) -> SetResult:
-    name = f"{one.name} {subset}" if subset else one.name
-    gold, values = one.gold[mask], found.values[mask]
-    title = f"{one.year} {name}" if one.year else name
+    name = f"{sts_set.name} {subset}" if subset else sts_set.name
+    gold, values = sts_set.gold[mask], similarities.values[mask]
+    title = f"{sts_set.year} {name}" if sts_set.year else name
     if len(values) > 1 and np.ptp(values) < _NO_SPREAD:
         raise InputError(
             f"{title}: there is no correlation, because the model gives all {len(values)} pairs the similarity "
@@ -90,30 +92,31 @@ def _result(
         raise InputError(f"{title} (first: the model's similarities, second: the gold scores): {error}") from None
     return SetResult(
         name=name,
-        year=one.year,
-        part_of=one.name if subset else None,
+        year=sts_set.year,
+        part_of=sts_set.name if subset else None,
         pairs=len(values),
-        skipped=0 if subset else one.skipped,
+        skipped=0 if subset else sts_set.skipped,
         pearson=correlation,
         interval=interval,
         spearman=spearman(values, gold),
-        zero_vectors=int(found.zeros[mask].sum()),
-        unknown_sentences=None if found.unknown is None else int(found.unknown[mask].sum()),
+        zero_vectors=int(similarities.zeros[mask].sum()),
+        unknown_sentences=None if similarities.unknown is None else int(similarities.unknown[mask].sum()),
         similarities=values,
         gold=gold,
     )
 
 
 def _year(year: str, results: list[SetResult]) -> YearResult:
-    parts = [one for one in results if one.year == year and not one.part_of]
-    correlations = [one.pearson for one in parts]
-    values, gold = (np.concatenate([getattr(one, side) for one in parts]) for side in ("similarities", "gold"))
+    whole = [result for result in results if result.year == year and not result.part_of]
+    correlations = [result.pearson for result in whole]
+    values = np.concatenate([result.similarities for result in whole])
+    gold = np.concatenate([result.gold for result in whole])
     return YearResult(
         name=year,
-        sets=len(parts),
+        sets=len(whole),
         pairs=len(values),
         mean=float(np.mean(correlations)),
-        weighted_mean=float(np.average(correlations, weights=[one.pairs for one in parts])),
+        weighted_mean=float(np.average(correlations, weights=[result.pairs for result in whole])),
         all_pearson=pearson(values, gold),
         all_spearman=spearman(values, gold),
     )

@@ -69,7 +69,7 @@ class StsSet:
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
-    """Read everything that is at a place.
+    """Read all sets that a file, a folder or a Hub dataset holds.
 
     Args:
         data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, a folder that
@@ -92,7 +92,7 @@ def read_sts(data: Path | str) -> list[StsSet]:
     sets = _read_folder(path)
     if not sets:
         folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
-        sets = [one for folder in folders for one in _read_folder(folder)]
+        sets = [sts_set for folder in folders for sts_set in _read_folder(folder)]
     if not sets and any(file.name.endswith(_TABLES) for file in path.rglob("*")):
         return [read_hub(str(path))]
     if not sets:
@@ -119,10 +119,10 @@ def _read_folder(folder: Path) -> list[StsSet]:
 
 def _check_twice(sets: list[StsSet], path: Path) -> None:
     seen = set()
-    for one in sets:
-        if (one.year, one.name) in seen:
-            raise InputError(f"{path} holds {one.year or ''} {one.name} twice; move one copy elsewhere")
-        seen.add((one.year, one.name))
+    for sts_set in sets:
+        if (sts_set.year, sts_set.name) in seen:
+            raise InputError(f"{path} holds {sts_set.year or ''} {sts_set.name} twice; move one copy elsewhere")
+        seen.add((sts_set.year, sts_set.name))
 
 
 def read_senteval(folder: Path | str) -> list[StsSet]:
@@ -136,9 +136,9 @@ def read_senteval(folder: Path | str) -> list[StsSet]:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected one with STS.input.*.txt and STS.gs.*.txt")
-    found = _YEAR.search(folder.resolve().name)
-    year = f"STS{found.group(1)}" if found else folder.resolve().name
-    inputs = {match.group(1): file for file in sorted(folder.iterdir()) if (match := _INPUT.fullmatch(file.name))}
+    match = _YEAR.search(folder.resolve().name)
+    year = f"STS{match.group(1)}" if match else folder.resolve().name
+    inputs = {named.group(1): file for file in sorted(folder.iterdir()) if (named := _INPUT.fullmatch(file.name))}
     if not inputs:
         raise InputError(f"{folder} holds no STS.input.*.txt; is it a folder in SentEval's layout?")
     golds = {file.name.replace(".input.", ".gs.", 1) for file in inputs.values()}
@@ -157,13 +157,14 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
             f"{len(golds)}: one of them is cut off; get the data anew"
         )
     rows = []
-    for number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
+    for line_number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
         fields = line.split("\t")
         if gold.strip() and len(fields) < 2:
-            raise InputError(f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}")
+            raise InputError(
+                f"{file}, line {line_number}: expected two sentences and a tab between, found {line[:40]!r}"
+            )
         rows.append((gold, *fields[:2]))
-    places = (gold_file, file)
-    return _collect(name, rows, places, year=year)
+    return _collect(name, rows, (gold_file, file), year=year)
 
 
 def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
@@ -188,11 +189,11 @@ def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), nam
 
 
 def _tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
-    for number, line in enumerate(read_lines(path), 1):
+    for line_number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
         if len(fields) < width:
             raise InputError(
-                f"{path}, line {number}: expected {what} in at least {width} columns with tabs between, "
+                f"{path}, line {line_number}: expected {what} in at least {width} columns with tabs between, "
                 f"found {len(fields)}"
             )
         yield fields
@@ -211,8 +212,8 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
     captions = [row[0] == _CAPTIONS for row in rows if row[4].strip()]
     subsets = {"captions": np.array(captions, bool)}
     subsets["no captions"] = ~subsets["captions"]
-    found = {name: mask for name, mask in subsets.items() if mask.any()}
-    return _collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=found)
+    filled = {name: mask for name, mask in subsets.items() if mask.any()}
+    return _collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled)
 
 
 def development_set(folder: Path | str) -> StsSet:
@@ -285,7 +286,7 @@ def read_hub(
         )
     values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
     name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
-    return _collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), place="row")
+    return _collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
 
 
 def _collect(
@@ -295,7 +296,7 @@ def _collect(
     *,
     year: str | None = None,
     subsets: Mapping[str, np.ndarray] | None = None,
-    place: str = "line",
+    unit: str = "line",
     may_be_empty: bool = False,
 ) -> StsSet:
     """Check rows of score, first and second sentence.
@@ -306,15 +307,15 @@ def _collect(
         files: Where the scores stand, and the sentences.
         year: See `StsSet`.
         subsets: See `StsSet`; only of the rows that are not skipped.
-        place: What a row is called in errors.
+        unit: What a row is called in errors.
         may_be_empty: Whether no pairs at all are no error.
     """
     left, right, gold = [], [], []
-    for number, (score, *sentences) in enumerate(rows, 1):
+    for row_number, (score, *sentences) in enumerate(rows, 1):
         if not score.strip():
             continue
-        gold.append(parse_number(score, f"{files[0]}, {place} {number}", "a gold similarity"))
-        where = f"{files[1]}, {place} {number}"
+        gold.append(parse_number(score, f"{files[0]}, {unit} {row_number}", "a gold similarity"))
+        where = f"{files[1]}, {unit} {row_number}"
         left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
         right.append(parse_sentence(sentences[1], where, "the second sentence's column"))
     if not gold and not may_be_empty:
@@ -324,14 +325,16 @@ def _collect(
 
 def notes(sets: list[StsSet]) -> list[str]:
     """Say what keeps yearly figures from being comparable with published ones, a sentence for each."""
-    found = []
-    for year in sorted({one.year for one in sets if one.year} & COUNTS.keys()):
-        have = {one.name: len(one) for one in sets if one.year == year}
-        if year == "STS13" and "SMT" not in have:
-            found.append("STS13 is without SMT, which is not free; papers that had it report the mean of four sets.")
+    sentences = []
+    for year in sorted({sts_set.year for sts_set in sets if sts_set.year} & COUNTS.keys()):
+        pairs = {sts_set.name: len(sts_set) for sts_set in sets if sts_set.year == year}
+        if year == "STS13" and "SMT" not in pairs:
+            sentences.append(
+                "STS13 is without SMT, which is not free; papers that had it report the mean of four sets."
+            )
         for name, count in COUNTS[year].items():
-            if name not in have:
-                found.append(f"{year} lacks {name}: its mean is not comparable with published figures.")
-            elif have[name] != count:
-                found.append(f"{year} {name} has {have[name]} scored pairs where {count} are expected.")
-    return found
+            if name not in pairs:
+                sentences.append(f"{year} lacks {name}: its mean is not comparable with published figures.")
+            elif pairs[name] != count:
+                sentences.append(f"{year} {name} has {pairs[name]} scored pairs where {count} are expected.")
+    return sentences

@@ -58,13 +58,13 @@ def find_wordnet(folder: Path | str | None = None) -> Path | None:
         InputError: A folder was named, but it holds no dictionary.
     """
     named = folder or os.environ.get("WNSEARCHDIR")
-    place = Path(named) if named else DEBIAN
-    missing = [name for name in _FILES if not (place / name).is_file()]
+    folder = Path(named) if named else DEBIAN
+    missing = [name for name in _FILES if not (folder / name).is_file()]
     if not missing:
-        return place
+        return folder
     if named:
         raise InputError(
-            f"{place} holds no dictionary of WordNet: expected {missing[0]} in it; on Debian install wordnet-base"
+            f"{folder} holds no dictionary of WordNet: expected {missing[0]} in it; on Debian install wordnet-base"
         )
     return None
 
@@ -125,8 +125,8 @@ class WordNet:
             word: In lower case.
         """
         if word not in self._known:
-            found = {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
-            self._known[word] = frozenset(found)
+            members = {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
+            self._known[word] = frozenset(members)
         return self._known[word]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 Encode = Callable[[list[str]], np.ndarray]
 # How far vectors are from others, both [sentence, dimension].

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.export.formats import Encode, Format, largest_turn
 from paranmt_hf.export.stock import tokenizer_and_table, write_modules
 from paranmt_hf.util.optional import available, require

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.graph import Graph
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.export.formats import Encode, Format
 from paranmt_hf.export.tokenizers import tokenizer_of
 from paranmt_hf.util.optional import available, require

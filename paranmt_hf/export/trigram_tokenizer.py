@@ -6,6 +6,12 @@ pieces of equal length. `Replace` puts a fixed string in the place of what it fi
 symbol ("an empty place gets `a` where the next place holds `a`"). To make do with few rules every character is first
 spelled with three digits.
 
+An example with two digits a character instead of three, and `.` for an empty place: let `a` be spelled `11`, `b` `12`
+and `c` `21`. The text `abc` becomes `11....12....21....`: behind each character are two empty places for the next one
+and two for the one after that. Each is filled with what stands two spellings further on, first those for the next
+character, then the others: `1112211221..21....`. Of the pieces of six symbols the first, `111221`, spells `abc` and
+has the row of that trigram; the others have empty places left, because the text ends, and are dropped.
+
 The result is exact for any text: the characters of the vocabulary have a spelling each, and all others share one,
 because a trigram with such a character has no row whichever it is.
 """

@@ -20,9 +20,10 @@ NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "s
 TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
 # What follows the path of an address may be a signature that lets its bearer in.
 SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
-# A refusal that the client's library for uploads tells as a broken connection.
+# A refusal that the client's library for uploads reports as a broken connection.
 REFUSED = re.compile(r"HTTP status client error \((4\d\d)")
-LONGEST = 300
+# Characters of a message that are shown.
+MAX_CHARACTERS = 300
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -102,8 +103,8 @@ def _absent(name: str, kind: str) -> str:
     )
 
 
-def _refused(status: int, said: str, name: str, kind: str, *, writing: bool) -> str:
-    """Say what the number of an answer that is an error means."""
+def _refused(status: int, message: str, name: str, kind: str, *, writing: bool) -> str:
+    """Say what the status of an answer that is an error means."""
     if status == 401:
         return (
             f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
@@ -118,7 +119,7 @@ def _refused(status: int, said: str, name: str, kind: str, *, writing: bool) -> 
         return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
     if status == 429 or status >= 500:
         return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
-    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(said)}"
+    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(message)}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -145,7 +146,9 @@ def _first_line(text: str) -> str:
         text = text.replace(token, "(token)")
     text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return textwrap.shorten(lines[0].rstrip("."), LONGEST, placeholder=" ...") if lines else "no reason was given"
+    return (
+        textwrap.shorten(lines[0].rstrip("."), MAX_CHARACTERS, placeholder=" ...") if lines else "no reason was given"
+    )
 
 
 def check_download(path: Path, name: str) -> None:

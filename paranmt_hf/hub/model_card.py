@@ -11,11 +11,9 @@ import yaml
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
-BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
 DROPPED = "count, but have vectors of zeros"
 TRAINED = "share one trained vector"
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
-SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
 
 
 def model_card(record: Mapping[str, Any]) -> str:
@@ -24,6 +22,7 @@ def model_card(record: Mapping[str, Any]) -> str:
     Args:
         record: `name`; `repository`, the id on the Hub, if it has one; `summary`, `data`, `commands`, `license`,
             `license_text`; `datasets`, ids on the Hub; `training` (the content of the model's `training.json`);
+            `limits`, a sentence, and `trigrams`, whether it reads character trigrams;
             `stock`, whether it loads without this package and without code of its own; `results` (an `StsResult` as
             JSON values), if it was measured; `precisions`: for each way to store the rows its size in bytes and
             results; `speed`, as `encoding_speed` gives it, if that was measured; `notes`, Markdown of the publisher's
@@ -82,9 +81,9 @@ def _index(results: Mapping[str, Any]) -> list[dict[str, Any]]:
         _result(year["name"], year["name"], "Pearson, mean of the sets", year["mean"]) for year in results["years"]
     ]
     return entries + [
-        _result(one["name"], one["name"], "Pearson", one["pearson"])
-        for one in results["sets"]
-        if one["year"] is None and one["part_of"] is None
+        _result(part["name"], part["name"], "Pearson", part["pearson"])
+        for part in results["sets"]
+        if part["year"] is None and part["part_of"] is None
     ]
 
 
@@ -98,7 +97,6 @@ def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
 
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
     training = record["training"]
-    parts = training["settings"]["encoder"]["model"]
     return {
         "name": record["name"],
         "summary": record["summary"],
@@ -108,8 +106,8 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "data": record["data"],
         "commands": "\n".join(record["commands"]),
         "training": _training(training, record.get("results") or {}),
-        "trigrams": " and character trigrams" if "trigram" in parts else "",
-        "order": SEQUENCE if "lstm" in parts else BAG,
+        "trigrams": " and character trigrams" if record["trigrams"] else "",
+        "order": record["limits"],
         "license_text": record["license_text"],
         "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
         "unknown": TRAINED if training["settings"]["encoder"].get("unknown") == "train" else DROPPED,
@@ -136,7 +134,7 @@ def _results(results: Mapping[str, Any] | None) -> str:
         rows.append(f"| mean | **{_percent(results['mean'])}** | | | |")
         blocks.append("\n".join(rows))
     notes = list(results["notes"])
-    if {"STS17-track5", "STSB-test"} <= {one["name"] for one in results["sets"]}:
+    if {"STS17-track5", "STSB-test"} <= {part["name"] for part in results["sets"]}:
         notes.append(HALVES)
     if notes:
         blocks.append(" ".join(notes))
@@ -174,15 +172,17 @@ def _usage(name: str, stock: bool) -> str:
 
 def _sets(results: Mapping[str, Any]) -> str:
     rows = ["| set | pairs | Pearson | 95 % | Spearman |", "|---|---:|---:|---|---:|"]
-    for one in results["sets"]:
+    for part in results["sets"]:
         # A subset stands below its set, under its own name.
         name = (
-            f"{one['part_of']} {one['name']}" if one["part_of"] and one["part_of"] not in one["name"] else one["name"]
+            f"{part['part_of']} {part['name']}"
+            if part["part_of"] and part["part_of"] not in part["name"]
+            else part["name"]
         )
-        name = f"{one['year']} {name}" if one["year"] else name
-        interval = " to ".join(_percent(bound) for bound in one["interval"]) if one["interval"] else ""
+        name = f"{part['year']} {name}" if part["year"] else name
+        interval = " to ".join(_percent(bound) for bound in part["interval"]) if part["interval"] else ""
         rows.append(
-            f"| {name} | {one['pairs']:,} | {_percent(one['pearson'])} | {interval} | {_percent(one['spearman'])} |"
+            f"| {name} | {part['pairs']:,} | {_percent(part['pearson'])} | {interval} | {_percent(part['spearman'])} |"
         )
     return "\n".join(rows)
 
@@ -199,7 +199,7 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         f"{training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
     ]
-    if start := inputs.get("start"):
+    if start := inputs.get("init_from"):
         lines.append(f"It went on from the encoder `{start}`.")
     if others := training.get("mean_of"):
         names = ", ".join(f"`{other['name']}`" for other in others)

@@ -21,8 +21,8 @@ CARRIED: dict[Kind, str] = {"encoder": "word-trigram-small", "translator": "capt
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
-# Kinds of files that make up a model.
-PARTS = (".json", ".safetensors", ".spm", ".model", ".txt")
+# Endings of the files that make up a model.
+SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt")
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,28 @@ class Model:
 
 
 def folder_of(name: str, kind: Kind) -> Path:
-    """Name the folder that a model would be in; `embedded` is the model of that kind that the package carries."""
+    """Give the folder that a model would be in; `embedded` is the model of that kind that the package carries."""
     return ASSETS / CARRIED[kind] if name == EMBEDDED else Path(name).expanduser()
 
 
-def locate(name: str, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
-    """Find a model by folder or Hub id, fetching it from the Hub where necessary.
+def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
+    """Find a model by folder or Hub id, fetching it from the Hub where necessary, and compute its checksum.
 
     Args:
-        name: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
-            `embedded`, the small model of that kind that the package carries.
+        model: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
+            `embedded`, the small model of that kind that the package carries. A model that was located already is
+            returned as it is, so that its files are read once.
         revision: Branch, tag or commit on the Hub.
         kind: What the model does.
 
     Raises:
         InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
     """
+    if isinstance(model, Model):
+        if revision is not None and revision != model.revision:
+            raise InputError(f"{model.name} is located at the revision {model.revision}, not {revision!r}")
+        return model
+    name = str(model)
     folder = folder_of(name, kind)
     if not folder.is_dir() and revision is None:
         name, revision = split_revision(name)
@@ -82,7 +88,7 @@ def locate(name: str, revision: str | None = None, *, kind: Kind = "encoder") ->
 
 
 def plain_name(name: str) -> str:
-    """Name of a model without its place on this machine: that of the folder, or the id on the Hub."""
+    """Name of a model without the folders above it: that of its folder, or its id on the Hub."""
     folder = Path(name).expanduser()
     return folder.resolve().name if folder.is_dir() else name
 
@@ -96,7 +102,7 @@ def _check_safe(folder: Path) -> str:
     # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
     if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
         raise InputError(_advice(folder, unsafe))
-    return _digest(folder, [path for path in files if path.suffix in PARTS])
+    return _checksum_of(folder, [path for path in files if path.suffix in SUFFIXES])
 
 
 def weights_checksum(folder: Path) -> str:
@@ -105,10 +111,10 @@ def weights_checksum(folder: Path) -> str:
     Returns:
         `sha256:` and the checksum over the names and contents of all safetensors files.
     """
-    return f"sha256:{_digest(folder, sorted(folder.rglob('*.safetensors')))}"
+    return f"sha256:{_checksum_of(folder, sorted(folder.rglob('*.safetensors')))}"
 
 
-def _digest(folder: Path, files: Sequence[Path]) -> str:
+def _checksum_of(folder: Path, files: Sequence[Path]) -> str:
     """Checksum over the names and contents of files."""
     digest = hashlib.sha256()
     for path in files:

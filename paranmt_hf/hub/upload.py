@@ -35,20 +35,20 @@ class Target:
         name: Id of the repository, `organisation/name`.
         kind: What the repository holds.
         private: Make a new repository private; one that is there is left as it is.
-        branch: The branch that gets the files.
+        revision: The branch that gets the files.
         tag: Name of the version. None on the main branch is the next of `v1`, `v2`, ...
     """
 
     name: str
     kind: Kind
     private: bool = False
-    branch: str = "main"
+    revision: str = "main"
     tag: str | None = None
 
     def __post_init__(self) -> None:
         if not is_id(self.name):
             raise InputError(f"{self.name!r} is no name for the Hub: expected ORGANISATION/NAME or USER/NAME")
-        for option, value in (("--revision", self.branch), ("--tag", self.tag)):
+        for option, value in (("--revision", self.revision), ("--tag", self.tag)):
             if value is not None and (not NAME.fullmatch(value) or ".." in value or value.endswith((".lock", "."))):
                 raise InputError(f"{option} {value!r} is no name that git takes; use letters, digits, `.`, `-`, `_`")
 
@@ -62,7 +62,7 @@ class Parcel:
         owns: Tells which paths in the repository are for such parcels to say: files there that this one lacks are
             removed, all others are left alone.
         message: What the commit says.
-        known: SHA-256 of files, where somebody has it already; that of others is taken once.
+        known: SHA-256 of files, where somebody has it already; that of others is computed once.
     """
 
     files: Mapping[str, Content]
@@ -79,17 +79,17 @@ class Parcel:
         """Tell whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
         content = self.files[path]
         if entry.lfs is not None:
-            if path not in self._taken:
-                self._taken[path] = (
+            if path not in self._checksums:
+                self._checksums[path] = (
                     hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else checksum(content)
                 )
-            return bool(self._taken[path] == entry.lfs.sha256)
+            return bool(self._checksums[path] == entry.lfs.sha256)
         data = content if isinstance(content, bytes) else content.read_bytes()
         # Git's own checksum of a file; it protects nothing here.
         return bool(hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id)
 
     @cached_property
-    def _taken(self) -> dict[str, str]:
+    def _checksums(self) -> dict[str, str]:
         return dict(self.known)
 
     @property
@@ -139,7 +139,7 @@ def upload(parcel: Parcel, target: Target) -> Published:
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
-        raise InputError(explain(error, target.name, target.kind, target.branch, writing=True)) from error
+        raise InputError(explain(error, target.name, target.kind, target.revision, writing=True)) from error
 
 
 def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401
@@ -148,7 +148,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     _ensure_repository(client, target)
     changed = _differences(client, parcel, target)
     tags = {tag.name: tag.target_commit for tag in client.list_repo_refs(**about).tags}
-    head = client.repo_info(**about, revision=target.branch).sha
+    head = client.repo_info(**about, revision=target.revision).sha
     if target.tag in tags and (changed or tags[target.tag] != head):
         raise InputError(
             f"{target.kind} {target.name!r} has a version {target.tag!r} already, with other files; give this one "
@@ -160,7 +160,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
             client.upload_folder(
                 **about,
                 folder_path=folder,
-                revision=target.branch,
+                revision=target.revision,
                 commit_message=parcel.message,
                 delete_patterns=[glob.escape(path) for path in changed if path not in parcel.files] or None,
             )
@@ -169,7 +169,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
                 f"{target.kind} {target.name!r} does not hold what was sent ({', '.join(left[:3])}); run the same "
                 "command again"
             )
-        head = client.repo_info(**about, revision=target.branch).sha
+        head = client.repo_info(**about, revision=target.revision).sha
     return Published(target, head, _ensure_tag(client, target, tags, head), changed)
 
 
@@ -181,8 +181,8 @@ def _check_card(client: Any, parcel: Parcel, target: Target) -> None:  # noqa: A
     if not isinstance(content, bytes):
         return
     # The client has a method for this, but older releases of it ask the public Hub whatever the endpoint is.
-    asked = {"repoType": target.kind, "content": content.decode()}
-    answer = get_session().post(f"{client.endpoint}/api/validate-yaml", json=asked)
+    request = {"repoType": target.kind, "content": content.decode()}
+    answer = get_session().post(f"{client.endpoint}/api/validate-yaml", json=request)
     if answer.status_code == 400:
         wrong = [str(error.get("message")) for error in answer.json().get("errors", [])]
         reason = textwrap.shorten("; ".join(wrong) or answer.text, 200, placeholder=" ...")
@@ -206,34 +206,34 @@ def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
             "its settings on the Hub first"
         )
     refs = client.list_repo_refs(**about)
-    if target.branch in {tag.name for tag in refs.tags}:
-        raise InputError(f"{target.branch!r} is a version of {target.name!r}, which stays as it is; name a branch")
-    if target.branch not in {"main", *(branch.name for branch in refs.branches)}:
-        client.create_branch(**about, branch=target.branch)
+    if target.revision in {tag.name for tag in refs.tags}:
+        raise InputError(f"{target.revision!r} is a version of {target.name!r}, which stays as it is; name a branch")
+    if target.revision not in {"main", *(branch.name for branch in refs.branches)}:
+        client.create_branch(**about, branch=target.revision)
 
 
 def _ensure_tag(client: Any, target: Target, tags: Mapping[str, str], head: str) -> str | None:  # noqa: ANN401
     """Give the commit a version's name, unless it has one."""
-    known = sorted((name for name, commit in tags.items() if commit == head), key=_number)
+    known = sorted((name for name, commit in tags.items() if commit == head), key=_version_number)
     name = target.tag
     if name is None:
-        if known or target.branch != "main":
+        if known or target.revision != "main":
             return known[-1] if known else None
-        name = f"v{max(map(_number, tags), default=0) + 1}"
+        name = f"v{max(map(_version_number, tags), default=0) + 1}"
     if name in known:
         return name
     client.create_tag(target.name, repo_type=target.kind, tag=name, revision=head)
     return name
 
 
-def _number(tag: str) -> int:
+def _version_number(tag: str) -> int:
     match = VERSION.fullmatch(tag)
     return int(match[1]) if match else 0
 
 
 def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # noqa: ANN401
     """Paths that are to be added, changed or removed."""
-    entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.branch, recursive=True)
+    entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.revision, recursive=True)
     remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
     changed = [path for path in parcel.files if path not in remote or not parcel.holds(path, remote[path])]
     gone = [path for path in remote if path not in parcel.files and parcel.owns(path)]
@@ -243,15 +243,15 @@ def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # n
 def stage(parcel: Parcel, folder: Path) -> None:
     """Lay a parcel out as a folder, files as links where the system has them."""
     for path, content in parcel.files.items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        staged = folder / path
+        staged.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
-            place.write_bytes(content)
+            staged.write_bytes(content)
             continue
         try:
-            place.symlink_to(content.resolve())
+            staged.symlink_to(content.resolve())
         except OSError:
-            shutil.copy(content, place)
+            shutil.copy(content, staged)
 
 
 @contextmanager

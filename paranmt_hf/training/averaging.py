@@ -19,19 +19,19 @@ from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
 
 
 @dataclass
-class Table:
+class TrainedTable:
     """The rows of one encoder under training.
 
     Attributes:
         reader: Name of the reader whose rows it holds.
         adam: The table and its optimiser.
-        start: The table as it was, where it is pulled back to that.
+        initial: The table as it was, where it is pulled back to that.
         frozen: Keep row 0, of unknown units, at zeros.
     """
 
     reader: str
     adam: RowwiseAdam
-    start: torch.Tensor | None = None
+    initial: torch.Tensor | None = None
     frozen: bool = True
 
 
@@ -41,7 +41,7 @@ class _Step:
 
     Attributes:
         local: The distinct rows.
-        places: Place in `local` of each unit [unit].
+        positions: Position in `local` of each unit [unit].
         offsets: Bounds of the sentences [sentence + 1].
         by_row: Sentence of each unit in the order of the rows [unit].
         row_bounds: Bounds of the rows in that order [row + 1].
@@ -49,7 +49,7 @@ class _Step:
     """
 
     local: Rows
-    places: torch.Tensor
+    positions: torch.Tensor
     offsets: torch.Tensor
     by_row: torch.Tensor
     row_bounds: torch.Tensor
@@ -67,7 +67,7 @@ class AveragingTrainer:
     """
 
     def __init__(
-        self, tables: list[Table], mode: str, config: TrainConfig, teacher: TeacherVectors | None = None
+        self, tables: list[TrainedTable], mode: str, config: TrainConfig, teacher: TeacherVectors | None = None
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
 
@@ -119,7 +119,7 @@ class AveragingTrainer:
         """Make one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
         flat = sentences.ravel()
         steps = [_prepare(table.adam, mega.bags[table.reader].take(flat)) for table in self.tables]
-        vectors = [_mean(step.places, step.local.weight, step.offsets).requires_grad_() for step in steps]
+        vectors = [_mean(step.positions, step.local.weight, step.offsets).requires_grad_() for step in steps]
         loss = combined_loss(self._combine(vectors), mega.keys, sentences, self.config, self.teacher)
         value = float(loss.detach())
         if not np.isfinite(value):
@@ -130,12 +130,12 @@ class AveragingTrainer:
             self._update(table, step, vector.grad)
         return value
 
-    def _update(self, table: Table, step: _Step, gradient: torch.Tensor) -> None:
+    def _update(self, table: TrainedTable, step: _Step, gradient: torch.Tensor) -> None:
         # The gradient of a row is the sum over its units of the sentence's gradient over the sentence's length.
         share = gradient / step.counts
         rows = embedding_bag(step.by_row, share, step.row_bounds, mode="sum", include_last_offset=True)
-        if table.start is not None:
-            rows += self.config.lambda_w * (step.local.weight - table.start[step.local.rows])
+        if table.initial is not None:
+            rows += self.config.lambda_w * (step.local.weight - table.initial[step.local.rows])
         if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
             rows[0] = 0
         table.adam.update(step.local, rows)
@@ -180,16 +180,17 @@ def _mean(rows: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor) -> to
 def _prepare(adam: RowwiseAdam, bags: Bags) -> _Step:
     """Read the distinct rows of some sentences and note who uses which."""
     counts = np.diff(bags.offsets)
+    # Sorted by row, the units of one row stand together; `first` marks where another row begins.
     order = np.argsort(bags.rows, kind="stable")
     ordered = bags.rows[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, bool)
     starts = np.flatnonzero(first)
-    places = np.empty(len(ordered), np.int32)
-    places[order] = np.cumsum(first) - 1
+    positions = np.empty(len(ordered), np.int32)
+    positions[order] = np.cumsum(first) - 1
     sentence = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     return _Step(
         local=adam.read(torch.from_numpy(ordered[starts].astype(np.int64))),
-        places=torch.from_numpy(places),
+        positions=torch.from_numpy(positions),
         offsets=torch.from_numpy(bags.offsets),
         by_row=torch.from_numpy(sentence[order]),
         row_bounds=torch.from_numpy(np.concatenate([starts, [len(ordered)]]).astype(np.int32)),

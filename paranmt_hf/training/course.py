@@ -46,8 +46,8 @@ class Course(TrainerCallback):
         assert self.trainer is not None
         self.trainer.keep_frozen()
         plan = self.trainer.plan
-        place = (state.global_step - 1) % len(plan)
-        at_end = place + 1 == len(plan) or plan[place + 1][1] == 0
+        position = (state.global_step - 1) % len(plan)
+        at_end = position + 1 == len(plan) or plan[position + 1][1] == 0
         mega = self.trainer._mega
         if not at_end or mega is None:
             return
@@ -55,8 +55,8 @@ class Course(TrainerCallback):
         if self.trainer.losses:
             self.history.add_loss(state.global_step, float(np.mean(self.trainer.losses)))
             self.trainer.losses.clear()
-        number = plan[place][0] + 1
-        if number in evaluation_points(plan[-1][0] + 1, self.config):
+        done = plan[position][0] + 1
+        if done in evaluation_points(plan[-1][0] + 1, self.config):
             self._score(state, control)
         self.history.seconds += time.monotonic() - self._ended
         self._ended = time.monotonic()

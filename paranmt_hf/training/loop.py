@@ -42,7 +42,7 @@ def evaluation_points(count: int, config: TrainConfig) -> set[int]:
 
 
 @dataclass
-class _Place:
+class _Position:
     """Where a run is: the epoch, and how many of its mega-batches are done."""
 
     epoch: int = 0
@@ -67,7 +67,7 @@ class Loop:
         self.history = History()
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
-        self._place = _Place()
+        self._position = _Position()
         # The teacher's vectors of both sides of each pair, added up [pair, dimension].
         self._sums: np.ndarray | None = None
 
@@ -80,21 +80,21 @@ class Loop:
             InputError: The loss is not a number, or a checkpoint cannot be written.
         """
         self._resume()
-        config, place = self.config, self._place
+        config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
         with Progress("train", total, done=self.history.pairs, unit="pairs") as progress:
             saved = time.monotonic()
-            while place.epoch < config.epochs and not self._is_over():
+            while position.epoch < config.epochs and not self._is_over():
                 for mega in self._mega_batches():
                     started = time.monotonic()
-                    generator = np.random.default_rng([config.seed, place.epoch, place.mega, 1])
+                    generator = np.random.default_rng([config.seed, position.epoch, position.mega, 1])
                     losses = self.trainer.train_on(mega, generator)
-                    place.mega += 1
+                    position.mega += 1
                     self.history.pairs += mega.pairs
                     if losses:
                         self.history.add_loss(self._step, float(np.mean(losses)))
-                    if place.mega in points:
+                    if position.mega in points:
                         self._score()
                     self.history.seconds += time.monotonic() - started
                     progress.advance_to(self.history.pairs, self._note())
@@ -103,7 +103,7 @@ class Loop:
                         saved = time.monotonic()
                     if self._is_over():
                         break
-                place.epoch, place.mega = place.epoch + 1, 0
+                position.epoch, position.mega = position.epoch + 1, 0
         # If the encoder cannot be written now, nothing of this is lost.
         self._save()
         self._finish()
@@ -111,14 +111,16 @@ class Loop:
 
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """What is left of the epoch."""
-        config, place, teacher = self.config, self._place, self.trainer.teacher
+        config, position, teacher = self.config, self._position, self.trainer.teacher
         if not config.neighbours or teacher is None:
-            return self.store.mega_batches(config.mega_pairs, seed=config.seed, epoch=place.epoch, start=place.mega)
+            return self.store.mega_batches(
+                config.mega_pairs, seed=config.seed, epoch=position.epoch, start=position.mega
+            )
         if self._sums is None:
             self._sums = teacher.of_pairs(self.store.keys())
-        generator = np.random.default_rng([config.seed, place.epoch, 0, 2])
+        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
         order = neighbour_order(self._sums, config.batch_size, generator)
-        return self.store.in_order(order, config.mega_pairs, start=place.mega)
+        return self.store.in_order(order, config.mega_pairs, start=position.mega)
 
     @property
     def _step(self) -> int:
@@ -135,7 +137,7 @@ class Loop:
         for table in self.trainer.tables:
             table.adam.catch_up()
         if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
-            weights = {f"{number}": table.adam.weight for number, table in enumerate(self.trainer.tables)}
+            weights = {f"{index}": table.adam.weight for index, table in enumerate(self.trainer.tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _finish(self) -> None:
@@ -143,25 +145,25 @@ class Loop:
             table.adam.catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
         if best is not None:
-            for number, table in enumerate(self.trainer.tables):
-                table.adam.weight.copy_(best[0][f"{number}"])
+            for index, table in enumerate(self.trainer.tables):
+                table.adam.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         tensors: dict[str, torch.Tensor] = {}
-        for number, table in enumerate(self.trainer.tables):
-            tensors |= {f"{number}.{name}": value for name, value in table.adam.state().items()}
-        state = {"epoch": self._place.epoch, "mega": self._place.mega, "history": self.history.as_dict()}
+        for index, table in enumerate(self.trainer.tables):
+            tensors |= {f"{index}.{name}": value for name, value in table.adam.state().items()}
+        state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
     def _resume(self) -> None:
-        found = read_checkpoint(self._checkpoint)
-        if found is None:
+        checkpoint = read_checkpoint(self._checkpoint)
+        if checkpoint is None:
             return
-        tensors, state = found
-        for number, table in enumerate(self.trainer.tables):
-            prefix = f"{number}."
+        tensors, state = checkpoint
+        for index, table in enumerate(self.trainer.tables):
+            prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
             table.adam.restore(own, state["step"])
-        self._place = _Place(state["epoch"], state["mega"])
+        self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
         logger.info(f"going on after {self.history.pairs:,} pairs")

@@ -35,6 +35,7 @@ def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         The sentence [exclusion], sorted, and what it excludes [exclusion], both int64.
     """
     count = len(keys)
+    # Sorted by key, copies of a sentence stand together: group g is order[starts[g] : starts[g] + sizes[g]].
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if count else np.empty(0, np.int64)
@@ -42,13 +43,17 @@ def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     group = np.empty(count, np.int64)
     group[order] = np.repeat(np.arange(len(starts)), sizes)
     partner = partners(count // 2)
-    whose, what = [], []
-    for own, found in ((group, order), (group[partner], order), (group, partner[order])):
-        counts = sizes[own]
-        positions = np.repeat(starts[own] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-        whose.append(np.repeat(np.arange(count), counts))
-        what.append(found[positions])
-    rows, columns = np.concatenate(whose), np.concatenate(what)
+    sentences, excluded_by = [], []
+    # Copies of a sentence, copies of its partner, partners of its copies: a group for each sentence, and who is in it.
+    for groups, members in ((group, order), (group[partner], order), (group, partner[order])):
+        counts = sizes[groups]
+        # Sentence i fills counts[i] entries of the list. Entry j, counted from the first of them, is for the member at
+        # starts[groups[i]] + j; `arange` counts from the start of the whole list, so what stands before is taken off.
+        before = np.cumsum(counts) - counts
+        positions = np.repeat(starts[groups] - before, counts) + np.arange(counts.sum())
+        sentences.append(np.repeat(np.arange(count), counts))
+        excluded_by.append(members[positions])
+    rows, columns = np.concatenate(sentences), np.concatenate(excluded_by)
     by_row = np.argsort(rows, kind="stable")
     return rows[by_row], columns[by_row]
 
@@ -74,10 +79,11 @@ def mine(vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False) ->
     best = torch.full((count,), -2.0, device=unit.device)
     chosen = torch.full((count,), -1, dtype=torch.long, device=unit.device)
     bounds = torch.searchsorted(rows, torch.arange(0, count + BLOCK, BLOCK, device=unit.device)).tolist()
-    for number, start in enumerate(range(0, count, BLOCK)):
+    for index, start in enumerate(range(0, count, BLOCK)):
         stop = min(start + BLOCK, count)
         block = unit[start:stop] @ unit[start:].T
-        inside = slice(bounds[number], bounds[number + 1])
+        # Exclusions of the block's own sentences; those to the left of the triangle were dealt with from there.
+        inside = slice(bounds[index], bounds[index + 1])
         after = columns[inside] >= start
         block[rows[inside][after] - start, columns[inside][after] - start] = -2.0
         value, position = block.max(dim=1)

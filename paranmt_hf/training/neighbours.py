@@ -33,16 +33,16 @@ def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generat
             groups.append(items)
             continue
         ends = vectors[items[generator.choice(len(items), 2, replace=False)]].astype(np.float32)
-        places = along(vectors, items, ends[1] - ends[0])
+        positions = along(vectors, items, ends[1] - ends[0])
         left = -(-len(items) // size) // 2 * size
-        order = np.argpartition(places, left)
+        order = np.argpartition(positions, left)
         # The right half, which holds what does not fill a group, waits longest.
         waiting += [items[order[left:]], items[order[:left]]]
     *full, last = groups
-    return np.concatenate([*(full[number] for number in generator.permutation(len(full)).tolist()), last])
+    return np.concatenate([*(full[index] for index in generator.permutation(len(full)).tolist()), last])
 
 
 def along(vectors: np.ndarray, items: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Place of some items [item] of `vectors` on a line [dimension]: [item], float32."""
+    """Position of some items [item] of `vectors` on a line [dimension]: [item], float32."""
     parts = [items[start : start + ROWS] for start in range(0, len(items), ROWS)]
     return np.concatenate([vectors[part].astype(np.float32) @ direction for part in parts])

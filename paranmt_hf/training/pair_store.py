@@ -107,6 +107,7 @@ class _SideWriter:
 
     def write(self, sides: list[Bags]) -> None:
         pairs = len(sides[0])
+        # Joined, reference i is sentence i and its translation sentence pairs + i: read the two rows by columns.
         joined = join(sides).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
         joined.rows.astype(self._type).tofile(self._rows)
         (joined.offsets[1:] + self._end).tofile(self._bounds)
@@ -175,13 +176,13 @@ class PairStore:
         blocks = generator.permutation(-(-self.pairs // BLOCK_PAIRS))
         first = start * size
         waiting: MegaBatch | None = None
-        for number, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
+        for index, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
             chosen = blocks[low : low + BUFFER_BLOCKS]
             count = sum(self._block_pairs(block) for block in chosen.tolist())
             if first >= count and waiting is None:
                 first -= count
                 continue
-            order = np.random.default_rng([seed, epoch, number]).permutation(count)[first:]
+            order = np.random.default_rng([seed, epoch, index]).permutation(count)[first:]
             first = 0
             buffer = self._read(chosen)
             position = 0
@@ -204,6 +205,7 @@ class PairStore:
         keys, bags = [], {}
         with (self._folder / "keys").open("rb") as file:
             for block in blocks.tolist():
+                # Two keys of eight bytes for each pair.
                 file.seek(16 * block * BLOCK_PAIRS)
                 keys.append(self._exactly(file, np.uint64, 2 * self._block_pairs(block)))
         for name, rows in self._rows.items():
@@ -214,6 +216,7 @@ class PairStore:
         parts = []
         with (self._folder / f"{name}.rows").open("rb") as file, (self._folder / f"{name}.bounds").open("rb") as ends:
             for block in blocks.tolist():
+                # Two bounds of eight bytes for each pair; one more closes the block's last sentence.
                 ends.seek(16 * block * BLOCK_PAIRS)
                 bounds = self._exactly(ends, np.int64, 2 * self._block_pairs(block) + 1)
                 file.seek(int(bounds[0]) * np.dtype(kind).itemsize)
@@ -238,6 +241,7 @@ class PairStore:
 
 def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
     """Take pairs out of a buffer and put all references first."""
+    # On disk pair p is the sentences 2p, its reference, and 2p + 1, its translation.
     sentences = np.concatenate([2 * pairs, 2 * pairs + 1])
     chosen = {name: bags.take(sentences) for name, bags in buffer.bags.items()}
     bags = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in chosen.items()}
@@ -246,8 +250,10 @@ def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
 
 def append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
     """Join two mega-batches, references first."""
-    count = left.pairs + right.pairs
-    order = np.concatenate([np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)])
-    order = np.concatenate([order, left.pairs + np.arange(left.pairs), left.pairs + count + np.arange(right.pairs)])
+    # Joined, the sentences are: references of the left, translations of the left, references of the right,
+    # translations of the right. They begin at 0, l, 2l and 2l + r, where l and r are the numbers of pairs.
+    references = [np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)]
+    translations = [left.pairs + np.arange(left.pairs), 2 * left.pairs + right.pairs + np.arange(right.pairs)]
+    order = np.concatenate([*references, *translations])
     bags = {name: join([left.bags[name], right.bags[name]]).take(order) for name in left.bags}
     return MegaBatch(bags, np.concatenate([left.keys, right.keys])[order])

@@ -62,7 +62,7 @@ class _Mega:
     """The mega-batch in hand: where it is in the run, its pairs, and the negatives."""
 
     epoch: int
-    number: int
+    index: int
     batch: MegaBatch
     own: np.ndarray
     negatives: np.ndarray | None
@@ -143,9 +143,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     ) -> Any:  # noqa: ANN401
         """Compute the margin loss of the next mini-batch."""
         plan = self.plan
-        epoch, place = divmod(self.state.global_step, len(plan))
-        number, mini = plan[place]
-        mega = self._take(model, epoch, number)
+        epoch, position = divmod(self.state.global_step, len(plan))
+        index, mini = plan[position]
+        mega = self._take(model, epoch, index)
         start = mini * self._config.batch_size
         pairs = mega.own[start : start + self._config.batch_size]
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
@@ -157,7 +157,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         vectors = model(features)["sentence_embedding"].float()
         loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
         if not torch.isfinite(loss):
-            raise diverged(self._describe(epoch, number, mini), float(loss.detach()))
+            raise diverged(self._describe(epoch, index, mini), float(loss.detach()))
         self.losses.append(float(loss.detach()))
         loss = loss + self._penalty(mega, sentences.ravel())
         return (loss, {}) if return_outputs else loss
@@ -168,8 +168,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         for weight in self._frozen:
             weight[0] = 0
 
-    def _describe(self, epoch: int, number: int, mini: int) -> str:
-        return f"{self.state.global_step + 1} (mega-batch {number + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
+    def _describe(self, epoch: int, index: int, mini: int) -> str:
+        return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Write the weights of a checkpoint, in full precision whatever the model is released in."""
@@ -207,21 +207,21 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             penalty = penalty + config.lambda_c / 2 * sum(weight.square().sum() for weight in others)
         return penalty
 
-    def _take(self, model: nn.Module, epoch: int, number: int) -> _Mega:
-        if self._mega is None or (self._mega.epoch, self._mega.number) != (epoch, number):
-            self._mega = self._mine(model, epoch, number)
+    def _take(self, model: nn.Module, epoch: int, index: int) -> _Mega:
+        if self._mega is None or (self._mega.epoch, self._mega.index) != (epoch, index):
+            self._mega = self._mine(model, epoch, index)
         return self._mega
 
-    def _mine(self, model: nn.Module, epoch: int, number: int) -> _Mega:
+    def _mine(self, model: nn.Module, epoch: int, index: int) -> _Mega:
         config, world, rank = self._config, self.args.world_size, self.args.process_index
-        if self._stream is None or self._stream[0] != (epoch, number):
+        if self._stream is None or self._stream[0] != (epoch, index):
             stream = self._store.mega_batches(
-                config.mega_pairs, seed=config.seed, epoch=epoch, start=number * world, least=2
+                config.mega_pairs, seed=config.seed, epoch=epoch, start=index * world, least=2
             )
-            self._stream = ((epoch, number), stream)
+            self._stream = ((epoch, index), stream)
         batches = list(islice(self._stream[1], world))
-        self._stream = ((epoch, number + 1), self._stream[1])
-        generator = np.random.default_rng([config.seed, epoch, number, rank, 1])
+        self._stream = ((epoch, index + 1), self._stream[1])
+        generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
         ends = np.cumsum([0, *(batch.pairs for batch in batches)])
         gather = config.gather_negatives and world > 1
         if gather:
@@ -229,14 +229,14 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         else:
             batch, own = batches[rank], np.arange(batches[rank].pairs)
         scrambled = [self._scramble(batch.bags[reading.reader], reading, generator) for reading in self._readings]
-        mega = _Mega(epoch, number, batch, own, None, scrambled)
+        mega = _Mega(epoch, index, batch, own, None, scrambled)
         if not config.margin_weight:
             return mega
         vectors = None
         if config.negatives != "rand":
             vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
             if not torch.isfinite(vectors).all():
-                raise diverged(self._describe(epoch, number, 0), float("nan"))
+                raise diverged(self._describe(epoch, index, 0), float("nan"))
         mega.negatives = select(vectors, batch.keys, config.negatives, generator, one_sided=config.one_sided)
         return mega
 
@@ -282,7 +282,7 @@ def _joined(batches: list[MegaBatch]) -> MegaBatch:
 
 
 def _check_reporting(name: str) -> None:
-    """Refuse a place to report to that does not exist or is not installed."""
+    """Refuse a service to report to that does not exist or is not installed."""
     try:
         for callback in get_reporting_integration_callbacks([name]):
             callback()

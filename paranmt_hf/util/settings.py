@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import MISSING, field, fields
 from typing import Any, Literal
 
@@ -38,6 +39,8 @@ def setting(
 
 def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
     """Check each field of a settings object against its type, its choices and its range.
+
+    A `tuple[X, ...]` holds at least one value, a `Sequence[X]` may be empty; limits are those of each value.
 
     Raises:
         InputError: One is out of its range: `NAME must be at least 1, was 0`.
@@ -77,11 +80,19 @@ def _wrong(kind: Any, value: Any, limits: typing.Mapping[str, Any]) -> str | Non
     if kind is str:
         return None if isinstance(value, str) else "text"
     if typing.get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            return "several values"
         item = typing.get_args(kind)[0]
         reasons = [_wrong(item, part, limits) for part in value]
         if not value:
             return "at least one value"
         return next((f"values that are each {reason}" for reason in reasons if reason), None)
+    if typing.get_origin(kind) is Sequence:
+        item = typing.get_args(kind)[0]
+        if not isinstance(value, list | tuple):
+            return "a list"
+        reasons = [_wrong(item, part, limits) for part in value]
+        return next((f"a list of values that are each {reason}" for reason in reasons if reason), None)
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
         return f"a whole number{_described(limits, ' ')}"
     if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):

@@ -10,10 +10,12 @@ import torch
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.work import folder_aside, is_free
-from paranmt_hf.workflows.support.model_record import RECORD
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -51,14 +53,14 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
             sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
     sources = [source for source in located if source is not None]
-    last = sources[-1].folder / RECORD
+    last = sources[-1].folder / TRAINING_FILE
     record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
     # What the last model reached on the development set, this one does not.
     revisions = [{"name": source.name, "revision": source.revision} for source in sources]
     record |= {"mean_of": revisions, "development": None}
     with folder_aside(out) as aside:
         save(mean, aside)
-        (aside / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (aside / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
     return mean
 
 

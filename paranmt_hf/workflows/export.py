@@ -10,7 +10,8 @@ import numpy as np
 
 from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.families import FAMILIES
-from paranmt_hf.encoders.loading import SentenceEncoder, load
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.export.card import card
 from paranmt_hf.export.formats import Encode, Format

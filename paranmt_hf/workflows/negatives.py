@@ -9,9 +9,38 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text import words
+from paranmt_hf.util.settings import check, setting
+
+# Below any cosine.
+EXCLUDED = -2
+
+
+@dataclass(frozen=True)
+class NegativesConfig:
+    """Which mega-batches negatives are mined in.
+
+    Attributes:
+        mega_batches: Values of M, the number of mini-batches in a mega-batch.
+        batch_size: Pairs of a mini-batch.
+        seed: Decides which pairs the mega-batches hold.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+
+    mega_batches: tuple[int, ...] = setting((1, 20, 40), "values of M", at_least=1)
+    batch_size: int = setting(100, "pairs of a mini-batch", at_least=1)
+    seed: int = setting(1, "decides which pairs the mega-batches hold")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def pairs(self, mega_batch: int) -> int:
+        """Number of pairs in a mega-batch."""
+        return mega_batch * self.batch_size
 
 
 @dataclass(frozen=True)
@@ -25,12 +54,10 @@ class Negative:
 
 def mined_negatives(
     sentences: Sequence[str],
-    data: Sequence[str | Path],
+    data: str | Path | Sequence[str | Path],
     *,
-    encoder: str | Path = "embedded",
-    mega_batches: Sequence[int] = (1, 20, 40),
-    batch_size: int = 100,
-    seed: int = 1,
+    config: NegativesConfig | None = None,
+    encoder: str | Path = EMBEDDED,
     selection: SelectionConfig | None = None,
 ) -> list[list[Negative]]:
     """Mine the negatives that sentences would get in random mega-batches of a corpus.
@@ -40,66 +67,78 @@ def mined_negatives(
     Args:
         sentences: Any sentences.
         data: The corpus, as `train` takes it.
+        config: Which mega-batches.
         encoder: Folder or Hub id of the encoder that mines.
-        mega_batches: Values of M.
-        batch_size: Pairs of a mini-batch.
-        seed: Decides which pairs the mega-batches hold.
         selection: Which pairs of the corpus are used.
 
     Returns:
         For each sentence a negative for each M, in their order.
 
     Raises:
-        InputError: The corpus has too few pairs, or M is below 1.
+        InputError: The corpus has too few pairs, or a sentence has no negative in it.
     """
-    if not mega_batches or min(mega_batches) < 1 or batch_size < 1:
-        raise InputError("M and the size of a mini-batch must be at least 1")
+    # Torch is loaded only now, so that the command's help needs none.
+    from paranmt_hf.encoders.loading import load
+
+    config = config or NegativesConfig()
     model = load(encoder)
-    pool = _sample(Pairs(list(data), selection or SelectionConfig()), max(mega_batches) * batch_size, seed)
-    if len(pool) < max(mega_batches) * batch_size:
+    most = config.pairs(max(config.mega_batches))
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    pool = _sample(Pairs(sources, selection or SelectionConfig()), most, config.seed)
+    if len(pool) < most:
         raise InputError(
-            f"M = {max(mega_batches)} needs {max(mega_batches) * batch_size:,} pairs, the data has {len(pool):,}; "
-            "name a smaller M"
+            f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"
         )
     options = {"show_progress_bar": False, "normalize_embeddings": True}
     candidates = [sentence for pair in pool for sentence in pair]
     similarities = model.encode(list(sentences), **options) @ model.encode(candidates, **options).T
+    _exclude_paraphrases(similarities, sentences, candidates, config)
+    return [
+        [_most_similar(row, candidates, size, config.pairs(size)) for size in config.mega_batches]
+        for row in similarities
+    ]
+
+
+def _exclude_paraphrases(
+    similarities: np.ndarray, sentences: Sequence[str], candidates: Sequence[str], config: NegativesConfig
+) -> None:
+    """Give what cannot be a sentence's negative a similarity [sentence, candidate] below all others, in place.
+
+    That are copies of the sentence, and all copies of what one of them is paired with. The sentences of a pair stand
+    beside each other, so the partner of candidate 2k is 2k + 1, and the other way round.
+    """
     tokens = [tuple(words(candidate)) for candidate in candidates]
+    fewest = config.pairs(min(config.mega_batches))
     for row, sentence in zip(similarities, sentences, strict=True):
         own = tuple(words(sentence))
-        # Copies of the sentence, and all copies of what it is paired with.
-        excluded = {own, *(tokens[place ^ 1] for place, other in enumerate(tokens) if other == own)}
-        row[[place for place, other in enumerate(tokens) if other in excluded]] = -2
-        if row[: 2 * min(mega_batches) * batch_size].max() == -2:
+        excluded = {own, *(tokens[index ^ 1] for index, other in enumerate(tokens) if other == own)}
+        row[[index for index, other in enumerate(tokens) if other in excluded]] = EXCLUDED
+        if row[: 2 * fewest].max() == EXCLUDED:
             raise InputError(
-                f"no negative for {sentence!r} among {min(mega_batches) * batch_size} pairs: all their sentences are "
-                "copies of it or paraphrases"
+                f"no negative for {sentence!r} among {fewest} pairs: all their sentences are copies of it or "
+                "paraphrases"
             )
-    found = []
-    for row in similarities:
-        best = [int(np.argmax(row[: 2 * size * batch_size])) for size in mega_batches]
-        found.append(
-            [
-                Negative(size, float(row[place]), candidates[place])
-                for size, place in zip(mega_batches, best, strict=True)
-            ]
-        )
-    return found
+
+
+def _most_similar(row: np.ndarray, candidates: Sequence[str], mega_batch: int, pairs: int) -> Negative:
+    """Choose the most similar [candidate] of the sentences of the first pairs."""
+    index = int(np.argmax(row[: 2 * pairs]))
+    return Negative(mega_batch, float(row[index]), candidates[index])
 
 
 def _sample(pairs: Pairs, count: int, seed: int) -> list[tuple[str, str]]:
-    """Draw pairs without knowing how many there are: each gets a random number, the smallest ones win."""
+    """Draw pairs without knowing how many there are: each gets a random key, the smallest keys win."""
     generator = np.random.default_rng(seed)
     kept: list[tuple[str, str]] = []
-    numbers = np.empty(0)
+    keys = np.empty(0)
     for table in pairs.batches():
         drawn = generator.random(table.num_rows)
-        # Rows that cannot be among the smallest numbers any more are not turned into Python strings.
-        bound = numbers.max() if len(kept) >= count else np.inf
+        # Rows that cannot be among the smallest keys any more are not turned into Python strings.
+        bound = keys.max() if len(kept) >= count else np.inf
         rows = np.flatnonzero(drawn < bound)
         chosen = table.take(rows)
         kept += list(zip(*(chosen[side].to_pylist() for side in SIDES), strict=True))
-        numbers = np.concatenate([numbers, drawn[rows]])
-        order = np.argsort(numbers, kind="stable")[:count]
-        kept, numbers = [kept[place] for place in order.tolist()], numbers[order]
+        keys = np.concatenate([keys, drawn[rows]])
+        order = np.argsort(keys, kind="stable")[:count]
+        kept, keys = [kept[index] for index in order.tolist()], keys[order]
     return kept

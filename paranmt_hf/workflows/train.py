@@ -22,21 +22,23 @@ from paranmt_hf import __version__
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.composition import Composition, Part, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.lstm import padded, sequence_features
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training.averaging import AveragingTrainer, Table
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.work import finished, locked, put_in_place, work_folder
-from paranmt_hf.workflows.support.model_record import RECORD
 from paranmt_hf.workflows.support.prepare_training import prepare, room_for
 from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
@@ -130,7 +132,7 @@ def train(
         (work / READY).touch()
         history = fit(model, store, config, work, run.development, teacher)
         if not first:
-            _wait_for(out / RECORD)
+            _wait_for(out / TRAINING_FILE)
             return Trained(out, _read_record(out), fresh=True)
         if not history.losses:
             raise InputError(
@@ -145,7 +147,7 @@ def train(
 
 def _read_record(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf8"))
+        record = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
         record["settings"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
@@ -212,10 +214,10 @@ def _readings(composition: Composition) -> list[Reading]:
     ]
 
 
-def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> Table:
+def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
     weight = part.table.weight.data
-    start = weight.clone() if config.lambda_w else None
-    return Table(part.reader, RowwiseAdam(weight, rates), start, frozen=not bool(weight[0].any()))
+    initial = weight.clone() if config.lambda_w else None
+    return TrainedTable(part.reader, RowwiseAdam(weight, rates), initial, frozen=not bool(weight[0].any()))
 
 
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
@@ -263,7 +265,7 @@ def _write(
     record = json.loads(json.dumps(record))
     with room_for(folder):
         save(model, folder)
-        (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (folder / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
         if history.losses:
             plot_history(history, folder / "training.png", run.encoder.model)
     return record

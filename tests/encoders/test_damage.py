@@ -10,7 +10,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from paranmt_hf.encoders.loading import load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows import train as fitting
 from tests.encoders.toys import encoder

@@ -6,18 +6,19 @@ import torch
 
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder
 from paranmt_hf.encoders.modules.average import AverageEmbedding, restore, store
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import AverageDirections, lstm_modules, sequence_features
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of, word_tokenizer
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer
 from tests.encoders.toys import (
     AVERAGES,
+    BIASED,
     EVERY,
     REDUCED,
     SENTENCES,
@@ -106,20 +107,20 @@ def test_odd_sentences_give_finite_vectors_alone_and_in_a_batch(name):
     for number, sentence in enumerate(SENTENCES):
         np.testing.assert_allclose(model.encode(sentence), together[number], atol=1e-6, err_msg=repr(sentence))
     for number in (SENTENCES.index(""), SENTENCES.index("   ")):
-        assert not together[number].any(), "a sentence without words is zeros"
+        assert together[number].any() == (name in BIASED), "a sentence without words is zeros"
     np.testing.assert_allclose(model.encode(SENTENCES[::-1])[::-1], together, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_only_sentences_without_words(name):
-    assert not encoder(name).encode(["", "  ", "\t\u00a0"]).any()
+    assert encoder(name).encode(["", "  ", "\t\u00a0"]).any() == (name in BIASED)
 
 
 @pytest.mark.parametrize("name", AVERAGES + REDUCED)
 def test_unknown_units_alone_are_zeros(name):
     found = encoder(name).encode(["zebra!", "qqq"])
     assert found.shape[0] == 2
-    assert not found.any()
+    assert found.any() == (name in BIASED)
 
 
 def test_lstm_reads_the_words_of_the_definition():

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import torch
 torch.set_num_threads(int(sys.argv[2]))
 from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, most_frequent
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding

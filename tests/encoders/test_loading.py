@@ -14,7 +14,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import CLASSES, load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import CLASSES, save
 from paranmt_hf.errors import InputError
 from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, encoder, rows, word
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from sentence_transformers.base.modules import Dense
 from torch import nn
 
-from paranmt_hf.encoders.loading import SentenceEncoder, own_module
+from paranmt_hf.encoders.loading import own_module
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import lstm_modules
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [
@@ -64,6 +66,12 @@ def lstm(width: int = 4, **options: object) -> list[nn.Module]:
         return lstm_modules(WORDS, rows(WORDS, 5), dimension=width, **options)  # type: ignore[arg-type]
 
 
+def projection(width: int = 4, precision: str = "float32") -> list[nn.Module]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        return [word(4, precision), Dense(4, width, activation_function=nn.Identity())]
+
+
 def modules_of(name: str) -> list[nn.Module]:
     """The modules of each kind of encoder, by name."""
     kinds = {
@@ -90,22 +98,28 @@ def modules_of(name: str) -> list[nn.Module]:
         ],
         "word+trigram+lstm-max": lambda: [Combination([[word()], [trigram()], lstm(pooling="max")], "add")],
         "word,lstm": lambda: [Combination([[word(3)], lstm()])],
+        "projection": lambda: projection(3),
+        "projection-int8": lambda: projection(3, "int8"),
+        "projection,trigram": lambda: [Combination([projection(3), [trigram()]])],
+        "projection+lstm": lambda: [Combination([projection(4), lstm()], "add")],
         "word,trigram,lstm": lambda: [Combination([[word(3)], [trigram()], lstm(2)])],
     }
     return kinds[name]()
 
 
 AVERAGES = [
-    "word", "word-stock", "trigram", "word+trigram", "word,trigram",
+    "word", "word-stock", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
 ]  # fmt: skip
-REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8"]
+REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8"]
 SEQUENCES = [
     "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
-    "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm",
+    "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",
 ]  # fmt: skip
 # Saved as stock modules, so they load without a flag and without this package.
-STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm"]
+STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "projection"]
 EVERY = AVERAGES + REDUCED + SEQUENCES
+# A projection adds its bias also where there is no word.
+BIASED = [name for name in EVERY if "projection" in name]
 
 
 def encoder(name: str) -> SentenceEncoder:

@@ -24,6 +24,16 @@ def test_folder_is_named_by_its_content(tmp_path):
     assert locate(str(tmp_path / "two")).revision != two.revision
 
 
+def test_a_located_model_is_not_read_again(tmp_path):
+    folder = make(tmp_path / "model", "model.safetensors")
+    model = locate(folder)
+    (folder / "model.safetensors").write_bytes(b"changed since")
+    assert locate(model) is model and locate(model, model.revision) is model
+    assert locate(str(folder)).revision != model.revision
+    with pytest.raises(InputError, match="^model is located at the revision sha256:.*, not 'v1'$"):
+        locate(model, "v1")
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -36,8 +36,8 @@ def target(**settings):
         ({}, {"mine": "head"}, "mine", {}),
         ({"tag": "mine"}, {"v1": "head"}, "mine", {"mine": "head"}),
         ({"tag": "mine"}, {"mine": "head"}, "mine", {}),
-        ({"branch": "trial"}, {}, None, {}),
-        ({"branch": "trial", "tag": "t"}, {}, "t", {"t": "head"}),
+        ({"revision": "trial"}, {}, None, {}),
+        ({"revision": "trial", "tag": "t"}, {}, "t", {"t": "head"}),
     ],
 )
 def test_versions(settings, tags, name, made):
@@ -92,7 +92,7 @@ def test_staged_as_a_folder(tmp_path):
 
 @pytest.mark.parametrize("name", ["a b", "..", "a..b", "-a", "a/", "a//b", "v1.lock", "v1.", "é", ""])
 def test_names_that_git_does_not_take(name):
-    for settings in ({"tag": name}, {"branch": name}):
+    for settings in ({"tag": name}, {"revision": name}):
         with pytest.raises(InputError, match="is no name that git takes"):
             target(**settings)
 

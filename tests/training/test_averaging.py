@@ -6,7 +6,7 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.averaging import AveragingTrainer, Table, minibatch
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, minibatch
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.margin_loss import margin_loss
@@ -75,7 +75,7 @@ def tight_loop(encoder, config, pairs=PAIRS):
     for part in parts:
         weight = part.table.weight.data
         start = weight.clone() if config.lambda_w else None
-        tables.append(Table(part.reader, RowwiseAdam(weight, rates), start, frozen=not bool(weight[0].any())))
+        tables.append(TrainedTable(part.reader, RowwiseAdam(weight, rates), start, frozen=not bool(weight[0].any())))
     return AveragingTrainer(tables, mode, config)
 
 

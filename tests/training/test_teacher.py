@@ -10,7 +10,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training import teacher
-from paranmt_hf.training.averaging import AveragingTrainer, Table, combined_loss
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, combined_loss
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.rowwise import RowwiseAdam
@@ -158,7 +158,7 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
     store = store_of(sides, encoder, tmp_path / "pairs")
     taught = teach([keyed(side) for side in sides], Spelling(), tmp_path / "teacher")
     config = TrainConfig(teacher="spelling", teacher_weight=weight, batch_size=20, epochs=30, learning_rate=0.01)
-    table = Table(
+    table = TrainedTable(
         "word", RowwiseAdam(take_apart(list(encoder)).parts[0].table.weight.data, learning_rates(60, config))
     )
     trainer = AveragingTrainer([table], "concatenate", config, taught)

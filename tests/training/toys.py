@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, lookup
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.config import TrainConfig

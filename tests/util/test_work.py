@@ -1,28 +1,205 @@
-"""Work in progress: the lock, what differs, how a result gets its name."""
+"""Long work on disk: who holds it, whether it is finished, and how its result gets its name."""
+
+import json
+import subprocess
+import sys
 
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.work import describe_differences, folder_aside, locked
+from paranmt_hf.util.work import (
+    as_json,
+    clear,
+    describe_differences,
+    finished,
+    folder_aside,
+    is_free,
+    locked,
+    put_in_place,
+    work_folder,
+)
 
 
-def test_second_command_is_told(tmp_path):
-    with locked(tmp_path), pytest.raises(InputError, match="another command is at work"), locked(tmp_path):
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_names(tmp_path):
+    assert work_folder(tmp_path / "out.v1") == tmp_path / "out.v1.work"
+
+
+def test_what_is_free(tmp_path):
+    out = tmp_path / "out"
+    assert is_free(out)
+    out.mkdir()
+    assert is_free(out)
+    (out / ".hidden").touch()
+    assert not is_free(out)
+    (tmp_path / "file").touch()
+    assert not is_free(tmp_path / "file")
+
+
+def test_a_folder_is_held_by_one(tmp_path):
+    folder = tmp_path / "deep" / "out.work"
+    with locked(folder):
+        with pytest.raises(InputError, match=f"^another command is at work in {folder}; wait for it, or stop"):
+            with locked(folder):
+                pytest.fail("held twice")
+        # And by one process.
+        code = (
+            "import sys; from pathlib import Path; from paranmt_hf.util.work import locked\n"
+            "with locked(Path(sys.argv[1])): print('held')"
+        )
+        other = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True)
+        assert other.returncode == 1 and "another command is at work" in other.stderr and not other.stdout
+    with locked(folder):
         pass
 
 
-def test_differences_are_named():
-    found = {"translator": {"beam": 12, "model": "a"}, "seed": 1}
-    wanted = {"translator": {"beam": 4, "model": "a"}, "license": "mit", "seed": 1}
-    assert describe_differences(found, wanted) == ["translator.beam: was 12, now 4", "license: was None, now 'mit'"]
-    assert describe_differences(found, found) == []
-    long = {"files": ["a name of a file, and what is in it, " + "0" * 64]}
-    assert describe_differences(long, {"files": ["b"]}) == [
-        f"files: was ['a name of a file, and what is in it, {'0' * 61}..., now ['b']"
-    ]
-    assert describe_differences(long, {"files": [long["files"][0] + "1"]}) == [
-        f"files: not the same ['a name of a file, and what is in it, {'0' * 61}..."
-    ]
+def test_the_lock_goes_with_a_killed_process(tmp_path):
+    code = (
+        "import os, signal, sys; from pathlib import Path; from paranmt_hf.util.work import locked\n"
+        "with locked(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "out.work")]).returncode == -9
+    with locked(tmp_path / "out.work"):
+        pass
+
+
+def test_a_folder_of_somebody_else_is_not_taken(tmp_path):
+    folder = tmp_path / "out.work"
+    folder.mkdir()
+    (folder / "mine").touch()
+    with pytest.raises(InputError, match=f"^{folder} is needed for work in progress and holds something else; move"):
+        with locked(folder):
+            pytest.fail("taken")
+    assert names(folder) == ["mine"]
+    (tmp_path / "file.work").touch()
+    with pytest.raises(InputError, match="holds something else"), locked(tmp_path / "file.work"):
+        pytest.fail("taken")
+
+
+def test_clear_leaves_the_lock(tmp_path):
+    folder = tmp_path / "out.work"
+    with locked(folder):
+        (folder / "part").mkdir()
+        (folder / "part" / "a").touch()
+        (folder / "b").touch()
+        clear(folder)
+        assert names(folder) == ["lock"]
+        with pytest.raises(InputError, match="another command"), locked(folder):
+            pytest.fail("held twice")
+
+
+def finish(out, identity):
+    """Ask for a result whose record is a JSON file."""
+
+    def read(folder):
+        try:
+            return json.loads((folder / "record.json").read_text())
+        except OSError:
+            raise InputError(f"{folder} holds no record") from None
+
+    return finished(out, identity, read, lambda record: record["identity"], made="built")
+
+
+def test_finished(tmp_path):
+    out = tmp_path / "out"
+    assert finish(out, {"a": 1}) is None
+    out.mkdir()
+    assert finish(out, {"a": 1}) is None
+    (out / "record.json").write_text(json.dumps({"identity": {"a": 1, "sizes": [1, 2]}, "rows": 7}))
+    # Identities are compared as JSON has them: a tuple is a list there.
+    assert finish(out, {"a": 1, "sizes": (1, 2)}) == {"identity": {"a": 1, "sizes": [1, 2]}, "rows": 7}
+    expected = f"^{out} was built with other settings: a: was 1, now 2; b: was None, now 'x'; choose another --out or "
+    with pytest.raises(InputError, match=expected):
+        finish(out, {"a": 2, "b": "x", "sizes": [1, 2]})
+    (out / "record.json").unlink()
+    (out / "other").touch()
+    with pytest.raises(InputError, match="^.* holds no record$"):
+        finish(out, {"a": 1})
+
+
+def test_identities_as_json():
+    assert as_json({"a": (1, 2), 3: {"b": None}}) == {"a": [1, 2], "3": {"b": None}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differences"),
+    [
+        ({}, {}, []),
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 2, "d": 4}}, ["b.d: was 3, now 4"]),
+        ({"a": 1}, {"b": 2}, ["a: was 1, now None", "b: was None, now 2"]),
+        ({"a": {"x": 1}}, {"a": None}, ["a: was {'x': 1}, now None"]),
+        ({"a": 1}, {"a": None}, ["a: was 1, now None"]),
+        ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, [f"a: not the same '{'x' * 99}..."]),
+        ({"a": "x" * 200}, {"a": "y"}, [f"a: was '{'x' * 99}..., now 'y'"]),
+    ],
+)
+def test_differences(old, new, differences):
+    assert describe_differences(old, new) == differences
+
+
+def test_put_in_place(tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "a").touch()
+    (tmp_path / "out").mkdir()
+    put_in_place(tmp_path / "made", tmp_path / "out")
+    assert names(tmp_path) == ["out"] and names(tmp_path / "out") == ["a"]
+    (tmp_path / "made").mkdir()
+    with pytest.raises(OSError, match="not empty"):
+        put_in_place(tmp_path / "made", tmp_path / "out")
+    assert names(tmp_path / "out") == ["a"]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    out = tmp_path / "deep" / "out"
+    (out.parent / ".out.tmp").mkdir(parents=True)
+    (out.parent / ".out.tmp" / "left by a kill").touch()
+    with folder_aside(out) as aside:
+        assert aside == out.parent / ".out.tmp" and not names(aside)
+        (aside / "a").write_text("1")
+        assert not out.exists()
+    assert names(out.parent) == ["out"] and names(out) == ["a"]
+
+
+def test_an_empty_folder_is_replaced(tmp_path):
+    (tmp_path / "out").mkdir()
+    with folder_aside(tmp_path / "out") as aside:
+        (aside / "a").touch()
+    assert names(tmp_path / "out") == ["a"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, InputError])
+def test_other_errors_pass_and_nothing_is_left(tmp_path, error):
+    with pytest.raises(error, match="^mine$"), folder_aside(tmp_path / "out") as aside:
+        (aside / "a").touch()
+        raise error("mine")
+    assert not names(tmp_path)
+
+
+def test_a_full_disk_is_told(tmp_path):
+    out = tmp_path / "out"
+    expected = f"^cannot save the encoder to {out}: No space left on device; buy another one$"
+    options = {"doing": "save the encoder to", "advice": "buy another one"}
+    with pytest.raises(InputError, match=expected), folder_aside(out, **options) as aside:
+        (aside / "a").touch()
+        raise OSError(28, "No space left on device")
+    assert not names(tmp_path)
+
+
+def test_what_is_there_stays(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").touch()
+    with pytest.raises(InputError, match=f"^cannot write {out}: Directory not empty; make room"):
+        with folder_aside(out) as aside:
+            (aside / "a").touch()
+    assert names(tmp_path) == ["out"] and names(out) == ["mine"]
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="^cannot write .*/file/out: "), folder_aside(tmp_path / "file" / "out"):
+        pytest.fail("there is no such folder")
 
 
 def test_who_comes_second_drops_its_folder(tmp_path):
@@ -33,16 +210,4 @@ def test_who_comes_second_drops_its_folder(tmp_path):
         (second / "a").write_text("second")
     # The inner block ends first.
     assert (out / "a").read_text() == "second"
-    assert list(tmp_path.iterdir()) == [out]
-
-
-def test_a_folder_that_is_taken_is_told(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a").write_text("theirs")
-    with (
-        pytest.raises(InputError, match="cannot write .*out: .*; make room"),
-        folder_aside(tmp_path / "out") as aside,
-    ):
-        (aside / "a").write_text("ours")
-    assert (tmp_path / "out" / "a").read_text() == "theirs"
-    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+    assert names(tmp_path) == ["out"]

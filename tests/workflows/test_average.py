@@ -8,7 +8,9 @@ import torch
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.loading import load, save, with_precision
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.precision import with_precision
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows.average import average_encoders
 from tests.training.toys import encoder_of, random_text

@@ -1,9 +1,13 @@
 """What a card says of a run, made of the run's own record."""
 
+from dataclasses import replace
+
+from paranmt_hf.training.history import History
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, sources, summary
 
-TRAINING = {
-    "settings": {
+TRAINING = TrainingRecord(
+    settings={
         "encoder": {"model": "word-trigram", "dimension": 300, "vectors": "sha256:abc", "words": 50_000},
         "training": {"epochs": 1, "learning_rate": 0.0003, "decay": True, "seed": 2, "margin": 0.4, "teacher": "x"},
         "data": {
@@ -18,10 +22,16 @@ TRAINING = {
         },
         "development": "STS17-track5",
     },
-    "inputs": {"vectors": "glove.txt"},
-    "dimension": 600,
-    "pairs": 1234,
-}
+    inputs={"vectors": "glove.txt"},
+    pairs=1234,
+    history=History(),
+    development=0.8,
+    dimension=600,
+    parameters=30_000_000,
+    versions={},
+    machine="x86_64",
+    paranmt_hf="0.1.0",
+)
 
 
 def test_command_by_hand():
@@ -33,7 +43,7 @@ def test_command_by_hand():
 
 
 def test_a_file_whose_name_is_not_known_is_named_by_its_option():
-    assert "--vectors VECTORS " in command({**TRAINING, "inputs": {}})
+    assert "--vectors VECTORS " in command(replace(TRAINING, inputs={}))
 
 
 def test_words_by_hand():

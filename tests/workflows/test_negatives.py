@@ -5,10 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.encoders.loading import load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows import negatives
-from paranmt_hf.workflows.negatives import mined_negatives
+from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
 from tests.training.toys import encoder_of, random_text
 
 PAIRS = 90
@@ -25,14 +26,14 @@ def place(tmp_path_factory):
 
 def mine(place, sentences, sizes=(1, 2, 4), **options):
     folder, _ = place
-    settings = {"encoder": folder / "encoder", "mega_batches": sizes, "batch_size": 20, **options}
-    return mined_negatives(sentences, [folder / "pairs.parquet"], **settings)
+    config = NegativesConfig(**{"mega_batches": sizes, "batch_size": 20, **options})
+    return mined_negatives(sentences, [folder / "pairs.parquet"], config=config, encoder=folder / "encoder")
 
 
 def test_equals_brute_force_over_the_same_pairs(place):
     folder, (references, translations) = place
     sentences = [references[3], translations[5], "w1 w2 w3", "w7"]
-    found = mine(place, sentences)
+    mined = mine(place, sentences)
     pool = negatives._sample(negatives.Pairs([folder / "pairs.parquet"], negatives.SelectionConfig()), 80, 1)
     assert len(set(pool)) == 80
     assert set(pool) <= set(zip(references, translations, strict=True))
@@ -42,7 +43,7 @@ def test_equals_brute_force_over_the_same_pairs(place):
         x, y = encoder.encode([left, right]).astype(float)
         return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
-    for sentence, row in zip(sentences, found, strict=True):
+    for sentence, row in zip(sentences, mined, strict=True):
         own = {sentence} | {b for a, b in pool if a == sentence} | {a for a, b in pool if b == sentence}
         assert [negative.mega_batch for negative in row] == [1, 2, 4]
         for negative in row:
@@ -53,7 +54,7 @@ def test_equals_brute_force_over_the_same_pairs(place):
             assert negative.sentence not in own
         # A larger mega-batch holds the smaller ones.
         assert row[0].similarity <= row[1].similarity <= row[2].similarity
-    assert any(row[0].similarity < row[2].similarity for row in found)
+    assert any(row[0].similarity < row[2].similarity for row in mined)
 
 
 def test_seed_decides(place):
@@ -69,24 +70,27 @@ def test_copies_and_paraphrases_are_no_negatives(tmp_path, place):
     save(encoder_of(tuple(zip(*pairs, strict=True)), dimension=4), tmp_path / "encoder")
     for sentence in ("a b.", "A  B ."):
         # Two of the sentences are copies of each other and get the same: x, g, h or i.
-        found = mined_negatives(
-            [sentence, "a b ."], [data], encoder=tmp_path / "encoder", mega_batches=[1], batch_size=5
-        )
-        assert found[0] == found[1]
-        assert found[0][0].sentence in {"x", "g", "h", "i"}
-        assert found[0][0].similarity > -1
+        config = NegativesConfig(mega_batches=(1,), batch_size=5)
+        mined = mined_negatives([sentence, "a b ."], data, config=config, encoder=tmp_path / "encoder")
+        assert mined[0] == mined[1]
+        assert mined[0][0].sentence in {"x", "g", "h", "i"}
+        assert mined[0][0].similarity > -1
 
 
 def test_too_few_pairs_and_bad_sizes(tmp_path, place):
     with pytest.raises(InputError, match=r"M = 10 needs 200 pairs, the data has 90; name a smaller M"):
         mine(place, ["w1"], (1, 10))
-    for sizes, batch in (([], 20), ([0], 20), ([1], 0)):
-        with pytest.raises(InputError, match="must be at least 1"):
+    for sizes, batch, message in (
+        ((), 20, r"mega_batches must be at least one value, was \(\)"),
+        ((0,), 20, r"mega_batches must be values that are each at least 1, was \(0,\)"),
+        ((1,), 0, "batch_size must be at least 1, was 0"),
+    ):
+        with pytest.raises(InputError, match=f"^{message}$"):
             mine(place, ["w1"], sizes, batch_size=batch)
     same = tmp_path / "same.parquet"
     pq.write_table(pa.table({"reference": ["w1"] * 3, "translation": ["w1"] * 3}), same)
     with pytest.raises(InputError, match="no negative for 'w1'"):
-        mined_negatives(["w1"], [same], encoder=place[0] / "encoder", mega_batches=[1], batch_size=3)
+        mined_negatives(["w1"], [same], config=NegativesConfig((1,), 3), encoder=place[0] / "encoder")
 
 
 def test_sampling_is_even_over_batches(tmp_path, monkeypatch):

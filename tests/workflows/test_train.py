@@ -9,7 +9,8 @@ import torch
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training import trainer
@@ -45,6 +46,8 @@ def gold() -> StsSet:
         ("word,trigram", {}),
         ("lstm", {"epochs": 10}),
         ("word,lstm", {}),
+        ("projection", {}),
+        ("projection,trigram", {}),
     ],
 )
 def test_synonyms_are_learned(tmp_path, model, settings):

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from paranmt_hf.encoders.loading import save
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import loop, trainer
 from paranmt_hf.training.averaging import AveragingTrainer

@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf.encoders import distillation
 from paranmt_hf.encoders.distillation import DistillConfig, distill, principal_components
-from paranmt_hf.encoders.loading import save
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.vectors import read_vectors
 from paranmt_hf.workflows.vectors import distill_vectors

@@ -1,4 +1,4 @@
-"""The record that a model's card is rendered from: what training wrote, what evaluation found, what people say."""
+"""The record that a model's card is rendered from: what training wrote, what evaluation gave, what people say."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.client import is_id
-from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.training.config import TrainConfig
-
-if TYPE_CHECKING:
-    from paranmt_hf.encoders.loading import SentenceEncoder
-    from paranmt_hf.evaluation.sts_data import StsSet
-
-# What training writes down beside a model.
-RECORD = "training.json"
-NAMES = {"word": "WORD", "trigram": "TRIGRAM", "lstm": "LSTM", "blstm": "BLSTM"}
+from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.util.settings import check
 
 
 @dataclass(frozen=True)
@@ -47,13 +42,7 @@ class AboutModel:
     datasets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("license", "license_text", "summary", "data"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} of a model must be text, was {getattr(self, name)!r}")
-        for name in ("commands", "datasets"):
-            value = getattr(self, name)
-            if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
-                raise InputError(f"{name} of a model must be a list of texts, was {value!r}")
+        check(self)
         if not self.license:
             raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
         if wrong := [name for name in self.datasets if not is_id(name)]:
@@ -79,8 +68,8 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
             reason = " ".join(str(error).split())
             raise InputError(f"cannot read {path}: {reason}; expected YAML with {', '.join(sorted(known))}") from None
         if not isinstance(values, dict) or (wrong := sorted(map(str, set(values) - known))):
-            found = ", ".join(wrong) if isinstance(values, dict) else f"a {type(values).__name__}"
-            raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {found}")
+            content = ", ".join(wrong) if isinstance(values, dict) else f"a {type(values).__name__}"
+            raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {content}")
     for name, value in given.items():
         if value and values.get(name, value) != value:
             raise InputError(f"{path} states the {name} {values[name]!r} and --{name} {value!r}; state it once")
@@ -93,106 +82,68 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
     return AboutModel(**values)
 
 
-def read_training(folder: Path) -> dict[str, Any]:
-    """Read what training wrote down of a model.
-
-    Raises:
-        InputError: The folder holds no such record.
-    """
-    path = folder / RECORD
-    try:
-        training = json.loads(path.read_text(encoding="utf8"))
-        # The course of the loss belongs to the model's folder, not to its card.
-        history = {name: training["history"][name] for name in ("pairs", "seconds", "best_step")}
-        training["settings"]["encoder"]["model"], training["dimension"], training["parameters"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"cannot read {path} ({type(error).__name__}); expected the folder of an encoder made by `paranmt train`"
-        ) from None
-    return {**training, "history": history}
-
-
 def model_record(
-    name: str, folder: Path, training: dict[str, Any], about: AboutModel, results: Mapping[str, Any] | None
+    name: str, folder: Path, training: TrainingRecord, about: AboutModel, results: ResultsRecord | None
 ) -> dict[str, Any]:
     """Put the record of a card together.
 
     Args:
         name: Name of the model.
         folder: Where it is.
-        training: As `read_training` gives it.
+        training: What training wrote down.
         about: What people say.
-        results: What `paranmt evaluate sts --json` found, if it was measured.
+        results: Its figures, if it was measured.
 
     Returns:
-        What `paranmt_hf.hub.model_card.model_card` takes.
+        What `model_card` takes.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
-    stored = {"bytes": size, "mean": None, "development": training["development"]}
+    stored = {"bytes": size, "mean": None, "development": training.development}
     if results is not None:
-        stored |= {"mean": results["mean"], "development": results["development"]}
-    words = asdict(about)
+        stored |= {"mean": results.mean, "development": results.development}
     return {
         "name": name,
-        **words,
+        **asdict(about),
         "summary": about.summary or summary(training),
         "data": about.data or data(training),
         "commands": list(about.commands) or [command(training)],
         "datasets": sorted({*about.datasets, *hub_datasets(training)}),
         "license_text": about.license_text or f"`{about.license}`",
-        "training": training,
+        "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
-        "results": None if results is None else {key: results[key] for key in results if key not in BESIDE},
+        **limits(training),
+        "results": None if results is None else results.figures(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.get("speed"),
+        "speed": None if results is None else results.to_json().get("speed"),
     }
 
 
-# What a results file says beside the results themselves.
-BESIDE = ("weights", "speed")
-
-
-def measured(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> dict[str, Any]:
-    """What a results file says of a model beside its results: which weights these are, and how fast they encode.
-
-    Args:
-        encoder: As `paranmt_hf.load` gives it.
-        sets: The sets it was evaluated on, whose sentences are encoded.
-    """
-    from paranmt_hf.encoders.loading import load
-    from paranmt_hf.evaluation.speed import PASSES, encoding_speed
-
-    assert encoder.source is not None
-    found: dict[str, Any] = {"weights": weights_checksum(encoder.source.folder)}
-    sentences = [sentence for part in sets for sentence in [*part.left, *part.right]]
-    if len(set(sentences)) > PASSES:
-        # Speed is told of a core.
-        on_cpu = encoder if encoder.device.type == "cpu" else load(encoder.source.folder, device="cpu")
-        found["speed"] = encoding_speed(on_cpu, sentences)
-    return found
-
-
-def summary(training: Mapping[str, Any]) -> str:
+def summary(training: TrainingRecord) -> str:
     """Say what a model is."""
-    name = training["settings"]["encoder"]["model"].replace("-", ",")
-    for plain, paper in NAMES.items():
-        name = name.replace(plain, paper)
-    return (
-        f"{name} sentence encoder of {training['dimension']} dimensions, after ParaNMT-50M (Wieting and Gimpel 2018, "
-        "section 4)."
-    )
+    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    papers = " and ".join(dict.fromkeys(family.paper for family in config.families))
+    title = title_of(config.parts, config.mode)
+    return f"{title} sentence encoder of {training.dimension} dimensions, after {papers}."
 
 
-def data(training: Mapping[str, Any]) -> str:
+def limits(training: TrainingRecord) -> dict[str, Any]:
+    """What a card says of the limits of a model's kind of encoder."""
+    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    # One encoder that reads words in order makes the whole tell orders apart.
+    family = next((family for family in config.families if family.ordered), config.families[0])
+    return {"limits": family.limits, "trigrams": "trigram" in config.kinds}
+
+
+def data(training: TrainingRecord) -> str:
     """Say what a model learned from."""
-    return f"Trained on {training['pairs']:,} pairs of sentences of {', '.join(sources(training)) or 'unnamed files'}."
+    return f"Trained on {training.pairs:,} pairs of sentences of {', '.join(sources(training)) or 'unnamed files'}."
 
 
-def sources(training: Mapping[str, Any]) -> list[str]:
-    """Names of the files and data sets that a model learned from, without their places."""
+def sources(training: TrainingRecord) -> list[str]:
+    """Names of the files and data sets that a model learned from, without their folders."""
     names: list[str] = []
-    for source in training["settings"]["data"]["sources"]:
+    for source in training.settings["data"]["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
         elif isinstance(source, Mapping):
@@ -202,18 +153,18 @@ def sources(training: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def hub_datasets(training: Mapping[str, Any]) -> list[str]:
+def hub_datasets(training: TrainingRecord) -> list[str]:
     """Data sets on the Hub that a model learned from."""
-    found = training["settings"]["data"]["sources"]
-    names = [str(source.get("dataset", "")) for source in found if isinstance(source, Mapping)]
+    trained_on = training.settings["data"]["sources"]
+    names = [str(source.get("dataset", "")) for source in trained_on if isinstance(source, Mapping)]
     return [name for name in names if is_id(name)]
 
 
-def command(training: Mapping[str, Any]) -> str:
-    """Write the command that made a model, without the places of files."""
-    settings = training["settings"]
+def command(training: TrainingRecord) -> str:
+    """Write the command that made a model, without the folders of files."""
+    settings = training.settings
     words = ["paranmt train --data", *sources(training)]
-    inputs = training.get("inputs", {})
+    inputs = training.inputs
     for kind, values in ((EncoderConfig(), settings["encoder"]), (TrainConfig(), settings["training"])):
         for entry in fields(kind):
             value = values.get(entry.name, getattr(kind, entry.name))

@@ -21,7 +21,9 @@ from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, tra
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.loading import SentenceEncoder, load, save
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.pair_store import PairStore, write_pairs

@@ -13,7 +13,8 @@ from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import SentenceEncoder, load
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, locate, plain_name

@@ -1,0 +1,94 @@
+"""Save encoders: stock modules as they are, ours with their code beside the weights."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf import text
+from paranmt_hf.encoders import modules
+from paranmt_hf.encoders.modules.average import AverageEmbedding
+from paranmt_hf.encoders.modules.word import WordEmbedding
+
+# The file names under which our modules' code lies beside the weights, and the classes that a model may name.
+PREFIX, MODULES = "paranmt_hf_", modules.__name__
+CODE = {
+    info.name: importlib.import_module(f"{MODULES}.{info.name}") for info in pkgutil.iter_modules(modules.__path__)
+}
+CLASSES: dict[str, type] = {
+    f"{name}.{kind.__name__}": kind
+    for name, module in CODE.items()
+    for kind in vars(module).values()
+    if isinstance(kind, type) and kind.__module__ == module.__name__ and kind is not AverageEmbedding
+}
+# Settings of a whole model, beside those of its modules.
+SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+
+
+def save(model: SentenceTransformer, folder: Path | str) -> None:
+    """Write an encoder so that it loads everywhere: stock modules as they are, ours with their code beside them.
+
+    Args:
+        model: The encoder.
+        folder: Where to; created if missing.
+    """
+    device = model.device
+    try:
+        model.to("cpu")
+        with saved_modules(model):
+            SentenceTransformer.save(model, str(folder), create_model_card=False, safe_serialization=True)
+    finally:
+        model.to(device)
+    add_code(Path(folder))
+
+
+@contextmanager
+def saved_modules(model: SentenceTransformer) -> Iterator[None]:
+    """Put the stock module in the place of WORD while a model is written; rows of 8 bits have no stock module."""
+    own = dict(model._modules)
+    for name, module in own.items():
+        if isinstance(module, WordEmbedding) and module.precision != "int8":
+            model._modules[name] = module.stock()
+    try:
+        yield
+    finally:
+        model._modules.update(own)
+
+
+def add_code(folder: Path) -> None:
+    """Make a saved encoder name our modules by the files beside its weights, and write these."""
+    for path in folder.rglob("*.safetensors"):
+        # Some versions of safetensors write files that only their owner can read.
+        path.chmod(path.parent.stat().st_mode & 0o666)
+    entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
+    own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
+    for entry in own:
+        entry["type"] = PREFIX + entry["type"].removeprefix(f"{MODULES}.")
+    (folder / "modules.json").write_text(json.dumps(entries, indent=2), encoding="utf8")
+    if own:
+        _write_code(folder)
+
+
+def _write_code(folder: Path) -> None:
+    """Put our modules' code beside the weights."""
+    for name, code in code_files().items():
+        (folder / name).write_text(code, encoding="utf8")
+
+
+def code_files() -> dict[str, str]:
+    """Name and content of the files that hold our modules' code beside weights, imports turned into relative ones."""
+    files = {}
+    for name, module in {**CODE, "text": text}.items():
+        source = Path(str(module.__file__)).read_text(encoding="utf8")
+        relative = re.sub(
+            r"from paranmt_hf\.(?:encoders\.modules\.)?(\w+) import", rf"from .{PREFIX}\1 import", source
+        )
+        files[f"{PREFIX}{name}.py"] = relative
+    return files

@@ -1,0 +1,149 @@
+"""What training writes down beside a model, its `training.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.training.history import History
+from paranmt_hf.util.records import from_json, read_json, to_json
+
+TRAINING_FILE = "training.json"
+
+
+@dataclass(frozen=True)
+class AveragedModel:
+    """One of the models whose weights were averaged: its name, and the commit or checksum of its files."""
+
+    name: str
+    revision: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRecord:
+    """The content of a model's `training.json`.
+
+    Attributes:
+        settings: The identity of the run, as JSON values: what determines its result, under `encoder`, `training`,
+            `data` and `development`.
+        inputs: Names of the models and files that the run began with, of which the settings hold checksums.
+        pairs: Pairs in the training data.
+        history: The course of the run.
+        development: Pearson's r on the development set, in [-1, 1], if there was one.
+        dimension: Size of a sentence vector.
+        parameters: Number of weights.
+        versions: Versions of the libraries that made it.
+        machine: Kind of the processor, such as `x86_64`.
+        paranmt_hf: Version of this package.
+        mean_of: The models that this is the mean of; the rest is then the last one's.
+    """
+
+    settings: dict[str, Any]
+    inputs: dict[str, str] = field(default_factory=dict)
+    pairs: int
+    history: History
+    development: float | None
+    dimension: int
+    parameters: int
+    versions: dict[str, str]
+    machine: str
+    paranmt_hf: str
+    mean_of: list[AveragedModel] | None = None
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
+        """Read what `to_json` gave.
+
+        Args:
+            values: Parsed JSON.
+            where: The file, for the error.
+
+        Raises:
+            InputError: A value is missing or of another type; those of the settings that a card shows count too.
+        """
+        record = from_json(cls, values, where)
+        from_json(_Shown, values, where)
+        return record
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record as JSON values."""
+        values: dict[str, Any] = to_json(self)
+        if self.mean_of is None:
+            del values["mean_of"]
+        return values
+
+    def for_card(self) -> dict[str, Any]:
+        """Give what a card shows: all but the course of loss and score, which belongs to the model's folder."""
+        history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
+        return {**self.to_json(), "history": history}
+
+
+def read_training(folder: Path) -> TrainingRecord:
+    """Read what training wrote down of a model.
+
+    Raises:
+        InputError: The folder holds no such record, or a damaged one.
+    """
+    path = folder / TRAINING_FILE
+    values = read_json(path, "the folder of an encoder made by `paranmt train`")
+    return TrainingRecord.from_json(values, path)
+
+
+# What a card reads of settings and course. These are checked, other settings may be anything.
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    model: str
+    unknown: str | None = None
+
+
+@dataclass(frozen=True)
+class _Training:
+    batch_size: int
+    mega_batch: int
+    margin: float
+    learning_rate: float
+    seed: int
+    teacher: str | None
+    teacher_weight: float
+
+
+@dataclass(frozen=True)
+class _Release:
+    release: str
+
+
+@dataclass(frozen=True)
+class _Dataset:
+    dataset: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class _Data:
+    sources: list[list[str] | _Release | _Dataset]
+    unwanted_sentences: int
+    ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    encoder: _Encoder
+    training: _Training
+    data: _Data
+    development: str | None
+
+
+@dataclass(frozen=True)
+class _Course:
+    pairs: int
+    seconds: float
+    best_step: int
+
+
+@dataclass(frozen=True)
+class _Shown:
+    settings: _Settings
+    history: _Course

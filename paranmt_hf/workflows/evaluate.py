@@ -1,0 +1,139 @@
+"""Evaluate encoders and baselines on semantic textual similarity, and write the results down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.baselines import baseline
+from paranmt_hf.evaluation.correlation import RESAMPLES
+from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import StsResult
+from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import StsSet, read_sts
+from paranmt_hf.hub.repository import weights_checksum
+from paranmt_hf.util.files import write_bytes
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The evaluation of a model.
+
+    Attributes:
+        result: The result, single similarities included; `compare` makes one table of several.
+        record: Its figures, which weights they are of and how fast these are; `write_results` and `publish_model`
+            take it.
+    """
+
+    result: StsResult
+    record: ResultsRecord
+
+
+def evaluate(
+    models: str | Path | Sequence[str | Path],
+    data: str | Path | Sequence[StsSet],
+    *,
+    baselines: Sequence[Literal["bleu", "meteor"]] = (),
+    bootstrap: int = RESAMPLES,
+    measure: bool = True,
+) -> list[Evaluation]:
+    """Evaluate models on sets of sentence pairs with gold similarities.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: Where the data are, see `read_sts`; or the sets themselves.
+        baselines: Baselines that are evaluated beside the models.
+        bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
+        measure: Whether the records say which weights these are and how fast they encode, which the card of a
+            published model shows.
+
+    Returns:
+        The evaluations of the models, then those of the baselines, in their order.
+
+    Raises:
+        InputError: There is nothing to evaluate, or a model or the data cannot be read.
+    """
+    names = [models] if isinstance(models, str | Path) else list(models)
+    if not names and not baselines:
+        raise InputError("name a model to evaluate, or --baselines bleu meteor")
+    sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+    evaluations = []
+    for name in names:
+        # Baselines alone need no torch.
+        from paranmt_hf.encoders.loading import load
+
+        evaluations.append(evaluate_encoder(load(name), sets, name=str(name), bootstrap=bootstrap, measure=measure))
+    for kind in baselines:
+        result = evaluate_sts(baseline(kind), sets, name=kind, bootstrap=bootstrap)
+        evaluations.append(Evaluation(result, result.record()))
+    return evaluations
+
+
+def evaluate_encoder(
+    encoder: SentenceEncoder, sets: Sequence[StsSet], *, name: str, bootstrap: int = RESAMPLES, measure: bool = True
+) -> Evaluation:
+    """Evaluate an encoder as `paranmt_hf.load` gives it; arguments as for `evaluate`.
+
+    Args:
+        encoder: The encoder.
+        sets: The sets.
+        name: Name of the model in the result.
+        bootstrap: Resamples.
+        measure: Whether to measure speed and weights too.
+    """
+    result = evaluate_sts(encoder, sets, name=name, bootstrap=bootstrap)
+    if not measure:
+        return Evaluation(result, result.record())
+    assert encoder.source is not None
+    return Evaluation(result, result.record(weights_checksum(encoder.source.folder), _speed(encoder, sets)))
+
+
+def _speed(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> Speed | None:
+    """Speed on the CPU, over the sentences of the sets; None where these are too few."""
+    from paranmt_hf.encoders.loading import load
+
+    assert encoder.source is not None
+    sentences = [sentence for sts_set in sets for sentence in [*sts_set.left, *sts_set.right]]
+    if len(set(sentences)) <= PASSES:
+        return None
+    # Speed is that of a core.
+    on_cpu = encoder if encoder.device.type == "cpu" else load(encoder.source.folder, device="cpu")
+    return encoding_speed(on_cpu, sentences)
+
+
+def check_results_path(path: str | Path) -> None:
+    """Check that results can be written to a path, before the work whose results they are.
+
+    Raises:
+        InputError: It is a folder, or its folder is not there.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"--json {path} is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"--json {path}: there is no folder {path.parent}; make it first")
+
+
+def write_results(path: str | Path, records: Sequence[ResultsRecord]) -> None:
+    """Write results as JSON, which `publish_model` takes; until they are whole, what was there stays.
+
+    Raises:
+        InputError: They cannot be written.
+    """
+    check_results_path(path)
+    text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
+        path.write_text(text, encoding="utf8")
+    else:
+        # A link keeps leading to the file that it leads to.
+        write_bytes(path.resolve(), text.encode())

@@ -1,0 +1,107 @@
+"""Families and taking encoders apart: each kind is recognised, named, and has what its record says."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
+from torch import nn
+
+from paranmt_hf.encoders.building import build_encoder
+from paranmt_hf.encoders.composition import composition_of, take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import FAMILIES, FILES, title_of, users_of
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.modules.combination import OWN, STOCK
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.vocabulary import Vocabulary
+from paranmt_hf.errors import InputError
+from tests.encoders.toys import EVERY, SENTENCES, TRIGRAMS, WORDS, encoder, lstm, projection, word
+
+VOCABULARIES = {"word": Vocabulary("word", WORDS), "trigram": Vocabulary("trigram", TRIGRAMS)}
+PLAIN = {"word-stock": "word", "lstm-wide": "lstm", "trigram,word-int8": "trigram,word"}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_toy_is_recognised(name):
+    composition = encoder(name).composition
+    plain = PLAIN.get(name, name)
+    for ending in ("-float16", "-int8", "-average", "-max"):
+        plain = plain.replace(ending, "")
+    assert composition.name == plain
+    assert composition.dimension == encoder(name).encode("the cat").shape[0]
+    assert composition.is_bag == ("lstm" not in name)
+    assert composition.only_tables == (composition.is_bag and "projection" not in name)
+    for part in composition.parts:
+        assert part.vocabulary.units == (WORDS if part.reader == "word" else TRIGRAMS)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_a_record_says_what_its_code_makes(family, tmp_path):
+    config = EncoderConfig(model=family.name, dimension=3, **{"word_dimension": 2} if family.dense else {})
+    model = build_encoder(config, VOCABULARIES)
+    (part,) = take_apart(list(model)).parts
+    assert part.family is family
+    assert part.dimension == model.encode("the cat").shape[0] >= 3
+    tables = {id(part.table.weight)}
+    assert family.dense == any(id(weight) not in tables for weight in model.parameters())
+    assert tuple(part.table.weight.shape) == (len(part.vocabulary), config.table_dimension(family))
+    if family.units == "word":
+        alike = np.allclose(model.encode("the cat sat is"), model.encode("is sat cat the"), atol=1e-6)
+        assert family.ordered == (not alike)
+    save(model, tmp_path)
+    for path in tmp_path.rglob("*"):
+        # The record names the files of each module, by the class that its folder is named after.
+        kind = path.parent.name.partition("_")[2]
+        if kind in family.files and path.name not in ("README.md", "training.json"):
+            assert path.name in {*family.files[kind], "config.json", "average_config.json", "tokenizer_config.json"}
+
+
+def test_records_and_files_agree():
+    assert [family.name for family in FAMILIES.values()] == list(FAMILIES)
+    assert set(FILES) == {"Combination"}.union(*(family.files for family in FAMILIES.values()))
+    # All that a family is made of can be a part of a combination, WORD as the module of ours.
+    assert set(FILES) - {"Combination", "StaticEmbedding"} <= {*OWN, *STOCK}
+    assert users_of("pooling") == ["lstm", "blstm"]
+    assert users_of("word_dimension") == ["lstm", "blstm", "projection"]
+    assert title_of(["word", "trigram"], "add") == "WORD+TRIGRAM"
+    assert take_apart([word()]).title == "WORD"
+
+
+def test_what_is_none_of_ours():
+    two_layers = LSTM(5, 4, num_layers=2, bidirectional=False)
+    words, _, pooling = lstm()
+    with_activation = [word(), Dense(4, 3, activation_function=nn.Tanh())]
+    for modules in (
+        [words, two_layers, Pooling(4)],
+        [words, pooling],
+        with_activation,
+        [word(), word()],
+        [nn.Identity()],
+    ):
+        assert composition_of(modules) is None
+    with pytest.raises(
+        InputError, match=r"expected an encoder of this package \(WORD, .*\), found WordEmbedding, Dense"
+    ):
+        take_apart(with_activation)
+
+
+def test_projection_is_a_linear_layer_over_the_average():
+    """Equation 3 of arXiv:1511.08198 by hand: W times the mean of the words' vectors, plus b."""
+    table, layer = projection(3)
+    model = encoder("projection")
+    weight, bias = layer.linear.weight.detach().numpy(), layer.linear.bias.detach().numpy()
+    the, cat = (table.weight[WORDS.index(unit)].numpy() for unit in ("the", "cat"))
+    np.testing.assert_allclose(model.encode("the cat"), weight @ ((the + cat) / 2) + bias, atol=1e-6)
+    np.testing.assert_allclose(model.encode(""), bias, atol=1e-6)
+
+
+def test_projection_follows_the_weights_of_its_layer(tmp_path):
+    model = encoder("projection")
+    before = model.encode(SENTENCES)
+    with torch.no_grad():
+        model[1].linear.weight.mul_(2)
+        model[1].linear.bias.mul_(2)
+    np.testing.assert_allclose(model.encode(SENTENCES), 2 * before, atol=1e-6)
+    save(model, tmp_path)
+    np.testing.assert_allclose(load(tmp_path).encode(SENTENCES), 2 * before, atol=1e-6)

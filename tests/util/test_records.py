@@ -1,0 +1,217 @@
+"""Records come back from JSON as they were, and what is wrong with a file is said with its key."""
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.records import from_json, read_json, to_json
+
+
+@dataclass(frozen=True)
+class Inner:
+    name: str
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    count: int
+    share: float
+    text: str
+    flag: bool
+    maybe: int | None
+    choice: Literal["a", "b"]
+    names: list[str]
+    pair: tuple[int, float]
+    many: tuple[float, ...]
+    table: dict[str, int]
+    inner: Inner
+    inners: list[Inner]
+    by_name: dict[str, Inner]
+    either: list[str] | Inner
+    anything: Any = None
+    plain: dict = field(default_factory=dict)
+
+
+VALUES = {
+    "count": 3,
+    "share": 0.5,
+    "text": "t",
+    "flag": True,
+    "maybe": None,
+    "choice": "a",
+    "names": ["x", "y"],
+    "pair": [1, 2.0],
+    "many": [0.25],
+    "table": {"k": 1},
+    "inner": {"name": "i", "share": 1.0},
+    "inners": [{"name": "j", "share": None}],
+    "by_name": {"z": {"name": "l", "share": 0.0}},
+    "either": {"name": "e", "share": None},
+    "anything": [1, {"x": None}],
+    "plain": {"a": [1]},
+}
+
+WHOLE = st.integers(-(2**60), 2**60)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+INNERS = st.builds(Inner, st.text(), st.none() | NUMBERS)
+JSON = st.recursive(
+    st.none() | st.booleans() | WHOLE | NUMBERS | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+SAMPLES = st.builds(
+    Sample,
+    count=WHOLE,
+    share=NUMBERS,
+    text=st.text(),
+    flag=st.booleans(),
+    maybe=st.none() | WHOLE,
+    choice=st.sampled_from(["a", "b"]),
+    names=st.lists(st.text()),
+    pair=st.tuples(WHOLE, NUMBERS),
+    many=st.lists(NUMBERS).map(tuple),
+    table=st.dictionaries(st.text(), WHOLE),
+    inner=INNERS,
+    inners=st.lists(INNERS),
+    by_name=st.dictionaries(st.text(), INNERS),
+    either=st.lists(st.text()) | INNERS,
+    anything=JSON,
+    plain=st.dictionaries(st.text(), JSON),
+)
+
+
+@given(SAMPLES)
+def test_there_and_back(record):
+    values = to_json(record)
+    assert json.loads(json.dumps(values)) == values
+    again = from_json(Sample, values, "f")
+    assert again == record
+    assert to_json(again) == values
+
+
+def test_a_sample_by_hand():
+    record = from_json(Sample, VALUES, "f")
+    assert record.inner == Inner("i", 1.0) and record.inners == [Inner("j")] and record.by_name == {"z": Inner("l", 0)}
+    assert record.pair == (1, 2.0) and record.many == (0.25,) and record.either == Inner("e")
+    assert to_json(record) == VALUES and list(to_json(record)) == list(VALUES)
+    # A whole number is a number, in the record too; a key that is not known is left out; defaults fill in.
+    record = from_json(Sample, {**VALUES, "share": 1, "more": 2}, "f")
+    assert isinstance(record.share, float) and not hasattr(record, "more")
+    fewer = {key: value for key, value in VALUES.items() if key not in ("anything", "plain")}
+    assert from_json(Sample, fewer, "f").plain == {}
+    assert from_json(list[Inner], [{"name": "a"}], "f") == [Inner("a")]
+
+
+# Of each key in the sample: whether a value of this JSON type is right there.
+TYPES = {"null": None, "boolean": True, "whole": 7, "number": 1.5, "text": "s", "list": [], "object": {}}
+RIGHT = {
+    "count": {"whole"},
+    "share": {"whole", "number"},
+    "text": {"text"},
+    "flag": {"boolean"},
+    "maybe": {"null", "whole"},
+    "choice": set(),
+    "names": {"list"},
+    "names[0]": {"text"},
+    "pair": set(),
+    "pair[0]": {"whole"},
+    "pair[1]": {"whole", "number"},
+    "many": {"list"},
+    "many[0]": {"whole", "number"},
+    "table": {"object"},
+    "table.k": {"whole"},
+    "inner": set(),
+    "inner.name": {"text"},
+    "inner.share": {"null", "whole", "number"},
+    "inners": {"list"},
+    "inners[0]": set(),
+    "inners[0].name": {"text"},
+    "by_name": {"object"},
+    "by_name.z": set(),
+    "by_name.z.share": {"null", "whole", "number"},
+    "either": {"list"},
+    "plain": {"object"},
+}
+
+
+def replaced(values, path, value):
+    """A copy of JSON values with another one under a path such as `inners[0].name`."""
+    copy = json.loads(json.dumps(values))
+    steps = [int(step) if step.isdigit() else step for step in path.replace("[", ".").replace("]", "").split(".")]
+    inner = copy
+    for step in steps[:-1]:
+        inner = inner[step]
+    inner[steps[-1]] = value
+    return copy
+
+
+@pytest.mark.parametrize("path", RIGHT)
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_wrong_type_at_every_key_is_named(path, kind):
+    values = replaced(VALUES, path, TYPES[kind])
+    if kind in RIGHT[path]:
+        from_json(Sample, values, "FILE")
+        return
+    with pytest.raises(InputError) as raised:
+        from_json(Sample, values, "FILE")
+    said = str(raised.value)
+    assert said.startswith("FILE is damaged: ") and "\n" not in said
+    # An object that lacks its first key is named by that.
+    assert f"'{path}'" in said or f"'{path}.name'" in said
+    assert "found" in said or "it has no" in said
+
+
+@pytest.mark.parametrize("entry", [entry.name for entry in fields(Sample)][:-2])
+def test_a_missing_key_is_named(entry):
+    values = {key: value for key, value in VALUES.items() if key != entry}
+    with pytest.raises(InputError, match=f"^FILE is damaged: it has no '{entry}'$"):
+        from_json(Sample, values, "FILE")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("count", "3", "expected a whole number under 'count', found '3'"),
+        ("share", float("nan"), "expected a number under 'share', found nan"),
+        ("many", [1, float("inf")], r"expected a number under 'many\[1\]', found inf"),
+        ("choice", "c", "expected one of a, b under 'choice', found 'c'"),
+        ("pair", [1], r"expected a list of 2 under 'pair', found \[1\]"),
+        ("text", ["x" * 80], rf"expected text under 'text', found \['{'x' * 58}\.\.\."),
+        ("inner", {}, "it has no 'inner.name'"),
+        ("either", 3, "expected a list under 'either', found 3"),
+    ],
+)
+def test_messages_by_hand(path, value, message):
+    with pytest.raises(InputError, match=f"^FILE is damaged: {message}$"):
+        from_json(Sample, replaced(VALUES, path, value), "FILE")
+
+
+@pytest.mark.parametrize("values", [None, 3, "x", []])
+def test_the_whole_file_is_something_else(values):
+    with pytest.raises(InputError, match="^FILE is damaged: expected an object, found "):
+        from_json(Sample, values, "FILE")
+
+
+def test_files(tmp_path):
+    path = tmp_path / "record.json"
+    with pytest.raises(InputError, match=f"^cannot read {path}: No such file or directory; expected a sample$"):
+        read_json(path, "a sample")
+    with pytest.raises(InputError, match=f"^cannot read {tmp_path}: Is a directory; expected a sample$"):
+        read_json(tmp_path, "a sample")
+    for content, reason in (
+        (b"", "Expecting value.*"),
+        (b"{", "Expecting property name.*"),
+        (b"\xff{}", "not UTF-8"),
+        (b"[" * 100_000, ".*"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=rf"^{path} is damaged: it is not JSON \({reason}\); expected a sample$"):
+            read_json(path, "a sample")
+    path.write_text('{"a": [1, null]}')
+    assert read_json(path, "a sample") == {"a": [1, None]}

@@ -1,0 +1,111 @@
+"""Settings: ranges and types are checked in one place, with one wording."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import pytest
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import check, is_given, plain_type, setting
+
+
+@dataclass(frozen=True)
+class Settings:
+    required: int = setting(help="required")
+    count: int = setting(3, "a count", at_least=1)
+    share: float = setting(0.5, "a share", at_least=0, at_most=1)
+    margin: float = setting(0.4, above=0)
+    rate: float | None = setting(None, above=0, at_most=1)
+    kind: Literal["a", "b"] = setting("a")
+    maybe: Literal["x", "y"] | None = None
+    flag: bool = False
+    name: str | None = None
+    sizes: tuple[int, ...] = setting((1, 2), at_least=1)
+    words: Sequence[str] = ()
+
+    def __post_init__(self):
+        check(self)
+
+
+def test_defaults_and_help_stand_with_the_field():
+    settings = Settings(1)
+    assert (settings.count, settings.margin, settings.sizes) == (3, 0.4, (1, 2))
+    metadata = {entry.name: dict(entry.metadata) for entry in fields(Settings)}
+    assert metadata["count"] == {"help": "a count", "at_least": 1}
+    assert metadata["share"] == {"help": "a share", "at_least": 0, "at_most": 1}
+    with pytest.raises(TypeError, match="required"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"count": 1},
+        {"share": 0},
+        {"share": 1},
+        {"share": 1.0},
+        {"margin": 1e-9},
+        {"rate": 1},
+        {"rate": None},
+        {"kind": "b"},
+        {"maybe": "y"},
+        {"maybe": None},
+        {"flag": True},
+        {"name": ""},
+        {"sizes": [5]},
+        {"words": ["a"]},
+        {"words": ()},
+    ],
+)
+def test_values_inside(values):
+    settings = Settings(1, **values)
+    ((name, value),) = values.items()
+    assert getattr(settings, name) == value
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"count": 0}, "count must be at least 1, was 0"),
+        ({"count": 1.0}, "count must be a whole number of at least 1, was 1.0"),
+        ({"count": True}, "count must be a whole number of at least 1, was True"),
+        ({"count": None}, "count must be a whole number of at least 1, was None"),
+        ({"required": "x"}, "required must be a whole number, was 'x'"),
+        ({"share": -0.1}, "share must be from 0 to 1, was -0.1"),
+        ({"share": 1.1}, "share must be from 0 to 1, was 1.1"),
+        ({"share": math.nan}, "share must be a number from 0 to 1, was nan"),
+        ({"share": "1"}, "share must be a number from 0 to 1, was '1'"),
+        ({"share": False}, "share must be a number from 0 to 1, was False"),
+        ({"margin": 0}, "margin must be above 0, was 0"),
+        ({"margin": math.inf}, "margin must be above 0, was inf"),
+        ({"rate": 2}, "rate must be above 0 and at most 1, was 2"),
+        ({"kind": "c"}, "kind must be one of a, b, was 'c'"),
+        ({"kind": None}, "kind must be one of a, b, was None"),
+        ({"maybe": "z"}, "maybe must be one of x, y, was 'z'"),
+        ({"flag": 1}, "flag must be true or false, was 1"),
+        ({"name": 1}, "name must be text, was 1"),
+        ({"sizes": ()}, r"sizes must be at least one value, was \(\)"),
+        ({"sizes": (1, 0)}, r"sizes must be values that are each at least 1, was \(1, 0\)"),
+        ({"sizes": (1.5,)}, r"sizes must be values that are each a whole number of at least 1, was \(1.5,\)"),
+        ({"sizes": 3}, "sizes must be several values, was 3"),
+        ({"words": "a"}, "words must be a list, was 'a'"),
+        ({"words": [1]}, r"words must be a list of values that are each text, was \[1\]"),
+    ],
+)
+def test_values_outside(values, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        Settings(**{"required": 1, **values})
+
+
+def test_plain_types():
+    assert plain_type(Settings, "rate") == (float, True)
+    assert plain_type(Settings, "maybe") == (Literal["x", "y"], True)
+    assert plain_type(Settings, "count") == (int, False)
+
+
+def test_what_is_given():
+    assert is_given(Settings(1, count=4), "count")
+    assert not is_given(Settings(1, count=3), "count")
+    assert is_given(Settings(1), "required"), "what has no default is always given"
