@@ -23,19 +23,20 @@ import pyarrow.parquet as pq
 import torch
 
 from paranmt_hf import EngineConfig, TranslatorConfig
-from paranmt_hf.corpus.jobs.engine import run_job
+from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.corpus.jobs.stages import WINDOW, TranslateStage
+from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import translate_table
 
 
 def cut(table: pa.Table, folder: Path, rows: int) -> Manifest:
     """Write the input shards."""
     manifest = Manifest.open(folder, {})
-    for number, start in enumerate(range(0, table.num_rows, rows)):
-        name = f"shard-{number:06d}.parquet"
+    for index, start in enumerate(range(0, table.num_rows, rows)):
+        name = f"shard-{index:06d}.parquet"
         part = table.slice(start, rows)
-        manifest.shards[name] = {"rows": part.num_rows, "sha256": write_shard(part, folder / name), "dropped": {}}
+        manifest.shards[name] = write_shard(part, folder / name)
     manifest.save()
     return manifest
 
@@ -57,8 +58,8 @@ def main() -> None:
         with getattr(arguments, name).open(encoding="utf8") as lines:
             columns[name] = [line.strip() for line in islice(lines, arguments.sentences)]
     table = pa.table({"id": list(range(len(columns["source"]))), **columns})
-    stage = TranslateStage(TranslatorConfig(name=arguments.translator, backend=arguments.backend, threads=1))
-    translator = stage.config.load()
+    stage = TranslateStage(TranslatorConfig(name=arguments.translator, backend=arguments.backend), threads=1)
+    translator = load_translator(stage.config, threads=1)
     times: dict[str, list[float]] = {"plain loop": [], "shard job": []}
     with tempfile.TemporaryDirectory() as folder:
         manifest = cut(table, Path(folder) / "input", arguments.rows_per_shard)

@@ -28,8 +28,9 @@ import ctranslate2
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.ctranslate2 import converted
-from paranmt_hf.corpus.translation.transformers import Checkpoint
+from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 
 BEAM = 12
@@ -85,8 +86,8 @@ def ctranslate2_directly(folder: str) -> Contestant:
 
 def through_the_package(folder: str, backend: str) -> Contestant:
     """Our translator with its default batches."""
-    config = TranslatorConfig(folder, backend=backend, device="cpu", dtype="float32", threads=1)
-    translator = config.load()
+    config = TranslatorConfig(folder, backend=backend, device="cpu", dtype="float32")
+    translator = load_translator(config, threads=1)
     return lambda sentences: translator.translate(sentences).texts
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import sacrebleu
 
 from paranmt_hf import TranslatorConfig
+from paranmt_hf.corpus.translation.engines import load_translator
 
 
 def read(path: Path, limit: int) -> list[str]:
@@ -37,7 +38,7 @@ def main() -> None:
     print(f"{date.today()}, sacrebleu {version('sacrebleu')} (13a, mixed case)\n")
     print("| text | sentences | beam | BLEU | mean translation score |\n|---|---:|---:|---:|---:|")
     for beam in arguments.beam:
-        translator = TranslatorConfig(name=arguments.translator, backend=arguments.backend, beam=beam).load()
+        translator = load_translator(TranslatorConfig(name=arguments.translator, backend=arguments.backend, beam=beam))
         for name, source, reference in arguments.text:
             result = translator.translate(read(Path(source), arguments.sentences))
             texts = [text or "" for text in result.texts]

@@ -38,7 +38,7 @@ def main() -> None:
         TabFile(arguments.files, {"source": arguments.czech_column, "reference": arguments.english_column}),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
-        scorer=ScorerConfig(scorer=arguments.scorer),
+        scorer=ScorerConfig(name=arguments.scorer),
         # CzEng's terms are no licence that the Hub has a name for; the foreign side stays out of the release.
         release=ReleaseConfig(license="other"),
         engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),

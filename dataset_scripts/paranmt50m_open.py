@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TranslatorConfig, build
-from paranmt_hf.corpus.bitext.readers import HubDataset
+from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def main() -> None:
         ),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
-        scorer=ScorerConfig(scorer=arguments.scorer),
+        scorer=ScorerConfig(name=arguments.scorer),
         release=ReleaseConfig(license=chosen.license, keep_source=arguments.keep_source),
         engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),
     )

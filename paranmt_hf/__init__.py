@@ -15,7 +15,7 @@ _NAMES = {
     "InputError": "paranmt_hf.errors",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
-    "ReleaseConfig": "paranmt_hf.workflows.build",
+    "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
     "TrainConfig": "paranmt_hf.training.config",
@@ -26,14 +26,14 @@ _NAMES = {
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "export_encoder": "paranmt_hf.workflows.export",
-    "import_pairs": "paranmt_hf.workflows.build",
+    "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
     "plan_dataset": "paranmt_hf.workflows.publish",
     "plan_model": "paranmt_hf.workflows.publish",
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
-    "rescore": "paranmt_hf.workflows.build",
+    "rescore": "paranmt_hf.workflows.score",
     "train": "paranmt_hf.workflows.train",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -81,12 +81,15 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.average import average_encoders
-    from paranmt_hf.workflows.build import ReleaseConfig, build, import_pairs, rescore
+    from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
+    from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
+    from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.support.model_record import AboutModel
+    from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.train import train
     from paranmt_hf.workflows.vectors import distill_vectors
 

@@ -64,10 +64,13 @@ def test_recipe_of_the_embedded_translator(tmp_path):
     run("train_captions_translator.py", "--data", ".", "--out", "two", *options, folder=tmp_path)
     one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two, "the same seed gives the same weights"
+    from paranmt_hf.corpus.translation.engines import load_translator
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
 
     # No sense is to be expected of four steps; the model must load and search.
-    result = TranslatorConfig(name=str(tmp_path / "one"), beam=2, max_target_tokens=8).load().translate(SAMPLE[0][:2])
+    result = load_translator(TranslatorConfig(name=str(tmp_path / "one"), beam=2, max_target_tokens=8)).translate(
+        SAMPLE[0][:2]
+    )
     assert len(result.texts) == 2
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.built import print_built
-from paranmt_hf.cli.columns import check_names, columns, numbers
-from paranmt_hf.cli.options import Run, add_options, from_options
+from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
+from paranmt_hf.cli.options import SCORER_OPTIONS, Run, add_options, from_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.build import ReleaseConfig, build
+    from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     text = parser.add_argument_group(
         "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns"
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     text.add_argument("--dataset-split", default="train", help="its split (default: train)")
     text.add_argument("--dataset-revision", help="its revision")
     text.add_argument("--columns", type=columns, help="where each column is: source=2,reference=1[,origin=3]")
-    text.add_argument("--max-characters", type=int, default=1000, help="longer lines are dropped (default: 1000)")
+    add_max_characters(text)
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     groups = {TranslatorConfig: "translator", ScorerConfig: "scorer", ReleaseConfig: "release", EngineConfig: "engine"}
     for kind, title in groups.items():
@@ -49,14 +50,19 @@ def configure(parser: argparse.ArgumentParser) -> Run:
                 required=True,
                 help="folder or Hub id of a translation model; `embedded` is the small Czech captions model",
             )
-        add_options(group, kind, leave_out=["name", "threads"] if kind is TranslatorConfig else [])
+        add_options(
+            group,
+            kind,
+            leave_out=["name"] if kind is TranslatorConfig else [],
+            names=SCORER_OPTIONS if kind is ScorerConfig else None,
+        )
 
     def run(arguments: argparse.Namespace) -> None:
         built = build(
             _bitext(arguments),
             arguments.out,
-            translator=from_options(TranslatorConfig, arguments, name=arguments.translator, threads=None),
-            scorer=from_options(ScorerConfig, arguments),
+            translator=from_options(TranslatorConfig, arguments, name=arguments.translator),
+            scorer=from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
         )
@@ -66,23 +72,28 @@ def configure(parser: argparse.ArgumentParser) -> Run:
 
 
 def _bitext(arguments: argparse.Namespace) -> AlignedText:
-    from paranmt_hf.corpus.bitext.readers import HubDataset, LineFiles, ParquetFiles, TabFile
+    from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+    from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, TabFile, TextOptions
 
     pair = arguments.source or arguments.reference
     if sum(bool(given) for given in (pair, arguments.tsv, arguments.parquet, arguments.dataset)) != 1:
         raise InputError("give the bitext once: --source and --reference, or --tsv, or --parquet, or --dataset")
-    limit = {"max_characters": arguments.max_characters}
     if pair:
         if not (arguments.source and arguments.reference):
             raise InputError("--source and --reference belong together: two files, aligned line by line")
-        return LineFiles({"source": arguments.source, "reference": arguments.reference}, **limit)
+        return LineFiles(
+            {"source": arguments.source, "reference": arguments.reference}, max_characters=arguments.max_characters
+        )
     columns = arguments.columns or {"source": "source", "reference": "reference"}
     if missing := {"source", "reference"} - columns.keys():
         raise InputError(f"--columns must name source and reference; {', '.join(sorted(missing))} is missing")
     check_names(columns, ["source", "reference", "origin"])
-    options = {**limit, "optional": columns.keys() & {"origin"}}
+    options: TextOptions = {
+        "max_characters": arguments.max_characters,
+        "optional": columns.keys() & {"origin"},
+    }
     if arguments.tsv:
-        return TabFile(arguments.tsv, numbers(columns), **options)
+        return TabFile(arguments.tsv, positions(columns), **options)
     if arguments.parquet:
         return ParquetFiles(arguments.parquet, columns, **options)
     return HubDataset(

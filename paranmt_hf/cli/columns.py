@@ -1,4 +1,4 @@
-"""The option --columns: where each column of the input is."""
+"""Options of an input: where its columns are, how long a line may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import argparse
 from collections.abc import Sequence
 
 from paranmt_hf.errors import InputError
+
+
+def add_max_characters(parser: argparse._ActionsContainer) -> None:
+    """Add the option --max-characters."""
+    from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS
+
+    parser.add_argument(
+        "--max-characters",
+        type=int,
+        default=MAX_CHARACTERS,
+        help=f"longer lines are dropped (default: {MAX_CHARACTERS})",
+    )
 
 
 def columns(text: str) -> dict[str, str]:
@@ -22,8 +34,8 @@ def check_names(columns: dict[str, str], known: Sequence[str]) -> None:
         raise InputError(f"--columns can name {', '.join(known)}, not {', '.join(sorted(unknown))}")
 
 
-def numbers(columns: dict[str, str]) -> dict[str, int]:
-    """Turn the columns of a TSV file into numbers, from 1."""
+def positions(columns: dict[str, str]) -> dict[str, int]:
+    """Turn the columns of a TSV file into positions, from 1."""
     for name, column in columns.items():
         if not column.isdigit() or column == "0":
             raise InputError(f"--columns {name}={column}: columns of a TSV file are numbered 1, 2, ...")

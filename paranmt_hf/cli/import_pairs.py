@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.built import print_built
-from paranmt_hf.cli.columns import check_names, columns, numbers
-from paranmt_hf.cli.options import Run, add_options, from_options
+from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
+from paranmt_hf.cli.options import SCORER_OPTIONS, Run, add_options, from_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.build import ReleaseConfig, import_pairs
+    from paranmt_hf.workflows.import_pairs import import_pairs
+    from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst) or Parquet files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
@@ -32,8 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         help="where each column is: reference=1,translation=2,para_score=3[,origin=4] (TSV) or by name (Parquet). "
         "With para_score and no scorer that score is kept",
     )
-    parser.add_argument("--max-characters", type=int, default=1000, help="longer lines are dropped (default: 1000)")
-    for kind in (ScorerConfig, ReleaseConfig, EngineConfig):
+    add_max_characters(parser)
+    add_options(parser, ScorerConfig, names=SCORER_OPTIONS)
+    for kind in (ReleaseConfig, EngineConfig):
         add_options(parser, kind, leave_out=["keep_source"])
 
     def run(arguments: argparse.Namespace) -> None:
@@ -42,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         built = import_pairs(
             pairs,
             arguments.out,
-            scorer=None if keep else from_options(ScorerConfig, arguments),
+            scorer=None if keep else from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
         )
@@ -53,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
 
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
-    from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, tab_fields
+    from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
 
     parquet = {path.suffix == ".parquet" for path in arguments.files}
     if len(parquet) > 1:
@@ -71,11 +73,11 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     scored = "para_score" in columns
     if arguments.scorer or arguments.vectors:
         columns = {name: column for name, column in columns.items() if name != "para_score"}
-    options = {
+    options: TextOptions = {
         "max_characters": arguments.max_characters,
         "numbers": {"para_score"} & columns.keys(),
         "optional": columns.keys() & {"origin"},
     }
     if parquet == {True}:
         return ParquetFiles(arguments.files, columns, **options), scored
-    return TabFile(arguments.files, numbers(columns), **options), scored
+    return TabFile(arguments.files, positions(columns), **options), scored

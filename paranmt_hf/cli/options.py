@@ -12,6 +12,8 @@ from paranmt_hf.util.settings import plain_type
 
 # What a command does with its parsed options.
 Run = Callable[[argparse.Namespace], None]
+# Options of a scorer, whose fields are called otherwise: other settings of a command have a name and a device too.
+SCORER_OPTIONS = {"name": "scorer", "revision": "scorer_revision", "device": "scorer_device"}
 DATA_HELP = "release folders, Parquet files with the columns reference and translation, or datasets on the Hub"
 
 

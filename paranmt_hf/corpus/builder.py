@@ -19,20 +19,20 @@ from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
+# Bytes from the end of a file that hold the footer of any Parquet file of ours.
+FOOTER_BYTES = 1 << 16
+
 
 @dataclass
 class ParaNMTConfig(datasets.BuilderConfig):
     """One way to take rows from a corpus: `default` (all), `filtered` or `sample`.
 
     Attributes:
-        fingerprint: What the files hold; part of the name under which `datasets` keeps the result, so that a corpus
+        checksum: Of what the files hold; part of the name under which `datasets` keeps the result, so that a corpus
             that was scored again, or another one of the same name, is not taken for it.
     """
 
-    fingerprint: str | None = None
-
-
-FOOTER_BYTES = 1 << 16
+    checksum: str | None = None
 
 
 class ParaNMT(datasets.ArrowBasedBuilder):
@@ -58,7 +58,7 @@ class ParaNMT(datasets.ArrowBasedBuilder):
 
     def __init__(self, *args: Any, data_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401
         if data_dir is not None:
-            options["fingerprint"] = _fingerprint(release_files(Path(data_dir)))
+            options["checksum"] = _checksum(release_files(Path(data_dir)))
         super().__init__(*args, data_dir=data_dir, **options)
 
     def _files(self) -> list[Path]:
@@ -94,12 +94,12 @@ class ParaNMT(datasets.ArrowBasedBuilder):
         ranges: dict[str, Any] | None = None,
         ids: np.ndarray | None = None,
     ) -> Iterator[tuple[Key, pa.Table]]:
-        for number, path in enumerate(files):
+        for index, path in enumerate(files):
             for group, table in enumerate(read_tables([Path(path)])):
-                yield Key(number, group), select_rows(table, ranges=ranges, ids=ids)
+                yield Key(index, group), select_rows(table, ranges=ranges, ids=ids)
 
 
-def _fingerprint(files: list[Path]) -> str:
+def _checksum(files: list[Path]) -> str:
     """Tell files apart without reading them whole: a Parquet footer has sizes and statistics of every column."""
     digest = hashlib.sha256()
     for path in files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.readers import HubDataset, Report
+from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, in_ranges
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
@@ -30,21 +33,19 @@ NOT_LETTERS = r"[^\p{L}\p{N}]+"
 class SelectionConfig:
     """Which pairs of a corpus are used (ParaNMT-50M, section 5.4: ranges of the paraphrase score and of length)."""
 
-    subset: str = field(default="default", metadata={"help": "config of the release or dataset: default, filtered"})
-    min_score: float | None = field(default=None, metadata={"help": "smallest paraphrase score"})
-    max_score: float | None = field(default=None, metadata={"help": "largest paraphrase score"})
-    max_overlap: float | None = field(default=None, metadata={"help": "largest trigram overlap"})
-    max_length: int | None = field(default=None, metadata={"help": "most word tokens on either side"})
-    max_pairs: int | None = field(default=None, metadata={"help": "stop after so many pairs"})
+    subset: str = setting("default", "config of the release or dataset: default, filtered")
+    min_score: float | None = setting(None, "smallest paraphrase score")
+    max_score: float | None = setting(None, "largest paraphrase score")
+    max_overlap: float | None = setting(None, "largest trigram overlap")
+    max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
+    max_pairs: int | None = setting(None, "stop after so many pairs", at_least=1)
 
     def __post_init__(self) -> None:
+        check(self)
         if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
             raise InputError(
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
             )
-        for name in ("max_length", "max_pairs"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, was {getattr(self, name)}")
 
     @property
     def ranges(self) -> dict[str, Range]:
@@ -170,7 +171,7 @@ class Pairs:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the pairs, as JSON values."""
-        sources = [reader.identity if isinstance(reader, _Files) else reader.fingerprint() for reader in self._readers]
+        sources = [reader.identity for reader in self._readers]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
         unwanted = len(self._unwanted) if self._unwanted is not None else 0
         return {
@@ -243,7 +244,7 @@ def _is_release(source: str) -> bool | None:
     path = Path(source).expanduser()
     if not path.exists():
         return None
-    return path.is_dir() and ((path / "build.json").exists() or not any(path.glob("*.parquet")))
+    return path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet")))
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -6,15 +6,15 @@ import json
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.schema import COLUMNS, SCHEMA_VERSION, arrow_schema
+from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
+from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
@@ -25,27 +25,7 @@ MAX_SHARD_BYTES = 500_000_000
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
 ROW_GROUP_ROWS = 20_000
 FOOTER_BYTES = 4096
-RECORD = "build.json"
 FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
-
-
-@dataclass
-class ConfigFiles:
-    """What was written for one config.
-
-    Attributes:
-        files: Path relative to the release and SHA-256 of each file, in order.
-        rows: Number of rows.
-        bytes: Size of the rows in memory.
-        file_bytes: Size of the files.
-        selection: The ranges that chose the rows, if any did.
-    """
-
-    files: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
-    bytes: int = 0
-    file_bytes: int = 0
-    selection: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -120,9 +100,7 @@ class _RollingWriter:
             self._write_groups(pa.concat_tables([self.schema.empty_table(), *self._waiting]))
         self._end_file()
         count = len(self._parts)
-        named = [
-            part.with_name(f"train-{number:05d}-of-{count:05d}.parquet") for number, part in enumerate(self._parts)
-        ]
+        named = [part.with_name(f"train-{index:05d}-of-{count:05d}.parquet") for index, part in enumerate(self._parts)]
         for part, path in zip(self._parts, named, strict=True):
             part.replace(path)
         return named
@@ -205,8 +183,8 @@ def select_rows(table: pa.Table, *, ranges: dict[str, Range] | None = None, ids:
         return table.filter(in_ranges(table, ranges))
     if ids is not None and len(ids):
         own = table["id"].to_numpy()
-        places = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
-        return table.filter(pa.array(ids[places] == own))
+        positions = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
+        return table.filter(pa.array(ids[positions] == own))
     return table
 
 
@@ -238,7 +216,7 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     return files
 
 
-def read_record(folder: Path, configs: Collection[str] | None = None) -> dict[str, Any]:
+def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
     """Read a release's `build.json`, and check that its files are the ones that were written.
 
     Args:
@@ -248,34 +226,11 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> dict[st
     Raises:
         InputError: The record or a file is missing or damaged, or the release has another schema.
     """
-    record = _parse_record(folder, str(folder))
-    try:
-        chosen = {
-            name: config["files"] for name, config in record["configs"].items() if not configs or name in configs
-        }
-        for name, files in chosen.items():
-            _check_files(folder, name, files)
-    except (KeyError, TypeError, AttributeError):
-        raise InputError(f"{folder / RECORD} is damaged; copy or build {folder} again") from None
+    record = parse_record(folder, str(folder))
+    for name, config in record.configs.items():
+        if not configs or name in configs:
+            _check_files(folder, name, config.files)
     return record
-
-
-def _parse_record(folder: Path, name: str) -> dict[str, Any]:
-    """Read the record in a folder, of a release that a message calls by name."""
-    if not (folder / RECORD).is_file():
-        what = f"holds no {RECORD}" if folder.is_dir() else "is no folder"
-        raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
-    try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf8"))
-        version = str(record["schema_version"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{folder / RECORD} is damaged; copy or build {name} again") from None
-    if version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-        raise InputError(
-            f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "
-            "that its card names, or build it again"
-        )
-    return dict(record)
 
 
 def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
@@ -283,13 +238,15 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
     pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
     for name, digest in files.items():
         if not re.fullmatch(pattern, name):
-            raise InputError(f"{folder / RECORD} names the file {name!r}, which is none of a release; build it again")
+            raise InputError(
+                f"{folder / RELEASE_RECORD} names the file {name!r}, which is none of a release; build it again"
+            )
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(
                 f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
             )
-    found = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
-    if others := sorted(found - set(files)):
+    present = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
+    if others := sorted(present - set(files)):
         raise InputError(f"{folder / others[0]} is not in the release's record; move it away, or build it again")
 
 
@@ -313,15 +270,15 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
 
     try:
         info = HfApi().dataset_info(name, revision=revision)
-        if RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
+        if RELEASE_RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
             return None
         options = {"repo_type": "dataset", "revision": info.sha}
-        folder = Path(snapshot_download(name, allow_patterns=[RECORD], **options))
-        if "schema_version" not in json.loads((folder / RECORD).read_text(encoding="utf8")):
+        folder = Path(snapshot_download(name, allow_patterns=[RELEASE_RECORD], **options))
+        if "schema_version" not in json.loads((folder / RELEASE_RECORD).read_text(encoding="utf8")):
             return None
-        record = _parse_record(folder, f"dataset {name!r}")
-        if config not in record["configs"]:
-            raise InputError(f"dataset {name!r} has the configs {', '.join(record['configs'])}, not {config!r}")
+        record = parse_record(folder, f"dataset {name!r}")
+        if config not in record.configs:
+            raise InputError(f"dataset {name!r} has the configs {', '.join(record.configs)}, not {config!r}")
         snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)
     except InputError:
         raise

@@ -96,8 +96,8 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     used = np.zeros(len(references.vocabulary), bool)
     for table in (references, translations):
         used[table.ids] = True
-    # Consecutive numbers for the words in use keep the key short.
-    number_of = np.cumsum(used) - 1
+    # Consecutive indices for the words in use keep the key short.
+    index_of = np.cumsum(used) - 1
     word_bits, pair_bits = int(np.count_nonzero(used)).bit_length(), pairs.bit_length()
     if 3 * word_bits + pair_bits + 1 > 64:
         if pairs == 1:
@@ -111,10 +111,10 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     sides = []
     for side, table in enumerate((references, translations)):
         starts, rows = ngram_starts(table, 3)
-        numbers = number_of[table.ids].astype(np.uint64)
+        indices = index_of[table.ids].astype(np.uint64)
         key = rows.astype(np.uint64)
         for step in range(3):
-            key = (key << np.uint64(word_bits)) | numbers[starts + step]
+            key = (key << np.uint64(word_bits)) | indices[starts + step]
         sides.append((key << np.uint64(1)) | np.uint64(side))
     keys = np.sort(np.concatenate(sides))
     if not len(keys):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.record import Example, RangeRecord, StatisticsRecord
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.util.optional import available
 
@@ -77,10 +78,10 @@ class Statistics:
         self._score_sum += float(quality[known].sum(dtype=np.float64))
         self._score_rows += int(known.sum())
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
-        numbers = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
+        range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
         draws = lottery(table["id"].to_numpy(), self._seed)
-        for number, part in enumerate(self._ranges):
-            inside = np.flatnonzero(numbers == number)
+        for index, part in enumerate(self._ranges):
+            inside = np.flatnonzero(range_of == index)
             if len(inside):
                 self._add_range(part, table, inside, overlap[inside], lengths, draws)
 
@@ -105,28 +106,27 @@ class Statistics:
         """Mean over the rows that have one, in natural-log units per token."""
         return self._score_sum / self._score_rows if self._score_rows else None
 
-    def summary(self) -> dict[str, Any]:
-        """Everything counted, as JSON values."""
-        return {
-            "rows": self.rows,
-            "mean_reference_length": round(self._tokens[0] / max(1, self.rows), 2),
-            "mean_translation_length": round(self._tokens[1] / max(1, self.rows), 2),
-            "mean_translation_score": _rounded(self.mean_translation_score),
-            "ranges": [
-                {
-                    "range": name,
-                    "rows": part.rows,
-                    "mean_trigram_overlap": _rounded(
-                        part.overlap_sum / part.overlap_rows if part.overlap_rows else None
-                    ),
-                    "mean_length": _rounded(part.tokens / 2 / part.rows if part.rows else None, 1),
-                    "examples": [row for _, row in part.examples],
-                }
-                for name, part in zip(RANGES, self._ranges, strict=True)
-            ],
-            "histogram": self.histogram.tolist(),
-            "histograms": {name: counts.tolist() for name, counts in self._histograms.items()},
-        }
+    def summary(self) -> StatisticsRecord:
+        """Everything counted."""
+        return StatisticsRecord(
+            rows=self.rows,
+            mean_reference_length=float(round(self._tokens[0] / max(1, self.rows), 2)),
+            mean_translation_length=float(round(self._tokens[1] / max(1, self.rows), 2)),
+            mean_translation_score=_rounded(self.mean_translation_score),
+            ranges=[_summary_of(name, part) for name, part in zip(RANGES, self._ranges, strict=True)],
+            histogram=self.histogram.tolist(),
+            histograms={name: counts.tolist() for name, counts in self._histograms.items()},
+        )
+
+
+def _summary_of(name: str, part: _Range) -> RangeRecord:
+    return RangeRecord(
+        range=name,
+        rows=part.rows,
+        mean_trigram_overlap=_rounded(part.overlap_sum / part.overlap_rows if part.overlap_rows else None),
+        mean_length=_rounded(part.tokens / 2 / part.rows if part.rows else None, 1),
+        examples=[Example(**row) for _, row in part.examples],
+    )
 
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
@@ -139,18 +139,18 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
     largest = max(1, int(counts.max()))
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
     lines = []
-    for number in range(first, len(counts)):
-        bar = "#" * round(width * int(counts[number]) / largest)
-        low = number / 10 - 1
-        lines.append(f"{low:5.1f} to {low + 0.1:4.1f} | {bar:<{width}} {counts[number]:,}")
+    for index in range(first, len(counts)):
+        bar = "#" * round(width * int(counts[index]) / largest)
+        low = index / 10 - 1
+        lines.append(f"{low:5.1f} to {low + 0.1:4.1f} | {bar:<{width}} {counts[index]:,}")
     return "\n".join(lines)
 
 
-def plot_histograms(summary: dict[str, Any], path: Path) -> bool:
+def plot_histograms(statistics: StatisticsRecord, path: Path) -> bool:
     """Draw how scores, overlap and lengths are spread as a PNG, if matplotlib (extra `plots`) is there.
 
     Args:
-        summary: What `Statistics.summary` gave; one of an older release has the histogram of the score alone.
+        statistics: What `Statistics.summary` gave, or the record of a release.
         path: Where to.
 
     Returns:
@@ -160,15 +160,15 @@ def plot_histograms(summary: dict[str, Any], path: Path) -> bool:
         return False
     from matplotlib.figure import Figure
 
-    panels = {"para_score": (summary["histogram"], -1.0, 1.0)}
+    panels = {"para_score": (statistics.histogram, -1.0, 1.0)}
     for name, (low, high, _) in HISTOGRAMS.items():
-        counts = summary.get("histograms", {}).get(name, [])
+        counts = statistics.histograms.get(name, [])
         if any(counts):
             panels[name] = (counts, low, high)
     rows = -(-len(panels) // 2)
     figure = Figure(figsize=(9, 2.8 * rows), layout="constrained")
-    for number, (name, (counts, low, high)) in enumerate(panels.items(), 1):
-        axes = figure.add_subplot(rows, min(2, len(panels)), number)
+    for position, (name, (counts, low, high)) in enumerate(panels.items(), 1):
+        axes = figure.add_subplot(rows, min(2, len(panels)), position)
         edges = np.linspace(low, high, len(counts) + 1)
         width = (high - low) / len(counts)
         axes.bar(edges[:-1], counts, width=width, align="edge", color="#4472c4", edgecolor="white", linewidth=0.5)

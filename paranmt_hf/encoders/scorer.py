@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import TokenTable
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.settings import check, setting
 from paranmt_hf.vectors import WordVectors, read_vectors
 
 if TYPE_CHECKING:
@@ -24,29 +25,28 @@ if TYPE_CHECKING:
 class ScorerConfig:
     """The encoder behind `para_score`."""
 
-    scorer: str | None = field(
-        default=None,
-        metadata={"help": "encoder folder or Hub id; without it and --vectors, the small encoder of this package"},
+    name: str | None = setting(
+        None, "encoder folder or Hub id; without it and --vectors, the small encoder of this package"
     )
-    scorer_revision: str | None = field(default=None, metadata={"help": "revision of a scorer on the Hub"})
-    vectors: str | None = field(
-        default=None,
-        metadata={"help": "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"},
+    revision: str | None = setting(None, "revision of a scorer on the Hub")
+    vectors: str | None = setting(
+        None, "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"
     )
-    scorer_device: str | None = field(default=None, metadata={"help": "torch device of the scorer"})
+    device: str | None = setting(None, "torch device of the scorer")
 
     def __post_init__(self) -> None:
-        if self.scorer and self.vectors:
+        check(self)
+        if self.name and self.vectors:
             raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
 
     @property
     def _name(self) -> str:
-        return self.scorer or EMBEDDED
+        return self.name or EMBEDDED
 
     @cached_property
     def model(self) -> Model:
         """The scorer's files."""
-        return locate(self._name, self.scorer_revision)
+        return locate(self._name, self.revision)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ScorerConfig:
             return FastScorer(average_of(read_vectors(self.vectors)))
         from paranmt_hf.encoders.loading import load
 
-        encoder = load(self._name, revision=self.scorer_revision, device=self.scorer_device)
+        encoder = load(self._name, revision=self.revision, device=self.device)
         if encoder.fast_path is not None and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)

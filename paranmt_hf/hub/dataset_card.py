@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-# What the small translator of this package is, whose name tells nobody.
-EMBEDDED = {
+# What the small translator that the package carries is: its name says too little.
+CARRIED_TRANSLATORS = {
     "captions-cs-en": ", the small Czech-English translator that paranmt-hf carries: trained on captions of Multi30k, "
     "for descriptions of everyday scenes and nothing else, weights under CC BY-NC-SA 4.0"
 }
@@ -102,11 +102,11 @@ def _source_dataset(settings: Mapping[str, Any]) -> str:
 
 def _usage(values: Mapping[str, Any]) -> str:
     configs, name = values["configs"], values["repository"] or values["name"]
-    place = "" if values["repository"] else ", from the folder above this one"
+    where = "" if values["repository"] else ", from the folder above this one"
     lines = [
         "from datasets import load_dataset",
         "",
-        f'pairs = load_dataset("{name}")  # every pair{place}',
+        f'pairs = load_dataset("{name}")  # every pair{where}',
     ]
     if "filtered" in configs:
         lines.append(
@@ -244,7 +244,7 @@ def _provenance(settings: Mapping[str, Any]) -> str:
     lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
     if "translator" in settings:
         model = settings["translator"]["model"]
-        lines.append(f"The translations were made by the model {_code(model)}{EMBEDDED.get(model, '')}.")
+        lines.append(f"The translations were made by the model {_code(model)}{CARRIED_TRANSLATORS.get(model, '')}.")
     else:
         lines.append("The translations were imported; which system made them is for the input's owner to say.")
     return " ".join(lines)

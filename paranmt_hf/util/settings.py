@@ -115,8 +115,15 @@ def _inside(value: float, limits: typing.Mapping[str, Any]) -> bool:
 def _described(limits: typing.Mapping[str, Any], before: str = "") -> str:
     low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
     if low is not None and high is not None:
-        return f"{before}from {low:g} to {high:g}"
-    parts = [f"at least {low:g}"] if low is not None else []
-    parts += [f"above {above:g}"] if above is not None else []
-    parts += [f"at most {high:g}"] if high is not None else []
-    return before + " and ".join(parts) if parts else ""
+        return f"{before}from {_spelt(low)} to {_spelt(high)}"
+    parts = [f"at least {_spelt(low)}"] if low is not None else []
+    parts += [f"above {_spelt(above)}"] if above is not None else []
+    parts += [f"at most {_spelt(high)}"] if high is not None else []
+    text = " and ".join(parts)
+    # `a whole number of at least 1`, but `a whole number above 1`.
+    return f"{before}{'of ' if before and text.startswith('at ') else ''}{text}" if parts else ""
+
+
+def _spelt(limit: float) -> str:
+    """Write a limit: `0.5`, `1,000,000`."""
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"

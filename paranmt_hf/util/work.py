@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
@@ -109,13 +110,14 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 @contextmanager
-def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Iterator[Path]:
+def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN, shared: bool = False) -> Iterator[Path]:
     """Let a `with` block fill a folder, which appears whole or not at all.
 
     Args:
         out: The folder; nothing may be there but an empty folder.
         doing: What is done to it, as the error says it: `cannot write FOLDER: ...`.
         advice: What to do about an error.
+        shared: Whether others may make the same folder meanwhile; who comes second drops what it made.
 
     Yields:
         A new folder beside it, hidden, whose name ends in `.tmp`; what a kill left behind there is removed first.
@@ -123,13 +125,18 @@ def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Ite
     Raises:
         InputError: It cannot be written.
     """
-    aside = out.with_name(f".{out.name}.tmp")
+    aside = out.with_name(f".{out.name}.{uuid4().hex}.tmp" if shared else f".{out.name}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         yield aside
-        put_in_place(aside, out)
+        try:
+            put_in_place(aside, out)
+        except OSError:
+            if not (shared and out.is_dir()):
+                raise
+            shutil.rmtree(aside, ignore_errors=True)
     except BaseException as error:
         shutil.rmtree(aside, ignore_errors=True)
         if (reason := told(error)) is None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from paranmt_hf.corpus.release import FOLDERS, RECORD
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
@@ -24,9 +25,9 @@ from paranmt_hf.workflows.support.check_model import (
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
 from paranmt_hf.workflows.support.model_record import AboutModel, model_record
-from paranmt_hf.workflows.support.release_card import PICTURE, release_card
+from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
-RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(PICTURE)}")
+RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 
 class Where(TypedDict, total=False):
@@ -98,23 +99,21 @@ def publish_dataset(
     return plan_dataset(folder, name, notes=notes, **where).send()
 
 
-def _plan_release(folder: Path, record: dict[str, Any], target: Target, notes: str) -> Plan:
-    files: dict[str, Content] = {
-        path: folder / path for config in record["configs"].values() for path in config["files"]
-    }
-    checksums = {path: checksum for config in record["configs"].values() for path, checksum in config["files"].items()}
-    files[RECORD] = folder / RECORD
+def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: str) -> Plan:
+    files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
+    checksums = {path: checksum for config in record.configs.values() for path, checksum in config.files.items()}
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD
     missing = []
     if picture := draw_histograms(record):
-        files[PICTURE] = picture
+        files[HISTOGRAMS_PICTURE] = picture
     else:
         missing.append("the histograms as a picture: pip install 'paranmt-hf[plots]'")
     version = target.tag or ("v1" if target.revision == "main" else None)
     card = release_card(record, picture=picture is not None, repository=target.name, version=version, notes=notes)
     files["README.md"] = card.encode()
-    message = f"Release of {record['statistics']['rows']:,} pairs"
+    message = f"Release of {record.statistics.rows:,} pairs"
     parcel = Parcel(files, lambda path: bool(RELEASE_FILES.fullmatch(path)), message, checksums)
-    own_card = release_card(record, picture=(folder / PICTURE).exists())
+    own_card = release_card(record, picture=(folder / HISTOGRAMS_PICTURE).exists())
     return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
 
 
@@ -146,7 +145,7 @@ def plan_model(
 
     target = Target(name, "model", **where)
     folder = Path(folder).expanduser()
-    if (folder / RECORD).exists():
+    if (folder / RELEASE_RECORD).exists():
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")

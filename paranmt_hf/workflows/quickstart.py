@@ -9,7 +9,8 @@ from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.workflows.build import ReleaseConfig, build
+from paranmt_hf.workflows.build import build
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
 
 def quickstart(out: Path) -> Iterator[str]:
@@ -42,8 +43,8 @@ def _build(folder: Path) -> Iterator[str]:
         # The sample and its translations are the project's own: MIT.
         release=ReleaseConfig(license="mit", keep_source=True, rows_per_shard=250),
     )
-    scorer = built.record["settings"]["scorer"]["name"]
-    yield f"{folder}: {built.record['statistics']['rows']} pairs, scored by {scorer}"
+    scorer = built.record.settings["scorer"]["name"]
+    yield f"{folder}: {built.record.statistics.rows} pairs, scored by {scorer}"
 
     from datasets import load_dataset
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig, run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, locked, write_shard
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import locked
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class UpperStage:
     label: str = "upper"
 
     @property
-    def settings(self) -> dict:
+    def identity(self) -> dict:
         return {"setting": self.setting}
 
     def load(self):
@@ -50,11 +52,11 @@ class UpperStage:
 
 def make_input(folder: Path, shards: int = 4, rows: int = 5) -> Manifest:
     manifest = Manifest.open(folder, {"made": "by hand"})
-    for number in range(shards):
-        ids = list(range(number * rows, (number + 1) * rows))
+    for index in range(shards):
+        ids = list(range(index * rows, (index + 1) * rows))
         table = pa.table({"id": ids, "text": ["drop" if row % 7 == 6 else f"row {row}" for row in ids]})
-        name = f"shard-{number:06d}.parquet"
-        manifest.shards[name] = {"rows": rows, "sha256": write_shard(table, folder / name), "dropped": {}}
+        name = f"shard-{index:06d}.parquet"
+        manifest.shards[name] = write_shard(table, folder / name)
     manifest.complete = True
     manifest.save()
     return manifest

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -84,17 +85,17 @@ def test_statistics_by_hand():
     statistics.add(table.slice(0, 300))
     statistics.add(table.slice(300))
     summary = statistics.summary()
-    assert summary["rows"] == 1000
+    assert summary.rows == 1000
     # Scores are 0, 0.001, ..., 0.999: an edge belongs to the lower range.
-    assert [part["rows"] for part in summary["ranges"]] == [201, 200, 200, 200, 199]
-    assert {part["mean_trigram_overlap"] for part in summary["ranges"]} == {0.5}
-    assert summary["mean_reference_length"] == 19.5
-    assert summary["mean_translation_length"] == 7
-    assert summary["mean_translation_score"] == -0.5
-    assert sum(summary["histogram"]) == 1000
-    assert summary["histogram"][:20] == [0] * 20
+    assert [part.rows for part in summary.ranges] == [201, 200, 200, 200, 199]
+    assert {part.mean_trigram_overlap for part in summary.ranges} == {0.5}
+    assert summary.mean_reference_length == 19.5
+    assert summary.mean_translation_length == 7
+    assert summary.mean_translation_score == -0.5
+    assert sum(summary.histogram) == 1000
+    assert summary.histogram[:20] == [0] * 20
     # Overlaps are 0.5 and translation scores -0.5, where they are there; two sentences in each row.
-    spread = summary["histograms"]
+    spread = summary.histograms
     assert {name: sum(counts) for name, counts in spread.items()} == {
         "trigram_overlap": 750,
         "length": 2000,
@@ -112,7 +113,8 @@ def test_histogram_is_drawn(tmp_path):
     histogram = [0] * 38 + [5, 10]
     text = text_histogram(histogram, width=10)
     assert text == "  0.9 to  1.0 | ########## 15"
-    for summary in ({"histogram": histogram}, Statistics().summary()):
+    older = replace(Statistics().summary(), histogram=histogram, histograms={})
+    for summary in (older, Statistics().summary()):
         assert plot_histograms(summary, tmp_path / "plot.png")
         assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
         (tmp_path / "plot.png").unlink()

@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.vectors import read_vectors
-from paranmt_hf.workflows.build import import_pairs
+from paranmt_hf.workflows.import_pairs import import_pairs
 from tests.workflows.toys import LOCAL, RELEASE, rows_of
 
 VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
@@ -84,10 +84,10 @@ def sentence_transformer(tmp_path):
 def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
     pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    scorer = ScorerConfig(scorer=str(sentence_transformer))
+    scorer = ScorerConfig(name=str(sentence_transformer))
     built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
-    assert built.record["settings"]["scorer"]["name"] == "encoder"
+    assert built.record.settings["scorer"]["name"] == "encoder"
 
 
 def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
@@ -95,14 +95,19 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     modules = sentence_transformer / "modules.json"
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
     with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
-        ScorerConfig(scorer=str(sentence_transformer)).load()
+        ScorerConfig(name=str(sentence_transformer)).load()
     modules.unlink()
     with pytest.raises(InputError, match="expected a readable modules.json"):
-        ScorerConfig(scorer=str(sentence_transformer)).load()
+        ScorerConfig(name=str(sentence_transformer)).load()
+
+
+def test_two_scorers_are_refused():
+    with pytest.raises(InputError, match="give either --scorer or --vectors, not both"):
+        ScorerConfig(name="embedded", vectors="v.txt")
 
 
 def test_default_scorer_is_the_encoder_of_the_package():
-    unnamed, named = ScorerConfig(), ScorerConfig(scorer="embedded")
+    unnamed, named = ScorerConfig(), ScorerConfig(name="embedded")
     assert unnamed.identity == named.identity
     assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))

@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.workflows.build import ReleaseConfig, import_pairs
+from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
 
 def make_release(folder, rows=400, license="cc-by-4.0", seed=0):

@@ -200,3 +200,14 @@ def test_what_is_there_stays(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="^cannot write .*/file/out: "), folder_aside(tmp_path / "file" / "out"):
         pytest.fail("there is no such folder")
+
+
+def test_who_comes_second_drops_its_folder(tmp_path):
+    out = tmp_path / "out"
+    with folder_aside(out, shared=True) as first, folder_aside(out, shared=True) as second:
+        assert first != second
+        (first / "a").write_text("first")
+        (second / "a").write_text("second")
+    # The inner block ends first.
+    assert (out / "a").read_text() == "second"
+    assert names(tmp_path) == ["out"]

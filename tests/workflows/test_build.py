@@ -17,7 +17,9 @@ from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.workflows.build import ReleaseConfig, import_pairs, rescore
+from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.score import rescore
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from tests.workflows.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
 
 
@@ -49,7 +51,7 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     assert (rows[3]["reference_length"], rows[3]["translation_length"]) == (3, 4)
     assert rows[3]["trigram_overlap"] == 0
     assert rows[35]["trigram_overlap"] is None
-    assert built.record["dropped"] == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
+    assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
     assert not (tmp_path / "corpus.work").exists()
 
 
@@ -156,13 +158,26 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence)
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rows_per_shard": 0}, "rows_per_shard must be at least 1, was 0"),
+        ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
+        ({"seed": 1.5}, "seed must be a whole number, was 1.5"),
+    ],
+)
+def test_settings_out_of_range(values, message):
+    with pytest.raises(InputError, match=message):
+        ReleaseConfig(license="mit", **values)
+
+
 def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, monkeypatch):
     make(bitext, tmp_path / "whole" / "corpus", vectors)
-    from paranmt_hf.corpus.jobs import engine
+    from paranmt_hf.corpus.jobs import job
 
     log = tmp_path / "log"
     calls = 0
-    real = engine.run_shard
+    real = job.run_shard
 
     def dies(stage, task, report):
         nonlocal calls
@@ -172,7 +187,7 @@ def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, m
         return real(stage, task, report)
 
     translator = FakeTranslatorConfig(log=str(log))
-    monkeypatch.setattr(engine, "run_shard", dies)
+    monkeypatch.setattr(job, "run_shard", dies)
     with pytest.raises(KeyboardInterrupt):
         make(bitext, tmp_path / "corpus", vectors, translator=translator)
     monkeypatch.undo()
@@ -207,8 +222,8 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
     other.write_text("word 1 0\nwort 1 0\nc 0 1\n")
     built = rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
     after = rows_of(folder)
-    assert built.record["settings"]["scorer"]["name"] == "average of other.txt"
-    assert built.record["dropped"] == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
+    assert built.record.settings["scorer"]["name"] == "average of other.txt"
+    assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
     # (1, 1) . (1, 0) / sqrt(2), and no known word at all in the last line.
     assert [row["para_score"] for row in after] == [pytest.approx(0.5**0.5)] * 35 + [0]
     assert [row["para_score"] for row in before] != [row["para_score"] for row in after]
@@ -286,7 +301,7 @@ def test_mended_input_is_taken(vectors, tmp_path):
     with pytest.raises(InputError, match="equally many lines"):
         make(LineFiles(files), tmp_path / "corpus", vectors)
     (tmp_path / "a").write_text("a\nb\nc\n")
-    assert make(LineFiles(files), tmp_path / "corpus", vectors).record["statistics"]["rows"] == 3
+    assert make(LineFiles(files), tmp_path / "corpus", vectors).record.statistics.rows == 3
 
 
 def test_build_keeps_the_origin(vectors, tmp_path):
@@ -317,7 +332,7 @@ def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     scorer = ScorerConfig(vectors=str(vectors))
     built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
-    assert list(built.record["configs"]) == ["default", "sample"]
+    assert list(built.record.configs) == ["default", "sample"]
     assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
     assert not (tmp_path / "corpus" / "filtered").exists()
 

@@ -15,7 +15,7 @@ DATASET = "org/corpus"
     ("spoil", "message"),
     [
         (lambda folder: (folder / "build.json").unlink(), "is not a finished release: it holds no build.json"),
-        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged; copy or build"),
+        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: expected an object, found"),
         (lambda folder: (folder / "modules.json").write_text("[]"), "is an encoder and no release; publish it with"),
         (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
         (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
@@ -45,7 +45,7 @@ def test_release_that_is_refused(release, spoil, message):
         (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
         (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
         (lambda record: record.pop("statistics"), "build.json is damaged: it has no 'statistics'"),
-        (lambda record: record.pop("configs"), "build.json is damaged"),
+        (lambda record: record.pop("configs"), "build.json is damaged: it has no 'configs'; copy or build"),
         (lambda record: record.update(dropped=3), "damaged: expected an object under 'dropped', found 3"),
         (
             lambda record: record["statistics"]["ranges"][0].update(examples=[{}]),

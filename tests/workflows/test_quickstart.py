@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
+from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.hub.repository import ASSETS, locate, usual_score
 
@@ -46,7 +47,7 @@ def test_embedded_model_is_small_and_safe():
 
 
 def test_embedded_model_translates():
-    translator = TranslatorConfig(name="embedded", backend="transformers").load()
+    translator = load_translator(TranslatorConfig(name="embedded", backend="transformers"))
     result = translator.translate(["Muž hraje na kytaru.", "Dva psi běží po trávě."])
     assert result.texts == ["A man is playing a guitar.", "Two dogs run on the grass."]
     assert all(-0.6 < score < 0 for score in result.scores)
@@ -121,6 +122,6 @@ def test_bleu_of_the_embedded_model(shared_data):
         (folder / f"test_2016_flickr.{language}").read_text(encoding="utf8").split("\n")[:1000]
         for language in ("cs", "en")
     ]
-    result = TranslatorConfig(name="embedded").load().translate(sides[0])
+    result = load_translator(TranslatorConfig(name="embedded")).translate(sides[0])
     bleu = sacrebleu.corpus_bleu(result.texts, [sides[1]]).score
     assert bleu > 36.5, f"recorded: 37.1, found {bleu:.1f}"

@@ -3,15 +3,18 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.workflows.build import ReleaseConfig, build
+from paranmt_hf.workflows.build import build
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
 RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
 LOCAL = EngineConfig("local", 1, 1)
@@ -25,23 +28,16 @@ class FakeTranslatorConfig:
     beam: int = 12
     seconds: float = 0.0
     log: str = ""
-    threads: int | None = None
 
-    @property
-    def identity(self) -> dict:
-        return {"model": "fake", "revision": "1", "beam": self.beam, "max_source_tokens": 6}
 
-    def settled(self):
-        return self
-
-    def load(self):
-        return FakeTranslator(self)
+def identity_of(config: FakeTranslatorConfig) -> dict:
+    return {"model": "fake", "revision": "1", "beam": config.beam, "max_source_tokens": 6}
 
 
 class FakeTranslator:
     def __init__(self, config):
         self.config = config
-        self.identity = config.identity
+        self.identity = identity_of(config)
 
     def translate(self, sentences):
         time.sleep(self.config.seconds)
@@ -68,4 +64,10 @@ def make(bitext, out, vectors, **changes):
         "engine": LOCAL,
         **changes,
     }
-    return build(bitext, out, **arguments)
+    # In place of the engines; all is done in this process.
+    with mock.patch.multiple(
+        engines,
+        load_translator=lambda config, threads: FakeTranslator(config),
+        translator_identity=identity_of,
+    ):
+        return build(bitext, out, **arguments)

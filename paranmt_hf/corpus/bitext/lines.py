@@ -51,7 +51,7 @@ def existing(files: Iterable[Path]) -> list[Path]:
     return paths
 
 
-def identity(path: Path) -> dict[str, object]:
+def file_identity(path: Path) -> dict[str, object]:
     """Identify a file: its name without the folder, its size in bytes, the SHA-256 of the bytes."""
     return {"name": path.name, "bytes": path.stat().st_size, "sha256": checksum(path)}
 

@@ -53,13 +53,13 @@ def decode(column: pa.Array) -> pa.Array:
         return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
 
 
-def read_numbers(column: pa.Array, name: str, place: str, first: int) -> pa.Array:
+def read_numbers(column: pa.Array, name: str, where: str, first: int) -> pa.Array:
     """Read numbers, from text if need be.
 
     Args:
         column: Numbers, or bytes (binary) that spell them.
         name: Name of the column, for the error.
-        place: Where the column is from, for the error; the number of the row is put behind it.
+        where: Where the column is from, for the error; the number of the row is put behind it.
         first: Number of the first row there.
 
     Returns:
@@ -78,9 +78,9 @@ def read_numbers(column: pa.Array, name: str, place: str, first: int) -> pa.Arra
     numbers = values.cast(pa.float32(), safe=False)
     if (wrong := np.flatnonzero(~np.isfinite(numbers.to_numpy(zero_copy_only=False)))).size:
         value = column[int(wrong[0])].as_py()
-        found = value.decode(errors="replace") if isinstance(value, bytes) else value
+        text = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise InputError(
-            f"{place}{first + wrong[0]}: expected a finite number in column {name!r}, got {found!r}; "
+            f"{where}{first + wrong[0]}: expected a finite number in column {name!r}, got {text!r}; "
             "mend the row or take it out"
         )
     return numbers

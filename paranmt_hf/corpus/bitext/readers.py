@@ -1,4 +1,4 @@
-"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet, datasets on the Hub.
+"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet; `hub_dataset.py` has the Hub.
 
 Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
 Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.
@@ -6,24 +6,24 @@ Rows that cannot be used are dropped for a reason that the report counts; `id` c
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import find_column, read_column, rebatch, stream_batches
-from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, find_fields, identity, read_blocks
+from paranmt_hf.corpus.bitext.columns import find_column, read_column, rebatch
+from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, file_identity, find_fields, read_blocks
 from paranmt_hf.corpus.bitext.normalisation import decode, normalise, read_numbers
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain
 
+# A row with a longer side is no pair of sentences.
+MAX_CHARACTERS = 1000
 # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result.
 BLOCK_ROWS = 10_000
 
@@ -71,25 +71,55 @@ class AlignedText(Protocol):
             `id` (int64, row of the input from 0, dropped rows counted), then the columns (string or float32).
         """
 
-    def fingerprint(self) -> dict[str, object]:
-        """Say what identifies the input, in values that JSON can hold: equal means the same rows will be read."""
+    @property
+    def identity(self) -> dict[str, object]:
+        """What determines the rows, as JSON values; files are hashed each time that it is asked for."""
 
 
-class _Piece(NamedTuple):
-    """Consecutive rows as they were read, bytes or numbers; in the input the first has this number in that place."""
+class TextOptions(TypedDict, total=False):
+    """Options of all readers that take columns.
+
+    Attributes:
+        numbers: Columns that hold numbers, as such or as text.
+        optional: Columns of text that may be empty or null; they are null then.
+        max_characters: Rows with longer text are dropped; `MAX_CHARACTERS` by default.
+    """
+
+    numbers: Collection[str]
+    optional: Collection[str]
+    max_characters: int
+
+
+class Piece(NamedTuple):
+    """Consecutive rows as they were read, bytes or numbers.
+
+    Attributes:
+        columns: Shape [column] of arrays [row].
+        where: Where they are from, for errors; the number of a row is put behind it.
+        first: Number of the first row there.
+    """
 
     columns: list[pa.Array]
-    place: str
+    where: str
     first: int
 
 
-class _Reader(ABC):
-    """What all readers share: they differ in where the pieces come from."""
+class Reader(ABC):
+    """What all readers share: they differ in where the pieces come from.
 
-    _name: str
+    Attributes:
+        label: What is read, for errors.
+    """
+
+    label: str
 
     def __init__(
-        self, columns: Collection[str], numbers: Collection[str], optional: Collection[str], max_characters: int
+        self,
+        columns: Collection[str],
+        *,
+        numbers: Collection[str] = (),
+        optional: Collection[str] = (),
+        max_characters: int = MAX_CHARACTERS,
     ) -> None:
         self.columns = tuple(columns)
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
@@ -112,20 +142,23 @@ class _Reader(ABC):
             raise InputError(f"rows must be at least 1, got {rows!r}")
         return rebatch(self._kept(report), rows)
 
-    def fingerprint(self) -> dict[str, object]:
-        """Say what identifies the input, without its place on this machine; see `AlignedText`."""
+    @property
+    def identity(self) -> dict[str, object]:
+        """What determines the rows, folders of this machine left out; see `AlignedText`."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
-        return {**self._source(), **settings, "max_characters": self.max_characters}
+        return {**self.source(), **settings, "max_characters": self.max_characters}
 
     @abstractmethod
-    def _source(self) -> dict[str, object]: ...
+    def source(self) -> dict[str, object]:
+        """What the rows come from, as JSON values."""
 
     @abstractmethod
-    def _pieces(self) -> Iterator[_Piece]: ...
+    def pieces(self) -> Iterator[Piece]:
+        """Read the rows as they are."""
 
     def _kept(self, report: Report) -> Iterator[pa.RecordBatch]:
         first = 0
-        for piece in self._pieces():
+        for piece in self.pieces():
             columns, wrong = self._checked(piece)
             rows = len(columns[0])
             good = np.ones(rows, bool)
@@ -139,9 +172,9 @@ class _Reader(ABC):
             yield pa.record_batch([ids, *columns], names=["id", *self.columns]).filter(pa.array(good))
             first += rows
         if not first:
-            raise InputError(f"expected rows, but there are none in {self._name}")
+            raise InputError(f"expected rows, but there are none in {self.label}")
 
-    def _checked(self, piece: _Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
+    def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         """Normalise a piece.
 
         Returns:
@@ -151,7 +184,7 @@ class _Reader(ABC):
         columns = []
         for name, raw in zip(self.columns, piece.columns, strict=True):
             if name in self.numbers:
-                columns.append(read_numbers(raw, name, piece.place, piece.first))
+                columns.append(read_numbers(raw, name, piece.where, piece.first))
                 continue
             text = decode(raw)
             undecodable |= np.asarray(pc.and_(raw.is_valid(), text.is_null()))
@@ -166,7 +199,7 @@ class _Reader(ABC):
         return columns, {"undecodable": undecodable, "empty": empty, "over-long": long}
 
 
-class LineFiles(_Reader):
+class LineFiles(Reader):
     r"""Files that are aligned line by line, such as the Moses format of OPUS.
 
     Lines end at `\n` alone; the last may lack it. Files may be plain, .gz, .xz or .zst.
@@ -179,18 +212,20 @@ class LineFiles(_Reader):
         InputError: A file is missing or a folder, or an argument is out of range.
     """
 
-    def __init__(self, files: Mapping[str, Path], *, max_characters: int = 1000) -> None:
-        super().__init__(files, (), (), max_characters)
+    def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:
+        super().__init__(files, max_characters=max_characters)
         self.files = dict(zip(files, existing(files.values()), strict=True))
-        self._name = " and ".join(map(str, self.files.values()))
+        self.label = " and ".join(map(str, self.files.values()))
 
-    def _source(self) -> dict[str, object]:
-        return {"kind": "lines", "files": {column: identity(path) for column, path in self.files.items()}}
+    def source(self) -> dict[str, object]:
+        """Name and hash the files."""
+        return {"kind": "lines", "files": {column: file_identity(path) for column, path in self.files.items()}}
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def pieces(self) -> Iterator[Piece]:
+        """Read the lines of all files in step."""
         sides = [Side(path) for path in self.files.values()]
         while rows := min([side.fill() for side in sides]):
-            yield _Piece([side.take(rows) for side in sides], "line ", 1)
+            yield Piece([side.take(rows) for side in sides], "line ", 1)
         lengths = [side.count() for side in sides]
         if len(set(lengths)) > 1:
             counts = ", ".join(f"{side.path} has {lines:,}" for side, lines in zip(sides, lengths, strict=True))
@@ -200,39 +235,35 @@ class LineFiles(_Reader):
             )
 
 
-class TabFile(_Reader):
+class TabFile(Reader):
     r"""Tab-separated files. Nothing is quoted or escaped: quotes are text, and lines end at `\n` alone.
 
     Args:
         files: Files, read one after the other; plain, .gz, .xz or .zst.
         columns: Position of each column, from 1 as `cut` counts.
-        numbers: Columns that hold numbers.
-        optional: Columns of text that may be empty; they are null then.
-        max_characters: Rows with longer text are dropped.
+        options: See `TextOptions`.
 
     Raises:
         InputError: A file is missing or a folder, or an argument is out of range.
     """
 
-    def __init__(
-        self,
-        files: Sequence[Path],
-        columns: Mapping[str, int],
-        *,
-        numbers: Collection[str] = (),
-        optional: Collection[str] = (),
-        max_characters: int = 1000,
-    ) -> None:
-        super().__init__(columns, numbers, optional, max_characters)
+    def __init__(self, files: Sequence[Path], columns: Mapping[str, int], **options: Unpack[TextOptions]) -> None:
+        super().__init__(columns, **options)
         self.files, self.positions = existing(files), dict(columns)
-        self._name = ", ".join(map(str, self.files))
+        self.label = ", ".join(map(str, self.files))
         if min(self.positions.values()) < 1:
             raise InputError(f"columns of a tab-separated file are numbered from 1, got {self.positions}")
 
-    def _source(self) -> dict[str, object]:
-        return {"kind": "tab-separated", "files": [identity(path) for path in self.files], "columns": self.positions}
+    def source(self) -> dict[str, object]:
+        """Name and hash the files."""
+        return {
+            "kind": "tab-separated",
+            "files": [file_identity(path) for path in self.files],
+            "columns": self.positions,
+        }
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def pieces(self) -> Iterator[Piece]:
+        """Read the files in order, block by block."""
         for path in self.files:
             lines, width = 0, 0
             for block in read_blocks(path):
@@ -243,57 +274,48 @@ class TabFile(_Reader):
                     )
                 starts, ends = find_fields(block, width, path, lines + 1)
                 columns = [cut(block, starts[:, n - 1], ends[:, n - 1]) for n in self.positions.values()]
-                yield _Piece(columns, f"{path}:", lines + 1)
+                yield Piece(columns, f"{path}:", lines + 1)
                 lines += len(starts)
 
 
-class _Table(_Reader):
+class TableReader(Reader):
     """Parquet or a dataset: rows that have columns with names."""
 
-    def __init__(
-        self, columns: Mapping[str, str], numbers: Collection[str], optional: Collection[str], max_characters: int
-    ) -> None:
-        super().__init__(columns, numbers, optional, max_characters)
+    def __init__(self, columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
+        super().__init__(columns, **options)
         self.paths = dict(columns)
 
-    def _piece(self, batch: pa.RecordBatch, name: str, first: int) -> _Piece:
+    def piece(self, batch: pa.RecordBatch, name: str, first: int) -> Piece:
+        """Take the columns out of a batch whose first row has this number."""
         columns = [
             read_column(batch, path, name, number=column in self.numbers) for column, path in self.paths.items()
         ]
-        return _Piece(columns, f"{name}, row (from 0) ", first)
+        return Piece(columns, f"{name}, row (from 0) ", first)
 
 
-class ParquetFiles(_Table):
+class ParquetFiles(TableReader):
     """Parquet files with columns of text: string, large_string, dictionary or UTF-8 bytes.
 
     Args:
         files: Files, read one after the other.
         columns: Where each column is: a name, or a path into structs such as `translation.cs`.
-        numbers: Columns that hold numbers, as such or as text.
-        optional: Columns of text that may be empty or null; they are null then.
-        max_characters: Rows with longer text are dropped.
+        options: See `TextOptions`.
 
     Raises:
         InputError: A file is missing or a folder, or an argument is out of range.
     """
 
-    def __init__(
-        self,
-        files: Sequence[Path],
-        columns: Mapping[str, str],
-        *,
-        numbers: Collection[str] = (),
-        optional: Collection[str] = (),
-        max_characters: int = 1000,
-    ) -> None:
-        super().__init__(columns, numbers, optional, max_characters)
+    def __init__(self, files: Sequence[Path], columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
+        super().__init__(columns, **options)
         self.files = existing(files)
-        self._name = ", ".join(map(str, self.files))
+        self.label = ", ".join(map(str, self.files))
 
-    def _source(self) -> dict[str, object]:
-        return {"kind": "parquet", "files": [identity(path) for path in self.files], "columns": self.paths}
+    def source(self) -> dict[str, object]:
+        """Name and hash the files."""
+        return {"kind": "parquet", "files": [file_identity(path) for path in self.files], "columns": self.paths}
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def pieces(self) -> Iterator[Piece]:
+        """Read the files in order, block by block."""
         for path in self.files:
             rows = 0
             try:
@@ -301,94 +323,12 @@ class ParquetFiles(_Table):
                     for name in self.paths.values():
                         find_column(file.schema_arrow, name, str(path))
                     for batch in file.iter_batches(BLOCK_ROWS, columns=list(self.paths.values())):
-                        yield self._piece(batch, str(path), rows)
+                        yield self.piece(batch, str(path), rows)
                         rows += batch.num_rows
             except (pa.ArrowException, OSError) as error:
                 raise InputError(
                     f"{path}: expected a Parquet file, but cannot read on after {rows:,} rows ({error}); get it again"
                 ) from None
-
-
-class HubDataset(_Table):
-    """A dataset on the Hub, or in a local folder, read as a stream.
-
-    The revision is settled once, at the first use, so that all uses of this object read the same rows.
-
-    Args:
-        id: Id on the Hub, or a folder.
-        columns: Where each column is: a name, or a path such as `translation.cs` (the layout of OPUS and WMT).
-        config: Config of the dataset.
-        split: Its split.
-        revision: Branch, tag or commit on the Hub; None is the main branch.
-        numbers: Columns that hold numbers, as such or as text.
-        optional: Columns of text that may be empty or null; they are null then.
-        max_characters: Rows with longer text are dropped.
-
-    Raises:
-        InputError: An argument is out of range. A dataset that cannot be found or read shows at the first use.
-    """
-
-    def __init__(
-        self,
-        id: str,
-        columns: Mapping[str, str],
-        *,
-        config: str | None = None,
-        split: str = "train",
-        revision: str | None = None,
-        numbers: Collection[str] = (),
-        optional: Collection[str] = (),
-        max_characters: int = 1000,
-    ) -> None:
-        super().__init__(columns, numbers, optional, max_characters)
-        self.id, self.config, self.split, self.revision = str(id), config, split, revision
-        self._name = f"dataset {self.id!r}, split {split!r}"
-        self._local = Path(self.id).is_dir()
-        self._resolved: str | None = None
-
-    def _source(self) -> dict[str, object]:
-        chosen = {"config": self.config, "split": self.split, "columns": self.paths}
-        if self._local:
-            return {"kind": "folder", "files": [identity(path) for path in self._local_files()], **chosen}
-        return {"kind": "hub", "dataset": self.id, "revision": self._commit(), **chosen}
-
-    def _pieces(self) -> Iterator[_Piece]:
-        from datasets import load_dataset
-
-        options = {} if self._local else {"revision": self._commit()}
-        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
-        rows = 0
-        with contextlib.closing(stream_batches(stream, self._name, BLOCK_ROWS)) as batches:
-            for batch in batches:
-                yield self._piece(batch, self._name, (rows := rows + batch.num_rows) - batch.num_rows)
-
-    def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
-        try:
-            return load(self.id, self.config, **options)
-        # What a wrong name, config, split or layout raises.
-        except (OSError, ValueError, RuntimeError) as error:
-            why = error if self._local else explain(error, self.id, "dataset", self.revision)
-            raise InputError(f"{self._name}: cannot be read: {why}") from error
-
-    def _local_files(self) -> list[Path]:
-        from datasets import load_dataset_builder
-
-        files = self._load(load_dataset_builder).config.data_files or {}
-        # A slice such as `train[:10%]` is no key: then all files count.
-        chosen = [files[self.split]] if self.split in files else files.values()
-        return sorted(Path(name) for group in chosen for name in group)
-
-    def _commit(self) -> str:
-        from huggingface_hub import HfApi
-
-        if self._resolved is None:
-            try:
-                self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
-            # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
-            except Exception as error:
-                why = explain(error, self.id, "dataset", self.revision)
-                raise InputError(f"there is no folder {self.id!r}, and {why}") from error
-        return self._resolved
 
 
 def tab_fields(path: Path) -> int:

@@ -1,19 +1,17 @@
-"""The resumable shard job: a folder of Parquet shards in, a folder of Parquet shards out.
+"""Shards and their manifest: the resumable job reads a folder of Parquet shards and writes another.
 
-One input shard gives one output shard. It is written under a temporary name beside its place and renamed, then entered
-into the manifest with its checksum. So a job that is killed at any moment loses the shards in hand and nothing else,
+One input shard gives one output shard. It is written under a temporary name and renamed, then entered into the
+manifest with its checksum. So a job that is killed at any moment loses the shards in hand and nothing else,
 and the same command continues it. The manifest also holds what determines the output; a job with other settings does
 not continue a folder.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,11 +21,10 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.work import as_json, describe_differences
 
 logger = logging.getLogger(__name__)
-
-# Characters of a value that are told.
-BRIEF = 100
 
 Report = Callable[[int], None]
 Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
@@ -42,7 +39,7 @@ class Stage(Protocol):
         ...
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """Everything that determines the output, as JSON values."""
         ...
 
@@ -65,52 +62,78 @@ class Task:
     rows: int
 
 
+@dataclass(frozen=True)
+class ShardRecord:
+    """A shard that is done.
+
+    Attributes:
+        rows: Rows of it.
+        sha256: Checksum of the file.
+        dropped: Rows that were dropped on the way, by reason.
+    """
+
+    rows: int
+    sha256: str
+    dropped: dict[str, int]
+
+
+Done = Callable[[Task, ShardRecord], None]
+TaskReport = Callable[[Task, int], None]
+
+
+@dataclass(frozen=True)
+class _ManifestFile:
+    """The content of `manifest.json`."""
+
+    settings: dict[str, Any]
+    complete: bool
+    extra: dict[str, Any]
+    shards: dict[str, ShardRecord]
+
+
 @dataclass
 class Manifest:
     """What a folder of shards was made from, and which shards are done.
 
     Attributes:
         folder: The folder; the manifest is its `manifest.json`.
-        settings: What determines the content.
-        shards: For each finished shard its rows, SHA-256 and dropped rows by reason.
+        identity: What determines the content, as JSON values.
+        shards: The finished shards by the names of their files.
         extra: Anything else worth keeping, such as the report of the reader.
         complete: Whether all shards are there.
     """
 
     folder: Path
-    settings: dict[str, Any]
-    shards: dict[str, dict[str, Any]]
+    identity: dict[str, Any]
+    shards: dict[str, ShardRecord]
     extra: dict[str, Any]
     complete: bool = False
 
     @classmethod
-    def open(cls, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> Manifest:
+    def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
         """Open the manifest of a folder, or start one.
 
         Args:
             folder: The folder.
-            settings: What determines the content.
-            restart: Start anew, whatever the settings were, where the folder is not complete.
+            identity: What determines the content, as JSON values.
+            restart: Start anew, whatever the identity was, where the folder is not complete.
 
         Raises:
             InputError: The folder was made with other settings, or its manifest cannot be read.
         """
-        # What comes back from the file has been through JSON, so the settings go through it too.
-        wanted = json.loads(json.dumps(dict(settings)))
+        wanted = as_json(identity)
         path = folder / "manifest.json"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             return cls(folder, wanted, {}, {})
         try:
-            found = json.loads(path.read_text(encoding="utf8"))
-            manifest = cls(folder, found["settings"], found["shards"], found["extra"], found["complete"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path} is not a manifest of this program ({error}); delete {folder} to start anew"
-            ) from None
+            file = from_json(_ManifestFile, read_json(path, "a manifest of this program"), path)
+        except InputError as error:
+            raise InputError(f"{error}; delete {folder} to start anew") from None
+        manifest = cls(folder, file.settings, file.shards, file.extra, file.complete)
         if restart and not manifest.complete:
             return cls(folder, wanted, {}, {})
-        if differences := describe_differences(manifest.settings, wanted):
+        if differences := describe_differences(manifest.identity, wanted):
             raise InputError(
                 f"{folder} was made with other settings: {'; '.join(differences)}; "
                 "use the former settings, or another output folder, or delete it"
@@ -120,30 +143,32 @@ class Manifest:
     def save(self) -> None:
         """Write the manifest, so that at every moment either the old or the new one is there."""
         content = {
-            "settings": self.settings,
+            "settings": self.identity,
             "complete": self.complete,
             "extra": self.extra,
-            "shards": dict(sorted(self.shards.items())),
+            # Not `asdict`, whose copies would cost more than the writing where shards are many.
+            "shards": {name: vars(shard) for name, shard in sorted(self.shards.items())},
         }
         write_bytes(self.folder / "manifest.json", (json.dumps(content, indent=1) + "\n").encode())
 
     @property
     def rows(self) -> int:
         """Rows of all finished shards."""
-        return sum(entry["rows"] for entry in self.shards.values())
+        return sum(shard.rows for shard in self.shards.values())
 
     @property
     def dropped(self) -> dict[str, int]:
         """Rows dropped in all finished shards, by reason."""
         total: dict[str, int] = {}
-        for entry in self.shards.values():
-            for reason, count in entry["dropped"].items():
+        for shard in self.shards.values():
+            for reason, count in shard.dropped.items():
                 total[reason] = total.get(reason, 0) + count
         return dict(sorted(total.items()))
 
-    def fingerprint(self) -> str:
+    @property
+    def checksum(self) -> str:
         """SHA-256 over the names and checksums of all shards."""
-        listing = "".join(f"{name} {entry['sha256']}\n" for name, entry in sorted(self.shards.items()))
+        listing = "".join(f"{name} {shard.sha256}\n" for name, shard in sorted(self.shards.items()))
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def paths(self) -> list[Path]:
@@ -152,83 +177,48 @@ class Manifest:
 
     def forget_damaged(self) -> None:
         """Drop entries whose file is missing or is not the one that was written; those shards are done again."""
-        for name, entry in list(self.shards.items()):
+        for name, shard in list(self.shards.items()):
             path = self.folder / name
-            if not path.exists() or checksum(path) != entry["sha256"]:
+            if not path.exists() or checksum(path) != shard.sha256:
                 logger.warning(f"{path} is missing or damaged and is made again")
                 del self.shards[name]
                 self.complete = False
 
 
-def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Say where two nested settings differ, one `name: was X, now Y` each."""
-    differences = []
-    for name in dict.fromkeys([*found, *wanted]):
-        old, new = found.get(name), wanted.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            differences += describe_differences(old, new, f"{prefix}{name}.")
-        elif old != new:
-            was, now = _brief(old), _brief(new)
-            differences.append(
-                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
-            )
-    return differences
-
-
-def _brief(value: object) -> str:
-    """Write a value, but no checksum or list of files to its end."""
-    text = repr(value)
-    return text if len(text) <= BRIEF else f"{text[:BRIEF]}..."
-
-
-def write_shard(table: pa.Table, path: Path) -> str:
+def write_shard(table: pa.Table, path: Path, dropped: dict[str, int] | None = None) -> ShardRecord:
     """Write a shard so that its name never stands for half of it.
 
+    Args:
+        table: The rows.
+        path: Where to.
+        dropped: Rows that were dropped on the way, by reason.
+
     Returns:
-        SHA-256 of the file.
+        The shard's record, for the manifest.
     """
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", use_dictionary=False)
     content = sink.getvalue()
     write_bytes(path, content)
-    return hashlib.sha256(content).hexdigest()
+    return ShardRecord(table.num_rows, hashlib.sha256(content).hexdigest(), dropped or {})
 
 
 _loaded: dict[tuple[Stage, str], Work] = {}
 
 
-def run_shard(stage: Stage, task: Task, report: Report) -> dict[str, Any]:
+def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
     """Do one shard; a worker process loads the stage with its first one.
 
     Returns:
-        The shard's entry in the manifest.
+        The shard's record, for the manifest.
     """
-    # The settings hold checksums: a model that has changed under the same name is loaded anew.
-    key = (stage, json.dumps(stage.settings, sort_keys=True))
+    # The identity holds checksums: a model that has changed under the same name is loaded anew.
+    key = (stage, json.dumps(stage.identity, sort_keys=True))
     if key not in _loaded:
         _loaded.clear()
         _loaded[key] = stage.load()
     table, dropped = _loaded[key](pq.read_table(task.source), report)
-    digest = write_shard(table, task.target)
-    return {"rows": table.num_rows, "sha256": digest, "dropped": dropped}
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one command; the lock goes with the process, however it ends.
-
-    Raises:
-        InputError: Another command is at work in the folder, or the folder is somebody else's.
-    """
-    if folder.exists() and not (folder / "lock").exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is needed for work in progress and holds something else; move it away")
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another command is at work in {folder}; wait for it, or stop it first") from None
-        yield
+    return write_shard(table, task.target, dropped)
 
 
 def sweep(folder: Path) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.shards import Report, Work, describe_differences
+from paranmt_hf.corpus.jobs.shards import Report, Work
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.util.work import describe_differences
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000
@@ -25,15 +27,24 @@ ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class TranslateStage:
-    """Shards with `source` and `reference` become shards with `translation` and `translation_score`."""
+    """Shards with `source` and `reference` become shards with `translation` and `translation_score`.
+
+    Attributes:
+        config: The translation model and its search.
+        threads: CPU threads of one worker; they change no result.
+    """
 
     config: TranslatorConfig
+    threads: int | None = None
     label: str = "translate"
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What determines the translations."""
-        return {"translator": self.config.identity}
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the translations; the model is hashed once, and the answer travels with the stage."""
+        # The engines import torch, which takes seconds.
+        from paranmt_hf.corpus.translation.engines import translator_identity
+
+        return {"translator": translator_identity(self.config)}
 
     def load(self) -> Work:
         """Load the translator.
@@ -41,9 +52,11 @@ class TranslateStage:
         Raises:
             InputError: On this machine the settings mean another translator than where the job was started.
         """
-        translator = self.config.load()
+        from paranmt_hf.corpus.translation.engines import load_translator
+
+        translator = load_translator(self.config, self.threads)
         # A stage that was sent here brings the identity that the manifest has.
-        if differences := describe_differences(self.config.identity, translator.identity):
+        if differences := describe_differences(self.identity["translator"], translator.identity):
             raise InputError(
                 f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
                 "name --device, --dtype and --backend instead of leaving them to each machine"
@@ -90,7 +103,7 @@ class ScoreStage:
     label: str = "score"
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What determines the scores."""
         return {"scorer": self.config.identity if self.config else {"name": "as imported"}}
 

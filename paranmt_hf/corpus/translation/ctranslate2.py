@@ -7,22 +7,23 @@ import json
 import logging
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from paranmt_hf.corpus.translation.transformers import (
+from paranmt_hf.corpus.translation.batching import BatchTranslator
+from paranmt_hf.corpus.translation.checkpoint import (
     Checkpoint,
     default_batch_tokens,
     read_weights,
     resolve_device,
     resolve_dtype,
 )
-from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, BatchTranslator, TranslatorConfig
+from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.optional import available, require
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.work import folder_aside
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def cache_folder() -> Path:
 def converted(checkpoint: Checkpoint) -> Path:
     """Convert a model, or find it converted.
 
-    The folder is named after the model's fingerprint and the version of CTranslate2, and appears under that name only
+    The folder is named after the model's checksum and the version of CTranslate2, and appears under that name only
     when complete; of two processes that convert at the same time the second drops its copy.
 
     Returns:
@@ -60,36 +61,13 @@ def converted(checkpoint: Checkpoint) -> Path:
     target = cache_folder() / key
     if target.is_dir():
         return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"no folder for converted models ({error}); name one in PARANMT_CACHE") from error
     logger.info("converting %s for CTranslate2 into %s", files.name, target)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".converting-", ignore_cleanup_errors=True) as scratch:
-        made = Path(scratch) / "model"
-        _convert(checkpoint, made)
-        try:
-            made.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
+    advice = "make room, or name another folder in PARANMT_CACHE"
+    with folder_aside(target, doing="write a converted model to", advice=advice, shared=True) as aside:
+        # The converter makes its own folder, and wants none there.
+        aside.rmdir()
+        _convert(checkpoint, aside)
     return target
-
-
-def chosen(config: TranslatorConfig, checkpoint: Checkpoint) -> bool:
-    """Tell whether CTranslate2 is the engine: when asked for, or by itself on a CPU where it can."""
-    if config.backend != "auto":
-        return config.backend == "ctranslate2"
-    if config.dtype == "int8":
-        return True
-    if resolve_device(config.device) != "cpu" or not available("ctranslate2"):
-        return False
-    try:
-        check_suitable(config, checkpoint)
-    except UnsupportedError as reason:
-        logger.info("%s; taking transformers", reason)
-        return False
-    return True
 
 
 def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
@@ -134,14 +112,14 @@ class _Rows:
         self.bos_token, self.eos_token, self.unk_token = tokenizer.bos_token, tokenizer.eos_token, tokenizer.unk_token
         self.special_tokens_map: dict[str, str] = {}
         self.num_madeup_words = 0
-        known = {number: token for token, number in tokenizer.get_vocab().items()}
-        self._names = [known.get(number, f"<row {number}>") for number in range(size)]
+        known = {index: token for token, index in tokenizer.get_vocab().items()}
+        self._names = [known.get(index, f"<row {index}>") for index in range(size)]
 
     def get_vocab(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._names)}
+        return {name: index for index, name in enumerate(self._names)}
 
-    def convert_ids_to_tokens(self, number: int) -> str:
-        return self._names[number]
+    def convert_ids_to_tokens(self, index: int) -> str:
+        return self._names[index]
 
 
 def _convert(checkpoint: Checkpoint, target: Path) -> None:
@@ -167,30 +145,33 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
 class CTranslate2Translator(BatchTranslator):
     """Translates with CTranslate2 (ParaNMT-50M, section 3).
 
-    It finds what `MarianTranslator` finds, with one exception: right after a language token it accepts the end only as
-    first choice, so an empty hypothesis is not among the first `beam` complete ones.
+    It finds what `TransformersTranslator` finds, with one exception: right after a language token it accepts the end
+    only as first choice, so an empty hypothesis is not among the first `beam` complete ones.
 
     Args:
         config: The settings.
         checkpoint: The model without its weights, where it has been read already.
+        threads: CPU threads; None takes as many as torch does.
 
     Raises:
         InputError: The model cannot be found, read or used with these settings.
     """
 
-    def __init__(self, config: TranslatorConfig, checkpoint: Checkpoint | None = None) -> None:
+    def __init__(
+        self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
+    ) -> None:
         self._checkpoint = checkpoint = checkpoint or Checkpoint(config)
         check_suitable(config, checkpoint)
-        device, _, number = resolve_device(config.device).partition(":")
+        device, _, index = resolve_device(config.device).partition(":")
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
-        workers = (config.threads or torch.get_num_threads()) if device == "cpu" else 1
+        workers = (threads or torch.get_num_threads()) if device == "cpu" else 1
         batch_tokens = config.batch_tokens or default_batch_tokens(device)
         super().__init__(checkpoint, batch_tokens=batch_tokens, workers=workers)
         self._beam = config.beam
         folder = converted(checkpoint)
         self._tokens = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf8"))
         self._ids = {token: index for index, token in enumerate(self._tokens)}
-        self._engine = _open(folder, device, int(number or 0), resolve_dtype(config), workers)
+        self._engine = _open(folder, device, int(index or 0), resolve_dtype(config), workers)
         self.identity = checkpoint.identity(config, "ctranslate2")
 
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
@@ -217,14 +198,14 @@ class CTranslate2Translator(BatchTranslator):
         return hypotheses, means
 
 
-def _open(folder: Path, device: str, number: int, dtype: str, workers: int) -> Any:  # noqa: ANN401
+def _open(folder: Path, device: str, index: int, dtype: str, workers: int) -> Any:  # noqa: ANN401
     import ctranslate2
 
     try:
         return ctranslate2.Translator(
             str(folder),
             device=device,
-            device_index=number,
+            device_index=index,
             compute_type=dtype,
             inter_threads=workers,
             intra_threads=1 if device == "cpu" else 0,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
+from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.statistics import text_histogram
 from paranmt_hf.hub.dataset_card import dataset_card
 
-PICTURE = "histograms.png"
+HISTOGRAMS_PICTURE = "histograms.png"
 
 
 def release_card(
-    record: dict[str, Any],
+    record: ReleaseRecord,
     *,
     picture: bool,
     repository: str | None = None,
@@ -24,7 +23,7 @@ def release_card(
     """Render the card of a release.
 
     Args:
-        record: The content of its `build.json`.
+        record: Its record.
         picture: Whether the histograms lie beside the card as a picture.
         repository: Id on the Hub; without one the card speaks of the folder.
         version: Name of a version on the Hub, for the example.
@@ -36,17 +35,17 @@ def release_card(
     columns = [
         {"name": column.name, "type": _type_name(column.type), "meaning": column.meaning}
         for column in COLUMNS
-        if column.name in record["columns"]
+        if column.name in record.columns
     ]
-    drawn = text_histogram(record["statistics"]["histogram"])
+    drawn = text_histogram(record.statistics.histogram)
     values = {
-        "picture": PICTURE if picture else None,
+        "picture": HISTOGRAMS_PICTURE if picture else None,
         "text_histogram": drawn,
         "repository": repository,
         "revision": version,
         "notes": notes,
     }
-    return dataset_card({**record, **values, "columns": columns})
+    return dataset_card({**record.to_json(), **values, "columns": columns})
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext import readers as bitext
-from paranmt_hf.corpus.bitext.readers import HubDataset, ParquetFiles
+from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.bitext.bitexts import OPUS, read, translations, write
 
@@ -142,13 +143,13 @@ def test_dataset_errors(folder):
         read(HubDataset(str(folder.parent / "nothing"), OPUS))
 
 
-def test_fingerprint_of_a_folder(folder, tmp_path):
-    before = HubDataset(str(folder), OPUS).fingerprint()
+def test_identity_of_a_folder(folder, tmp_path):
+    before = HubDataset(str(folder), OPUS).identity
     assert [file["name"] for file in before["files"]] == ["train-0.parquet", "train-1.parquet"]
     assert str(tmp_path) not in json.dumps(before)
-    assert HubDataset(str(folder), OPUS, split="test").fingerprint() != before
+    assert HubDataset(str(folder), OPUS, split="test").identity != before
     pq.write_table(translations(6), folder / "train-0.parquet")
-    assert HubDataset(str(folder), OPUS).fingerprint() != before
+    assert HubDataset(str(folder), OPUS).identity != before
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def hub(monkeypatch):
 
 def test_hub_dataset_is_pinned_to_one_commit(hub):
     text = HubDataset("org/opus", OPUS, config="cs-en", split="test", revision="refs/convert/parquet")
-    assert text.fingerprint() == {
+    assert text.identity == {
         "kind": "hub", "dataset": "org/opus", "revision": "commit-refs/convert/parquet-1", "config": "cs-en",
         "split": "test", "columns": OPUS, "numbers": [], "optional": [], "max_characters": 1000,
     }  # fmt: skip

@@ -239,14 +239,14 @@ def test_rows_out_of_range(tmp_path):
         LineFiles({"a": write(tmp_path / "t", "a")}).batches(Report(), rows=0)
 
 
-def test_fingerprint_of_files(tmp_path):
+def test_identity_of_files(tmp_path):
     text = pair(tmp_path, ["a"], ["b"])
     sha = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"  # of "a\n"
-    assert text.fingerprint()["files"]["source"] == {"name": "a", "bytes": 2, "sha256": sha}
+    assert text.identity["files"]["source"] == {"name": "a", "bytes": 2, "sha256": sha}
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert pair(elsewhere, ["a"], ["b"]).fingerprint() == text.fingerprint()
-    assert str(tmp_path) not in json.dumps(text.fingerprint())
+    assert pair(elsewhere, ["a"], ["b"]).identity == text.identity
+    assert str(tmp_path) not in json.dumps(text.identity)
     tab = write(tmp_path / "t", "a\tb")
     different = [
         text,
@@ -261,4 +261,4 @@ def test_fingerprint_of_files(tmp_path):
         ParquetFiles([tab], {"a": "x"}),
         ParquetFiles([tab], {"a": "y"}),
     ]
-    assert len({json.dumps(one.fingerprint()) for one in different}) == len(different)
+    assert len({json.dumps(text.identity) for text in different}) == len(different)

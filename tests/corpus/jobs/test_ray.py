@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig, run_job
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.errors import InputError
 from tests.corpus import fakes
 from tests.corpus.jobs.test_shards import contents

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig, run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, describe_differences, locked
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.errors import InputError
 from tests.corpus import fakes
 
@@ -26,7 +27,7 @@ def test_every_row_once_in_order(tmp_path):
     assert rows == [{"id": n, "text": f"ROW {n}"} for n in range(20) if n % 7 != 6]
     assert manifest.rows == 18
     assert manifest.dropped == {"unwanted": 2}
-    assert Manifest.open(tmp_path / "output", manifest.settings).complete
+    assert Manifest.open(tmp_path / "output", manifest.identity).complete
 
 
 def test_workers_give_the_same_bytes(tmp_path):
@@ -105,53 +106,52 @@ def test_damaged_shard_is_made_again(tmp_path, caplog):
 
 def test_damaged_manifest_is_told(tmp_path):
     fakes.run(tmp_path)
-    (tmp_path / "output" / "manifest.json").write_text("{")
-    with pytest.raises(InputError, match="is not a manifest of this program"):
+    path = tmp_path / "output" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text("{")
+    with pytest.raises(
+        InputError,
+        match="manifest.json is damaged: it is not JSON .*; expected a manifest of this program; delete .*output",
+    ):
+        fakes.run(tmp_path)
+    manifest["shards"]["shard-000001.parquet"]["rows"] = "many"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(
+        InputError, match="expected a whole number under 'shards.shard-000001.parquet.rows', found 'many'; delete"
+    ):
+        fakes.run(tmp_path)
+    del manifest["shards"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="is damaged: it has no 'shards'; delete"):
         fakes.run(tmp_path)
 
 
-def test_second_command_is_told(tmp_path):
-    with locked(tmp_path), pytest.raises(InputError, match="another command is at work"), locked(tmp_path):
-        pass
-
-
-def test_differences_are_named():
-    found = {"translator": {"beam": 12, "model": "a"}, "seed": 1}
-    wanted = {"translator": {"beam": 4, "model": "a"}, "license": "mit", "seed": 1}
-    assert describe_differences(found, wanted) == ["translator.beam: was 12, now 4", "license: was None, now 'mit'"]
-    assert describe_differences(found, found) == []
-    long = {"files": ["a name of a file, and what is in it, " + "0" * 64]}
-    assert describe_differences(long, {"files": ["b"]}) == [
-        f"files: was ['a name of a file, and what is in it, {'0' * 61}..., now ['b']"
-    ]
-    assert describe_differences(long, {"files": [long["files"][0] + "1"]}) == [
-        f"files: not the same ['a name of a file, and what is in it, {'0' * 61}..."
-    ]
-
-
 def test_workers_share_cores_and_gpus(monkeypatch):
-    from paranmt_hf.corpus.jobs import engine
+    from paranmt_hf.corpus.jobs import engine, pool
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(engine, "_count_gpus", lambda: 8)
-    config = EngineConfig().settled()
+    monkeypatch.setattr(engine, "count_gpus", lambda: 8)
+    monkeypatch.setattr(pool, "count_gpus", lambda: 8)
+    config = EngineConfig().resolved()
     assert (config.workers, config.gpus) == (8, 1)
-    given = [engine._worker_environment(number, config)["CUDA_VISIBLE_DEVICES"] for number in range(9)]
+    given = [pool._worker_environment(index, config)["CUDA_VISIBLE_DEVICES"] for index in range(9)]
     assert given == ["0", "1", "2", "3", "4", "5", "6", "7", "0"]
-    two = EngineConfig(workers=4, gpus=2).settled()
-    assert engine._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
+    two = EngineConfig(workers=4, gpus=2).resolved()
+    assert pool._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert engine._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
-    monkeypatch.setattr(engine, "_count_gpus", lambda: 0)
+    assert pool._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
+    monkeypatch.setattr(engine, "count_gpus", lambda: 0)
     monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
-    config = EngineConfig().settled()
+    config = EngineConfig().resolved()
     assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
-    assert engine._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
-    with pytest.raises(InputError, match="workers must not be negative, not -1"):
+    assert pool._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
+    with pytest.raises(InputError, match="workers must be at least 0, was -1"):
         EngineConfig(workers=-1)
-    monkeypatch.setattr(engine, "_count_gpus", lambda: 1)
+    with pytest.raises(InputError, match="threads must be a whole number of at least 0, was 1.5"):
+        EngineConfig(threads=1.5)
+    monkeypatch.setattr(engine, "count_gpus", lambda: 1)
     with pytest.raises(InputError, match="2 GPUs for each worker are asked for, and torch sees 1"):
-        EngineConfig(gpus=2).settled()
+        EngineConfig(gpus=2).resolved()
 
 
 def test_script_without_a_guard_is_told(tmp_path):

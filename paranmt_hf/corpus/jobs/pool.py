@@ -1,0 +1,200 @@
+"""Shard jobs in worker processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from paranmt_hf.corpus.jobs.engine import EngineConfig, count_gpus
+from paranmt_hf.corpus.jobs.shards import Done, Stage, Task, TaskReport, run_shard
+from paranmt_hf.errors import InputError
+
+# Times that workers may die on one shard.
+RETRIES = 3
+
+
+@dataclass
+class _Worker:
+    process: Any
+    connection: Connection
+    task: Task | None = None
+    started: bool = False
+
+
+@dataclass
+class Pool:
+    """Worker processes, one pipe each. A worker that dies is replaced and its shard given out again.
+
+    Attributes:
+        stage: What is done to a shard.
+        tasks: The shards, in the order in which they are given out.
+        config: How many workers, and the cores and GPUs of each.
+        report: Told the rows done so far of a shard.
+        done: Told the record of a shard that is written.
+        deaths: How often a worker has died on a shard.
+    """
+
+    stage: Stage
+    tasks: Sequence[Task]
+    config: EngineConfig
+    report: TaskReport
+    done: Done
+    deaths: dict[Task, int] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Do all shards.
+
+        Raises:
+            InputError: A shard cannot be done, or workers die again and again.
+        """
+        waiting = list(reversed(self.tasks))
+        workers = [self._start(index) for index in range(min(self.config.workers, len(waiting)))]
+        try:
+            while waiting or any(worker.task for worker in workers):
+                for index, worker in enumerate(workers):
+                    if not worker.process.is_alive():
+                        self._bury(worker, waiting)
+                        workers[index] = worker = self._start(index)
+                    if worker.task is None and waiting:
+                        self._give(worker, waiting.pop())
+                for ready in wait([worker.connection for worker in workers], timeout=1.0):
+                    self._receive(next(worker for worker in workers if worker.connection is ready))
+        finally:
+            for worker in workers:
+                worker.process.kill()
+            for worker in workers:
+                worker.process.join()
+
+    def _start(self, index: int) -> _Worker:
+        # A fresh interpreter: forking a process that has threads or a GPU context breaks both.
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(self.stage, theirs, os.getpid()), daemon=True)
+        with _environment(_worker_environment(index, self.config)):
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _give(self, worker: _Worker, task: Task) -> None:
+        worker.task = task
+        try:
+            worker.connection.send(task)
+        except OSError:
+            pass  # It has died; the next round buries it.
+
+    def _receive(self, worker: _Worker) -> bool:
+        """Take one message of a worker; False when its pipe has closed."""
+        try:
+            kind, value = worker.connection.recv()
+        except (EOFError, OSError):
+            worker.process.kill()
+            worker.process.join()
+            return False
+        worker.started = True
+        if kind == "error":
+            raise value
+        if worker.task is not None and kind == "rows":
+            self.report(worker.task, value)
+        elif worker.task is not None and kind == "done":
+            task, worker.task = worker.task, None
+            self.done(task, value)
+        return True
+
+    def _bury(self, worker: _Worker, waiting: list[Task]) -> None:
+        """Clear up after a dead worker: take what it had sent, then give its shard out again."""
+        worker.process.join()
+        while worker.connection.poll() and self._receive(worker):
+            pass
+        worker.connection.close()
+        task = worker.task
+        if not worker.started and worker.process.exitcode == 1:
+            raise InputError(
+                "a worker process ended while it started; its own message is above. A Python script that calls this "
+                "must do so under `if __name__ == '__main__':`, because workers import the script; or use 1 worker"
+            )
+        if task is None:
+            return
+        self.deaths[task] = self.deaths.get(task, 0) + 1
+        if self.deaths[task] >= RETRIES:
+            raise InputError(
+                f"workers died {RETRIES} times on {task.source} (exit code {worker.process.exitcode}; -9 is what the "
+                "system does when memory runs out): use fewer --workers or smaller --batch-tokens, then run the "
+                "same command again"
+            )
+        self.report(task, 0)
+        waiting.append(task)
+
+
+def _worker_environment(index: int, config: EngineConfig) -> dict[str, str]:
+    """What the numerical libraries read when a worker imports them: its share of the cores, and its GPUs."""
+    environment = {"OMP_NUM_THREADS": str(config.threads)}
+    if config.gpus:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else [str(gpu) for gpu in range(count_gpus())]
+        first = index * config.gpus
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(names[(first + own) % len(names)] for own in range(config.gpus))
+    return environment
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(stage: Stage, connection: Connection, parent: int) -> None:
+    """Body of a worker process: take shards from the pipe until it closes."""
+    # Ctrl-C reaches the whole group; the parent decides what follows.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+    last = 0.0
+
+    def report(count: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.5:
+            last = time.monotonic()
+            _send(connection, ("rows", count))
+
+    _send(connection, ("ready", None))
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            _send(connection, ("done", run_shard(stage, task, report)))
+        except (InputError, OSError) as error:
+            _send(connection, ("error", error))
+        except Exception as error:
+            _send(connection, ("error", RuntimeError(f"{task.source}: {type(error).__name__}: {error}")))
+
+
+def _send(connection: Connection, message: tuple[str, Any]) -> None:
+    """Send to the parent; a worker whose parent is gone has nobody to tell and ends."""
+    try:
+        connection.send(message)
+    except OSError:
+        os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    """End this process when its parent is gone, however the parent ended."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -1,0 +1,184 @@
+"""The record of a release, `build.json`: what it was made from, its files, and what is in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.records import from_json, read_json, to_json
+
+RELEASE_RECORD = "build.json"
+# Parts of the settings, and a text that each must have; pairs that were imported have no translator.
+PARTS = {"translator": "model", "scorer": "name", "release": "license"}
+
+
+@dataclass
+class ConfigFiles:
+    """What was written for one config.
+
+    Attributes:
+        files: Path relative to the release and SHA-256 of each file, in order.
+        rows: Number of rows.
+        bytes: Size of the rows in memory.
+        file_bytes: Size of the files.
+        selection: What chose the rows, if anything did: ranges of columns, or the seed of a sample.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+    bytes: int = 0
+    file_bytes: int = 0
+    selection: dict[str, int | list[int | float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A pair that a card shows."""
+
+    reference: str
+    translation: str
+    para_score: float
+
+
+@dataclass(frozen=True)
+class RangeRecord:
+    """Pairs of one range of the paraphrase score; a mean is None where there are no rows."""
+
+    range: str
+    rows: int
+    mean_trigram_overlap: float | None
+    mean_length: float | None
+    examples: list[Example]
+
+
+@dataclass(frozen=True)
+class StatisticsRecord:
+    """What is in the config `default`.
+
+    Attributes:
+        rows: Number of pairs.
+        mean_reference_length: In word tokens.
+        mean_translation_length: In word tokens.
+        mean_translation_score: Natural logarithm per target token (<= 0); None for imported pairs.
+        ranges: By paraphrase score, ascending.
+        histogram: Counts [bin] of the paraphrase score, bins of equal width from -1 to 1.
+        histograms: Counts [bin] of the other columns; a release of an earlier version has none.
+    """
+
+    rows: int
+    mean_reference_length: float
+    mean_translation_length: float
+    mean_translation_score: float | None
+    ranges: list[RangeRecord]
+    histogram: list[int]
+    histograms: dict[str, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRecord:
+    """The content of `build.json`.
+
+    Attributes:
+        name: Name of the corpus.
+        version: Version of this package that wrote it.
+        schema_version: Version of the columns.
+        license: Licence id as the Hub has it.
+        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`.
+        dropped: Lines of the input that are not in it, by reason.
+        columns: Names of its columns in order.
+        packages: Versions of the packages that decide the last digits.
+        configs: What was written for each config.
+        statistics: What is in the config `default`.
+        warnings: What a reader of the card must know.
+    """
+
+    name: str
+    version: str
+    schema_version: str
+    license: str
+    settings: dict[str, dict[str, Any]]
+    dropped: dict[str, int]
+    columns: list[str]
+    packages: dict[str, str] = field(default_factory=dict)
+    configs: dict[str, ConfigFiles]
+    statistics: StatisticsRecord
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> ReleaseRecord:  # noqa: ANN401
+        """Make a record of parsed JSON.
+
+        Args:
+            values: Parsed JSON.
+            where: The file, for the error.
+
+        Raises:
+            InputError: It is damaged, or has no licence.
+        """
+        if isinstance(values, Mapping) and "license" in values:
+            check_license(values["license"])
+        record = from_json(cls, values, where)
+        for part, key in PARTS.items():
+            if part == "translator" and part not in record.settings:
+                continue
+            if not isinstance(record.settings.get(part, {}).get(key), str):
+                raise InputError(f"{where} is damaged: expected text under 'settings.{part}.{key}'")
+        if "default" not in record.configs:
+            raise InputError(f"{where} is damaged: it has no 'configs.default'")
+        return record
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record as JSON values."""
+        return dict(to_json(self))
+
+
+def check_license(license: object) -> None:
+    """Check that a corpus has a licence.
+
+    Raises:
+        InputError: It is not spelt like an id of the Hub.
+    """
+    text = license if isinstance(license, str) else ""
+    if not text or not all(character.isalnum() or character in "-." for character in text) or text != text.lower():
+        raise InputError(
+            "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
+            f"(cc-by-4.0, cc0-1.0, other, ...), not {license!r}"
+        )
+
+
+def parse_record(folder: Path, name: str) -> ReleaseRecord:
+    """Read the record in a folder; its files are not looked at.
+
+    Args:
+        folder: The release.
+        name: What a message calls it.
+
+    Raises:
+        InputError: There is none, it is damaged, or of another schema.
+    """
+    path = folder / RELEASE_RECORD
+    if not path.is_file():
+        what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is no folder"
+        raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
+    try:
+        values = read_json(path, "the record of a release")
+        version = values.get("schema_version") if isinstance(values, dict) else None
+        # The version first: a record of another schema is not damaged.
+        if version is None or str(version).split(".")[0] == SCHEMA_VERSION.split(".")[0]:
+            return ReleaseRecord.from_json(values, path)
+    except InputError as error:
+        raise InputError(f"{error}; copy or build {name} again") from None
+    raise InputError(
+        f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "
+        "that its card names, or build it again"
+    )
+
+
+def record_bytes(record: ReleaseRecord) -> bytes:
+    """Give the content of `build.json`."""
+    return (json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,184 @@
+"""Batches of similar length, a guard for memory, and what both engines share."""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from paranmt_hf.corpus.translation.translator import Translations
+from paranmt_hf.errors import InputError
+
+Result = TypeVar("Result")
+
+
+def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
+    """Cut sentences into batches of similar length.
+
+    Args:
+        lengths: Shape [sentence], pieces of each.
+        budget: Most that sentences times pieces of the longest may come to; a longer sentence is a batch alone.
+
+    Returns:
+        Indices of the sentences of each batch. The longest come first, so that a lack of memory shows at once; equal
+        lengths keep their order.
+    """
+    counts = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
+    batches, first = [], 0
+    while first < len(order):
+        size = max(1, budget // max(1, int(counts[order[first]])))
+        batches.append(order[first : first + size])
+        first += size
+    return batches
+
+
+class MemoryGuard:
+    """Halves a batch that does not fit into memory, and remembers the size that did not fit."""
+
+    def __init__(self) -> None:
+        self._ceiling = math.inf
+
+    def run(
+        self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
+    ) -> list[tuple[np.ndarray, Result]]:
+        """Run `work` on a batch, in as many parts as memory asks for.
+
+        Args:
+            batch: Shape [sentence], indices into `lengths`.
+            lengths: Pieces of every sentence.
+            work: Called with the indices of a part.
+
+        Returns:
+            Each part with its result, in the order of the batch.
+
+        Raises:
+            InputError: A single sentence does not fit.
+        """
+        waiting, done = [batch], []
+        while waiting:
+            part = waiting.pop()
+            longest = int(lengths[part].max())
+            if len(part) == 1 or len(part) * longest <= self._ceiling:
+                try:
+                    done.append((part, work(part)))
+                    continue
+                except (MemoryError, RuntimeError) as error:
+                    if not _out_of_memory(error):
+                        raise
+                # Out of the handler: the traceback would keep the tensors of the failed attempt.
+                _free_device_memory()
+                if len(part) == 1:
+                    raise InputError(
+                        f"out of memory on one sentence of {longest} pieces: lower beam, max_source_tokens or "
+                        "max_target_tokens, or take a smaller dtype or model"
+                    )
+            half = -(-len(part) // 2)
+            self._ceiling = min(self._ceiling, longest * half)
+            waiting += [part[half:], part[:half]]
+        return done
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Tell a lack of memory from any other failure; torch and CTranslate2 differ in class and wording."""
+    wordings = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in wordings)
+
+
+def _free_device_memory() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class Codec(Protocol):
+    """Text to pieces and back.
+
+    Attributes:
+        max_source_tokens: Longest source in pieces, special tokens included.
+    """
+
+    max_source_tokens: int
+
+    def encode(self, sentences: list[str]) -> list[list[int]]:
+        """Cut sentences into piece ids, special tokens included; nothing is cut off."""
+        ...
+
+    def decode(self, hypotheses: list[list[int]]) -> list[str]:
+        """Turn target ids into text, special tokens left out."""
+        ...
+
+
+class BatchTranslator(ABC):
+    """What both engines share: limits, batches and order.
+
+    Args:
+        codec: Text to pieces and back.
+        batch_tokens: Budget of a batch, see `token_batches`.
+        workers: Batches that are translated at the same time.
+    """
+
+    identity: dict[str, object]
+
+    def __init__(self, codec: Codec, *, batch_tokens: int, workers: int = 1) -> None:
+        self._codec = codec
+        self._batch_tokens = batch_tokens
+        self._workers = workers
+        self._guard = MemoryGuard()
+
+    @abstractmethod
+    def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
+        """Find the best hypothesis, without prefix, and its score, for each source of one batch."""
+
+    def translate(self, sentences: Sequence[str]) -> Translations:
+        """Translate sentences.
+
+        A blank sentence has the empty translation and no score; a sentence with more pieces than the limit has
+        neither. A sentence that occurs several times is translated once.
+
+        Args:
+            sentences: Source sentences; white space is normalised.
+
+        Returns:
+            Translations in the order of `sentences`; white space is normalised.
+        """
+        texts = [_tidy(sentence) for sentence in sentences]
+        results: dict[str, tuple[str | None, float]] = {"": ("", math.nan)}
+        distinct = [text for text in dict.fromkeys(texts) if text]
+        pieces = self._codec.encode(distinct) if distinct else []
+        kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._codec.max_source_tokens]
+        hypotheses, scores = self._search_all([pieces[index] for index in kept])
+        for index, text, score in zip(kept, self._codec.decode(hypotheses), scores, strict=True):
+            results[distinct[index]] = (_tidy(text), score)
+        ordered = [results.get(text, (None, math.nan)) for text in texts]
+        return Translations([text for text, _ in ordered], np.array([score for _, score in ordered], dtype=np.float32))
+
+    def _search_all(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
+        lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
+        hypotheses: list[list[int]] = [[] for _ in sources]
+        scores = [math.nan] * len(sources)
+
+        def work(part: np.ndarray) -> tuple[list[list[int]], list[float]]:
+            return self.search([sources[index] for index in part])
+
+        def guarded(batch: np.ndarray) -> list[tuple[np.ndarray, tuple[list[list[int]], list[float]]]]:
+            return self._guard.run(batch, lengths, work)
+
+        batches = token_batches(lengths, self._batch_tokens)
+        with ThreadPoolExecutor(self._workers) as pool:
+            # One worker needs no pool, and without one an interrupt stops the work at once.
+            for parts in map(guarded, batches) if self._workers == 1 else pool.map(guarded, batches):
+                for part, (ids, values) in parts:
+                    for index, hypothesis, value in zip(part, ids, values, strict=True):
+                        hypotheses[index], scores[index] = hypothesis, value
+        return hypotheses, scores
+
+
+def _tidy(text: str) -> str:
+    """Make every run of white space one blank, and take it away at the ends."""
+    return " ".join(text.split())

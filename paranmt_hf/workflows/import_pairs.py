@@ -1,0 +1,38 @@
+"""`paranmt import`: from pairs that are translated already to a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
+
+
+def import_pairs(
+    pairs: AlignedText,
+    out: Path,
+    *,
+    scorer: ScorerConfig | None,
+    release: ReleaseConfig,
+    engine: EngineConfig | None = None,
+) -> Built:
+    """Score pairs that are already translated, and release them.
+
+    Args:
+        pairs: Aligned text with the columns `reference` and `translation`, and `para_score` if there is no scorer.
+        out: Folder of the release.
+        scorer: The encoder of the paraphrase score; None keeps the score that came with the pairs.
+        release: Licence and form of the release.
+        engine: Where scoring runs.
+
+    Raises:
+        InputError: Bad input, or `out` was made with other settings.
+    """
+    stage = ScoreStage(scorer)
+    identity = {"pairs": pairs.identity, **stage.identity}
+    return make_release(
+        lambda report: pairs.batches(report, rows=release.rows_per_shard), out, identity, [stage], release, engine
+    )

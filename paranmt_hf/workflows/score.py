@@ -1,0 +1,72 @@
+"""`paranmt score`: score a release again with another scorer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.release import read_record, read_tables, release_files
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.util.work import locked, put_in_place, work_folder
+from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
+
+
+def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None = None) -> Built:
+    """Score a release again with another scorer; of the rows only the column `para_score` changes.
+
+    The old release stays in place until the new one is complete.
+
+    Raises:
+        InputError: The folder is not a release.
+    """
+    folder = Path(folder).resolve()
+    work = work_folder(folder)
+    if not (work / "old").exists():
+        release_files(folder)
+    with locked(work):
+        _finish_swap(folder)
+        record = read_record(folder)
+        parts = {name: value for name, value in record.settings.items() if name != "release"}
+        if parts["scorer"] == scorer.identity:
+            shutil.rmtree(work)
+            return Built(folder, record, fresh=False)
+        files = release_files(folder)
+
+        def batches(report: Report) -> Iterator[pa.Table]:
+            for table in read_tables(files):
+                report.read += table.num_rows
+                report.kept += table.num_rows
+                yield table
+
+        parts["scorer"] = scorer.identity
+        built = make_release(
+            batches,
+            work / "new",
+            {**parts, "rescored": record.configs["default"].files},
+            [ScoreStage(scorer)],
+            ReleaseConfig(**record.settings["release"]),
+            engine,
+            name=folder.name,
+            recorded=parts,
+            dropped=record.dropped,
+            warned=record.warnings,
+        )
+        folder.rename(work / "old")
+        _finish_swap(folder)
+        shutil.rmtree(work)
+    return Built(folder, built.record, fresh=True)
+
+
+def _finish_swap(folder: Path) -> None:
+    """Give the release that was scored again its name; also after a kill in the middle of that."""
+    work = work_folder(folder)
+    if (work / "old").exists():
+        if not folder.exists():
+            put_in_place(work / "new", folder)
+        shutil.rmtree(work / "old")

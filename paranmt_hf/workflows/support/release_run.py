@@ -1,0 +1,269 @@
+"""Rows through the stages to a release: what building, importing and scoring again share.
+
+Work in progress lies in `<out>.work` beside the release and goes when the release stands. The same call after an
+interruption continues there.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paranmt_hf import __version__
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
+from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, check_license, record_bytes
+from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
+from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.statistics import plot_histograms
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import usual_score
+from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.optional import available
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, work_folder
+from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
+
+logger = logging.getLogger(__name__)
+
+Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
+# The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
+MISFIT = 0.4
+# Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
+PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class ReleaseConfig:
+    """What the release is and what it says of itself."""
+
+    license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
+    keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
+    seed: int = setting(0, "decides the sample and the examples")
+    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1)
+    max_shard_bytes: int = setting(MAX_SHARD_BYTES, "largest Parquet file of the release", at_least=1_000_000)
+    keep_work: bool = setting(False, "keep the folder of intermediate shards")
+
+    def __post_init__(self) -> None:
+        check_license(self.license)
+        check(self)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the release beyond the scored rows."""
+        return {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished release.
+
+    Attributes:
+        folder: Where it is.
+        record: Its `build.json`.
+        fresh: Whether this call made it; else it was there already.
+    """
+
+    folder: Path
+    record: ReleaseRecord
+    fresh: bool
+
+
+def make_release(
+    batches: Batches,
+    out: Path,
+    identity: Identity,
+    stages: Sequence[Stage],
+    release: ReleaseConfig,
+    engine: EngineConfig | None,
+    *,
+    name: str | None = None,
+    recorded: Identity | None = None,
+    dropped: dict[str, int] | None = None,
+    warned: Sequence[str] = (),
+) -> Built:
+    """Send rows through stages and release them, or find the release that is there already.
+
+    Args:
+        batches: Reads the input, counting in the report that it is given.
+        out: Folder of the release; work in progress lies in `<out>.work`.
+        identity: What determines the rows: the input, the translator, the scorer.
+        stages: What is done to the rows, in order.
+        release: Licence and form of the release.
+        engine: Where the stages run.
+        name: Name of the corpus; by default that of the folder.
+        recorded: What the record says determined the rows, where that is not `identity`.
+        dropped: Rows that are missing from the input already, by reason.
+        warned: Warnings that go with the input.
+
+    Raises:
+        InputError: Bad input, or `out` was made with other settings.
+    """
+    engine = (engine or EngineConfig()).resolved()
+    out = Path(out).resolve()
+    work = work_folder(out)
+    wanted = {**(recorded or identity), "release": release.identity}
+    if (record := _finished(out, wanted)) is not None and not work.exists():
+        return Built(out, record, fresh=False)
+    with locked(work):
+        if (record := _finished(out, wanted)) is not None:
+            # Left over from a command that was killed at its very end, or kept on purpose.
+            if not release.keep_work:
+                shutil.rmtree(work)
+            return Built(out, record, fresh=False)
+        # Another scorer must not cost the translations, so each stage answers for its own settings only.
+        input_identity = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
+        input_identity["rows_per_shard"] = release.rows_per_shard
+        manifest = _cut_input(batches, work / "0-input", input_identity)
+        counts, warnings = dict(dropped or {}), list(warned)
+        manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
+        final = work / "release"
+        shutil.rmtree(final, ignore_errors=True)
+        written = _write(manifest, final, release)
+        record = _record(name or out.name, written, wanted, counts, warnings)
+        _write_card(final, record)
+        put_in_place(final, out)
+        if not release.keep_work:
+            shutil.rmtree(work)
+    return Built(out, record, fresh=True)
+
+
+def _run_stages(
+    manifest: Manifest,
+    work: Path,
+    stages: Sequence[Stage],
+    engine: EngineConfig,
+    counts: dict[str, int],
+    warnings: list[str],
+) -> Manifest:
+    """Send the cut input through the stages, counting dropped rows and collecting warnings on the way."""
+    _count(counts, manifest.extra["report"]["dropped"])
+    for index, stage in enumerate(stages, 1):
+        manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
+        _count(counts, manifest.dropped)
+        if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
+            logger.warning(f"warning: {warning}")
+            warnings.append(warning)
+    if any(counts.values()):
+        logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+    return manifest
+
+
+def _finished(out: Path, identity: Identity) -> ReleaseRecord | None:
+    """The record of a finished release with this identity; None when there is nothing yet."""
+    return finished(out, identity, _read, lambda record: record.settings, made="built")
+
+
+def _read(out: Path) -> ReleaseRecord:
+    if not (out / RELEASE_RECORD).exists():
+        raise InputError(f"{out} exists and is not a release of this program; choose another --out or move it away")
+    return read_record(out)
+
+
+def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
+    """Cut the input into shards; that is quick beside what follows, so an interrupted cut starts again."""
+    # An unfinished cut has cost nothing yet: a mended file or a changed column must not be refused for its sake.
+    manifest = Manifest.open(folder, identity, restart=True)
+    if manifest.complete:
+        manifest.forget_damaged()
+        if manifest.complete:
+            return manifest
+    sweep(folder)
+    manifest.shards.clear()
+    manifest.save()
+    report = Report()
+    with Progress("read") as progress:
+        for batch in batches(report):
+            progress.advance_to(report.read)
+            if not batch.num_rows:
+                continue
+            table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            name = f"shard-{len(manifest.shards):06d}.parquet"
+            manifest.shards[name] = write_shard(table, folder / name)
+    if not manifest.shards:
+        raise InputError(f"the input holds no usable line: {report.describe()}")
+    manifest.extra["report"] = report.as_dict()
+    manifest.complete = True
+    manifest.save()
+    return manifest
+
+
+def _misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
+    """Tell when this text gets far less than the score that the translator reaches on its own kind of text."""
+    expected = usual_score(translator.name)
+    if expected is None:
+        return None
+    scores = pa.concat_tables(read_tables(manifest.paths(), ["translation_score"]))["translation_score"].to_numpy()
+    mean = float(scores.mean()) if len(scores) else -math.inf
+    if mean >= expected - MISFIT:
+        return None
+    return (
+        f"the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} reaches on "
+        "the text it was trained for: these translations are of no use; choose another --translator"
+    )
+
+
+def _count(total: dict[str, int], more: dict[str, int]) -> None:
+    for reason, count in more.items():
+        total[reason] = total.get(reason, 0) + count
+
+
+def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
+    columns = set()
+    for table in read_tables(manifest.paths()[:1]):
+        columns.update(table.column_names)
+    rows = 0
+    with Progress("release", manifest.rows) as progress:
+
+        def tables() -> Iterator[pa.Table]:
+            nonlocal rows
+            for table in read_tables(manifest.paths()):
+                yield table
+                rows += table.num_rows
+                progress.advance_to(rows)
+
+        return write_release(
+            tables(),
+            folder,
+            source=release.keep_source and "source" in columns,
+            origin="origin" in columns,
+            seed=release.seed,
+            max_shard_bytes=release.max_shard_bytes,
+        )
+
+
+def _record(
+    name: str, written: Release, identity: Identity, dropped: dict[str, int], warnings: list[str]
+) -> ReleaseRecord:
+    return ReleaseRecord(
+        name=name,
+        version=__version__,
+        schema_version=SCHEMA_VERSION,
+        license=identity["release"]["license"],
+        settings=as_json(identity),
+        dropped=dropped,
+        columns=written.schema.names,
+        packages={package: version(package) for package in PACKAGES if available(package)},
+        configs=written.configs,
+        statistics=written.statistics.summary(),
+        warnings=warnings,
+    )
+
+
+def _write_card(folder: Path, record: ReleaseRecord) -> None:
+    picture = plot_histograms(record.statistics, folder / HISTOGRAMS_PICTURE)
+    write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
+    write_bytes(folder / RELEASE_RECORD, record_bytes(record))

@@ -1,0 +1,128 @@
+"""The record of a release: read back as it was written, and what is wrong with a damaged one."""
+
+import json
+
+import pytest
+
+from paranmt_hf.corpus.record import (
+    RELEASE_RECORD,
+    ConfigFiles,
+    Example,
+    RangeRecord,
+    ReleaseRecord,
+    StatisticsRecord,
+    check_license,
+    parse_record,
+    record_bytes,
+)
+from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.errors import InputError
+
+
+@pytest.fixture
+def record():
+    statistics = StatisticsRecord(
+        rows=3,
+        mean_reference_length=10.0,
+        mean_translation_length=9.67,
+        mean_translation_score=None,
+        ranges=[RangeRecord("(0.8, 1.0]", 3, None, 9.8, [Example("É", "e", 0.8999999761581421)])],
+        histogram=[0, 3],
+        histograms={"length": [3, 3]},
+    )
+    files = ConfigFiles({"data/train-00000-of-00001.parquet": "ab"}, 3, 100, 200)
+    filtered = ConfigFiles(
+        {"filtered/train-00000-of-00001.parquet": "cd"},
+        1,
+        50,
+        90,
+        {"para_score": [0.25, None], "reference_length": [None, 30]},
+    )
+    return ReleaseRecord(
+        name="corpus",
+        version="0.1.0",
+        schema_version=SCHEMA_VERSION,
+        license="mit",
+        settings={"pairs": {"kind": "lines"}, "scorer": {"name": "s"}, "release": {"license": "mit", "seed": 0}},
+        dropped={"empty": 1},
+        columns=["id", "reference"],
+        packages={"numpy": "2"},
+        configs={"default": files, "filtered": filtered},
+        statistics=statistics,
+    )
+
+
+def test_what_is_written_is_read(record, tmp_path):
+    (tmp_path / RELEASE_RECORD).write_bytes(record_bytes(record))
+    again = parse_record(tmp_path, "corpus")
+    assert again == record
+    assert record_bytes(again) == record_bytes(record)
+    # A bound of tokens stays whole, so that a card says 30 and not 30.0.
+    assert again.configs["filtered"].selection == {"para_score": [0.25, None], "reference_length": [None, 30]}
+    assert isinstance(again.configs["filtered"].selection["reference_length"][1], int)
+    text = (tmp_path / RELEASE_RECORD).read_text(encoding="utf8")
+    assert list(json.loads(text)) == [
+        "name", "version", "schema_version", "license", "settings", "dropped", "columns", "packages", "configs",
+        "statistics", "warnings",
+    ]  # fmt: skip
+    assert '"reference": "É"' in text
+    assert text.endswith("}\n")
+
+
+def test_record_of_an_earlier_version(record):
+    values = record.to_json()
+    del values["warnings"], values["packages"], values["statistics"]["histograms"]
+    older = ReleaseRecord.from_json(values)
+    assert (older.warnings, older.packages, older.statistics.histograms) == ([], {}, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values.pop("statistics"), "build.json is damaged: it has no 'statistics'; copy or build it"),
+        (lambda values: values.pop("schema_version"), "it has no 'schema_version'"),
+        (lambda values: values["statistics"].update(rows="3"), "a whole number under 'statistics.rows', found '3'"),
+        (
+            lambda values: values["statistics"]["ranges"][0]["examples"][0].pop("reference"),
+            r"it has no 'statistics.ranges\[0\].examples\[0\].reference'",
+        ),
+        (
+            lambda values: values["configs"]["default"].update(files=[]),
+            r"an object under 'configs.default.files', found \[\]",
+        ),
+        (lambda values: values["configs"].pop("default"), "it has no 'configs.default'"),
+        (lambda values: values["settings"].pop("scorer"), "expected text under 'settings.scorer.name'"),
+        (lambda values: values["settings"].update(translator={}), "expected text under 'settings.translator.model'"),
+        (lambda values: values["settings"].update(release=3), "expected an object under 'settings.release', found 3"),
+        (lambda values: values.update(license=None), "a corpus needs a licence.*not None; copy or build it again"),
+        (
+            lambda values: values.update(schema_version="2.1.0"),
+            "it has schema version 2.1.0, this program knows 1.0.0",
+        ),
+    ],
+)
+def test_damage_is_named(record, tmp_path, change, message):
+    values = record.to_json()
+    change(values)
+    (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
+    with pytest.raises(InputError, match=message):
+        parse_record(tmp_path, "it")
+
+
+def test_what_is_no_record(tmp_path):
+    with pytest.raises(InputError, match="it is not a finished release: it holds no build.json"):
+        parse_record(tmp_path, "it")
+    with pytest.raises(InputError, match="is not a finished release: it is no folder"):
+        parse_record(tmp_path / "nothing", "it")
+    (tmp_path / RELEASE_RECORD).write_text("{")
+    with pytest.raises(
+        InputError, match="is damaged: it is not JSON .*; expected the record of a release; copy or build"
+    ):
+        parse_record(tmp_path, "it")
+
+
+@pytest.mark.parametrize("licence", [None, 3, "", "CC BY", "Mit", "cc-by-4.0\nx: y"])
+def test_licence_is_an_id(licence):
+    check_license("cc-by-nc-4.0")
+    with pytest.raises(InputError, match="a corpus needs a licence"):
+        check_license(licence)
