@@ -307,16 +307,15 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--vectors", "none.txt"], ["none.txt", "no such file"]),
         (["--vectors", "mixed.txt"], ["mixed.txt, line 2: expected a word and 2 numbers"]),
         (["--vectors", "vectors.txt"], ["the vectors have 2 dimensions, the encoder 4; set --dimension 2"]),
-        (["--vectors", "vectors.txt", "--start", "x"], ["not both"]),
-        (["--start", "./none"], ["./none"]),
+        (["--vectors", "vectors.txt", "--init-from", "x"], ["not both"]),
+        (["--init-from", "./none"], ["./none"]),
         (["--teacher", "./none"], ["./none"]),
         (["--development", "none"], ["none"]),
         (["--development", "empty"], ["empty"]),
         (["--exclude", "none"], ["none"]),
-        (["--device", "tpu"], ["device must be", "'tpu'"]),
         (["--batch-size", "0"], ["batch_size must be at least 1"]),
         (["--margin", "-1"], ["margin must be above 0"]),
-        (["--scrambling", "2"], ["between 0 and 1"]),
+        (["--scrambling", "2"], ["scrambling must be from 0 to 1, was 2.0"]),
         (["--min-count", "100"], ["the word vocabulary is empty"]),
         (["--max-pairs", "0"], ["max_pairs must be at least 1"]),
         (["--data", "same.parquet"], ["nothing was learned"]),
@@ -335,6 +334,13 @@ def test_bad_training(pairs, capsys, arguments, messages):
     options = SMALL + [word for name, value in given.items() if name not in arguments for word in (name, value)]
     fails(capsys, ["train", *options, *arguments], *messages)
     assert not (pairs / "out").exists()
+
+
+def test_choices_are_shown(pairs, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--data", "pairs.parquet", "--out", "out", "--device", "tpu"])
+    assert ended.value.code == 2
+    assert "argument --device: invalid choice: 'tpu' (choose from" in capsys.readouterr().err
 
 
 def test_no_pairs_left(pairs, capsys):
@@ -386,7 +392,7 @@ def test_vectors(encoder, folder, capsys):
 
 
 def test_average(encoder, folder, capsys):
-    assert main(["train", "--data", "pairs.parquet", "--out", "more", "--start", "encoder", "--epochs", "1"]) == 0
+    assert main(["train", "--data", "pairs.parquet", "--out", "more", "--init-from", "encoder", "--epochs", "1"]) == 0
     assert main(["average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
     assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out

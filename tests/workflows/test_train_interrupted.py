@@ -69,7 +69,7 @@ def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after
     for name in files:
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
     whole = json.loads((tmp_path / "whole" / "training.json").read_text())
-    assert result.record.history.losses == whole["history"]["losses"]
+    assert [list(loss) for loss in result.record.history.losses] == whole["history"]["losses"]
 
 
 def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monkeypatch):
