@@ -45,7 +45,7 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = name if isinstance(name, Model) else locate(str(name), revision)
+    model = locate(name, revision)
     loaded = OrderedDict()
     for entry in _module_list(model.folder, model.name):
         kind = _resolve(entry["type"], model.name)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +14,6 @@ from safetensors.torch import save_file
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.workflows import train as fitting
 from tests.encoders.toys import encoder
 
 DAMAGES = {
@@ -91,7 +91,7 @@ def test_commands_print_one_sentence(saved, tmp_path):
     folder = shutil.copytree(saved / "word", tmp_path / "model")
     DAMAGES["half"](folder / "tokenizer.json")
     (tmp_path / "sts.tsv").write_text("3.0\ta\tb\n1.0\tc\td\n")
-    environment = {**os.environ, "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     out = str(tmp_path / "out")
     for command in (
         ["evaluate", "sts", str(folder), "--data", str(tmp_path / "sts.tsv")],

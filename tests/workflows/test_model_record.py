@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from paranmt_hf.encoders.families import BAG, SEQUENCE
 from paranmt_hf.training.history import History
 from paranmt_hf.training.record import TrainingRecord
-from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, sources, summary
+from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, limits, sources, summary
 
 TRAINING = TrainingRecord(
     settings={
@@ -51,3 +52,16 @@ def test_words_by_hand():
     assert sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
     assert hub_datasets(TRAINING) == ["org/c"]
     assert data(TRAINING) == "Trained on 1,234 pairs of sentences of captions.parquet, every.parquet, org/c@12."
+
+
+def test_words_of_a_family_of_another_paper():
+    """A projection's record says all that its card needs."""
+    settings = {**TRAINING.settings, "encoder": {"model": "projection,trigram"}}
+    training = replace(TRAINING, settings=settings)
+    assert summary(training) == (
+        "projection,TRIGRAM sentence encoder of 600 dimensions, after PARAGRAM-PHRASE (Wieting et al. 2016, "
+        "section 3) and ParaNMT-50M (Wieting and Gimpel 2018, section 4)."
+    )
+    assert limits(training) == {"limits": BAG, "trigrams": True}
+    settings["encoder"] = {"model": "word+lstm"}
+    assert limits(replace(TRAINING, settings=settings)) == {"limits": SEQUENCE, "trigrams": False}

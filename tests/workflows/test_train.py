@@ -16,8 +16,7 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training import trainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import evaluation_points, learning_rates, steps_of
-from paranmt_hf.workflows import train as fitting
-from paranmt_hf.workflows.train import fit, train
+from paranmt_hf.workflows.train import bag_features, development_score, fit, train
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import SMALL, encoder_of, random_text, small, store_of, synonyms, write_data
 
@@ -55,12 +54,12 @@ def test_synonyms_are_learned(tmp_path, model, settings):
     encoder = trainable(encoder_of(sides, model=model, dimension=16))
     store = store_of(sides, encoder, tmp_path / "pairs")
     held_out = gold()
-    before = fitting.development_score(encoder, held_out)
+    before = development_score(encoder, held_out)
     # An LSTM's vectors are all alike at first, and it takes some epochs to tell them apart.
     config = TrainConfig(**{**SMALL, "epochs": 4, "scrambling": 0.3, **settings})
     history = fit(encoder, store, config, tmp_path, held_out)
     assert history.best_score == max(score for _, score in history.scores)
-    assert fitting.development_score(encoder, held_out) == pytest.approx(history.best_score, abs=1e-6)
+    assert development_score(encoder, held_out) == pytest.approx(history.best_score, abs=1e-6)
     assert len(history.scores) == config.epochs
     assert history.pairs == 400 * config.epochs
     assert history.losses[-1][1] < 0.6 * history.losses[0][1]
@@ -109,9 +108,7 @@ def test_tight_loop_and_trainer_agree(tmp_path, model):
             history = fit(encoder, store, config, tmp_path / f"{device}")
         else:
             readings = [
-                trainer.Reading(
-                    part.reader, f"_{number}" if len(parts) > 1 else "", fitting.bag_features, False, part.table
-                )
+                trainer.Reading(part.reader, f"_{number}" if len(parts) > 1 else "", bag_features, False, part.table)
                 for number, part in enumerate(parts)
             ]
             history = trainer.train_with_trainer(
@@ -158,7 +155,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
         kept.append(take_apart(list(encoder)).parts[0].table.weight.detach().clone())
         return next(scores)
 
-    monkeypatch.setattr(fitting, "development_score", score)
+    monkeypatch.setattr("paranmt_hf.workflows.train.development_score", score)
     config = TrainConfig(**{**SMALL, "epochs": 3, "patience": 2, "evaluations": 3})
     history = fit(encoder, store, config, tmp_path, gold())
     assert [value for _, value in history.scores] == [0.1, 0.5, 0.4, 0.3]

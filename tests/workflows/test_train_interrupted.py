@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import loop, trainer
 from paranmt_hf.training.averaging import AveragingTrainer
-from paranmt_hf.workflows import train as fitting
+from paranmt_hf.workflows import train as workflow
 from paranmt_hf.workflows.train import train
 from tests.training.toys import encoder_of, small, synonyms, write_data
 
@@ -126,7 +127,7 @@ def test_full_disk_while_saving(tmp_path, data, monkeypatch):
 
 
 def test_full_disk_while_the_encoder_is_written(tmp_path, data, monkeypatch):
-    original = fitting.save
+    original = workflow.save
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def full(model, folder):
@@ -134,7 +135,7 @@ def test_full_disk_while_the_encoder_is_written(tmp_path, data, monkeypatch):
             resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
         original(model, folder)
 
-    monkeypatch.setattr(fitting, "save", full)
+    monkeypatch.setattr(workflow, "save", full)
     try:
         with pytest.raises(
             InputError, match=r"cannot save the encoder to .*: .*too large.*; make room and run the same command again"
@@ -183,7 +184,7 @@ def _state(path):
 def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
     data = write_data(tmp_path / "pairs.parquet", synonyms(4000 if model == "word" else 600))
     total = 6 * (400 if model == "word" else 60)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     done = subprocess.run(command(data, whole, model), env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -218,7 +219,7 @@ def test_two_processes(tmp_path, gather):
     data = write_data(tmp_path / "pairs.parquet", synonyms(400))
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m"]
     options = command(data, tmp_path / "out", "lstm")[2:] + (["--gather-negatives"] if gather else [])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(fitting.Path(fitting.__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     options += ["--learning-rate", "0.01", "--epochs", "12"]
     done = subprocess.run([*launch, *options], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
