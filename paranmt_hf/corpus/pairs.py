@@ -15,16 +15,15 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
+from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, in_ranges
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
-# What tells two files of one name and size apart: so many pieces of so many bytes, beside their footers.
-PIECES, PIECE_BYTES = 256, 4096
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -120,10 +119,16 @@ class Pairs:
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
             )
-        described = [describe(file) for file in files]
-        return _Files(
-            files, {"release": path.resolve().name, "files": described} if _is_release(source) else described
-        )
+        if not _is_release(source):
+            return _Files(files, [describe(file) for file in files])
+        return _Files(files, {"release": path.resolve().name, "files": self._checksums(path, files)})
+
+    def _checksums(self, release: Path, files: Sequence[Path]) -> dict[str, str]:
+        """Checksum of each file of a release, which is refused where its record has others: it was edited."""
+        if (release / RELEASE_RECORD).is_file():
+            config = read_record(release, [self._selection.subset]).configs[self._selection.subset]
+            return dict(config.files)
+        return {file.relative_to(release).as_posix(): checksum(file) for file in files}
 
     def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
         """A release is fetched and checked, any other dataset read as a stream."""
@@ -173,13 +178,16 @@ class Pairs:
         """What determines the pairs, as JSON values."""
         sources = [reader.identity for reader in self._readers]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
-        unwanted = len(self._unwanted) if self._unwanted is not None else 0
+        unwanted = self._unwanted.to_pylist() if self._unwanted is not None else []
         return {
             "sources": sources,
             "subset": self._selection.subset,
             "ranges": ranges,
             "max_pairs": self._selection.max_pairs,
-            "unwanted_sentences": unwanted,
+            "unwanted_sentences": len(unwanted),
+            "unwanted_checksum": hashlib.sha256("\n".join(sorted(unwanted)).encode()).hexdigest()
+            if unwanted
+            else None,
         }
 
     def batches(self) -> Iterator[pa.Table]:
@@ -221,22 +229,9 @@ class Pairs:
 
 
 def describe(file: Path) -> str:
-    """Name a Parquet file and what is in it, so that another one of the same name and size is told from it.
-
-    The digest is of the footer, which has the sizes and extremes of all columns, and of pieces all over the file; a
-    small file is read whole. A copy has the same digest, whatever its dates.
-    """
-    size, digest = file.stat().st_size, hashlib.blake2b(digest_size=16)
-    with file.open("rb") as content:
-        for start in range(0, size, max(PIECE_BYTES, size // PIECES)):
-            content.seek(start)
-            digest.update(content.read(PIECE_BYTES))
-        # The last eight bytes are the footer's length and a mark.
-        content.seek(max(size - 8, 0))
-        length = int.from_bytes(content.read(4), "little")
-        content.seek(max(size - 8 - length, 0))
-        digest.update(content.read())
-    return f"{file.name} {size} bytes, {pq.read_metadata(file).num_rows} rows, blake2b:{digest.hexdigest()}"
+    """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
+    size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
+    return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
 
 
 def _is_release(source: str) -> bool | None:

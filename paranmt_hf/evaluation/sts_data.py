@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -66,6 +67,14 @@ class StsSet:
 
     def __len__(self) -> int:
         return len(self.gold)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of sentences and gold scores, which tells this set from another one of its name."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
+        for sentence in (*self.left, *self.right):
+            digest.update(f"{sentence}\n".encode())
+        return digest.hexdigest()
 
 
 def read_sts(data: Path | str) -> list[StsSet]:

@@ -48,11 +48,29 @@ def locked(folder: Path) -> Iterator[None]:
     if folder.exists() and not (folder / LOCK).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is needed for work in progress and holds something else; move it away")
     folder.mkdir(parents=True, exist_ok=True)
+    sweep_removed(folder)
     try:
         with FileLock(folder / LOCK, blocking=False):
             yield
     except Timeout:
         raise InputError(f"another command is at work in {folder}; wait for it, or stop it first") from None
+
+
+def remove(folder: Path) -> None:
+    """Remove a work folder: its name first, so that a kill meanwhile leaves nothing that looks like work."""
+    sweep_removed(folder)
+    gone = _gone(folder)
+    folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def sweep_removed(folder: Path) -> None:
+    """Delete what a kill in the middle of `remove` left."""
+    shutil.rmtree(_gone(folder), ignore_errors=True)
+
+
+def _gone(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.gone")
 
 
 def clear(folder: Path) -> None:
@@ -95,6 +113,7 @@ def finished(
     if is_free(out):
         return None
     record = read(out)
+    sweep_removed(work_folder(out))
     if differences := describe_differences(identity_of(record), as_json(identity)):
         raise InputError(
             f"{out} was {made} with other settings: {'; '.join(differences)}; choose another --out or delete it"

@@ -13,7 +13,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.util.work import locked, put_in_place, work_folder
+from paranmt_hf.util.work import locked, put_in_place, remove, work_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -34,7 +34,7 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
         if parts["scorer"] == scorer.identity:
-            shutil.rmtree(work)
+            remove(work)
             return Built(folder, record, fresh=False)
         files = release_files(folder)
 
@@ -59,7 +59,7 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
         )
         folder.rename(work / "old")
         _finish_swap(folder)
-        shutil.rmtree(work)
+        remove(work)
     return Built(folder, built.record, fresh=True)
 
 

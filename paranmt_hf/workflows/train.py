@@ -38,7 +38,7 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.util.work import finished, locked, put_in_place, work_folder
+from paranmt_hf.util.work import finished, locked, put_in_place, remove, work_folder
 from paranmt_hf.workflows.support.prepare_training import prepare, room_for
 from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
@@ -115,7 +115,7 @@ def train(
         # A kill may have come between the last rename and the removal.
         if work.exists():
             with suppress(InputError), locked(work):
-                shutil.rmtree(work, ignore_errors=True)
+                remove(work)
         return Trained(out, record, fresh=False)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def train(
             )
         record = _write(model, work / "model", run, history, store)
         put_in_place(work / "model", out)
-        shutil.rmtree(work)
+        remove(work)
     return Trained(out, record, fresh=True)
 
 

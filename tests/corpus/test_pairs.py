@@ -196,7 +196,7 @@ def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
     texts = [f"sentence {number:06}" for number in range(rows)]
     path = write_rows(tmp_path / "p.parquet", texts, **options)
     before, size = Pairs([path], SelectionConfig()).identity, path.stat().st_size
-    assert f"p.parquet {size} bytes, {rows} rows, blake2b:" in before["sources"][0][0]
+    assert f"p.parquet {size} bytes, {rows} rows, sha256:" in before["sources"][0][0]
     (tmp_path / "copy").mkdir()
     copy = shutil.copyfile(path, tmp_path / "copy" / "p.parquet")
     os.utime(copy, (1, 1))

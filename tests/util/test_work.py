@@ -16,6 +16,7 @@ from paranmt_hf.util.work import (
     is_free,
     locked,
     put_in_place,
+    remove,
     work_folder,
 )
 
@@ -211,3 +212,34 @@ def test_who_comes_second_drops_its_folder(tmp_path):
     # The inner block ends first.
     assert (out / "a").read_text() == "second"
     assert names(tmp_path) == ["out"]
+
+
+def test_a_kill_while_work_is_removed_leaves_nothing_in_the_way(tmp_path, monkeypatch):
+    """Half of a work folder, without its lock, was taken for somebody else's: the same command refused for ever."""
+    work = work_folder(tmp_path / "out")
+    with locked(work):
+        (work / "shard").write_text("x")
+    with monkeypatch.context() as patch:
+
+        def killed(folder, **options):
+            if folder.exists():
+                (folder / "lock").unlink()
+                raise KeyboardInterrupt
+
+        patch.setattr("paranmt_hf.util.work.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove(work)
+    assert [path.name for path in tmp_path.iterdir()] == [".out.work.gone"]
+    with locked(work):
+        assert [path.name for path in tmp_path.iterdir()] == ["out.work"]
+        remove(work)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_goes_when_the_result_is_found(tmp_path):
+    out, gone = tmp_path / "out", tmp_path / ".out.work.gone"
+    out.mkdir()
+    (out / "record").write_text("x")
+    gone.mkdir()
+    assert finished(out, {"a": 1}, lambda folder: {"a": 1}, lambda record: record, made="built") == {"a": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

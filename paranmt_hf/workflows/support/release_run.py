@@ -34,7 +34,7 @@ from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, work_folder
+from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, remove, work_folder
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def make_release(
         if (record := _finished(out, wanted)) is not None:
             # Left over from a command that was killed at its very end, or kept on purpose.
             if not release.keep_work:
-                shutil.rmtree(work)
+                remove(work)
             return Built(out, record, fresh=False)
         # Another scorer must not cost the translations, so each stage answers for its own settings only.
         input_identity = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
@@ -137,7 +137,7 @@ def make_release(
         _write_card(final, record)
         put_in_place(final, out)
         if not release.keep_work:
-            shutil.rmtree(work)
+            remove(work)
     return Built(out, record, fresh=True)
 
 

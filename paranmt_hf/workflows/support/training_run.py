@@ -63,6 +63,7 @@ class TrainingRun:
                 "training": {**training, "teacher": self.teacher.revision if self.teacher else None},
                 "data": self.pairs.identity,
                 "development": self.development.name if self.development is not None else None,
+                "development_checksum": self.development.checksum if self.development is not None else None,
             }
         )
 
