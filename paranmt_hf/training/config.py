@@ -33,8 +33,8 @@ class TrainConfig:
     )
     one_sided: bool = setting(
         False,
-        "only the reference gets a negative, from the translations (ParaNMT-50M as printed); else both sides do "
-        "(arXiv:1511.08198, equation 2)",
+        "only the reference gets a negative, which is another reference (ParaNMT-50M as printed); else both sides do "
+        "(arXiv:1511.08198, equation 1)",
     )
     lambda_w: float = setting(
         0.0, "pull towards the initial word embeddings (arXiv:1511.08198, equation 2)", at_least=0

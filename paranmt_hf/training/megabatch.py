@@ -1,9 +1,11 @@
-"""Hard negatives from a mega-batch. ParaNMT-50M (Wieting & Gimpel 2018), section 4.2.
+"""Hard negatives from a mega-batch. ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 
 A mega-batch is M mini-batches of pairs. Once per mega-batch every sentence gets the most similar sentence of the
-mega-batch as its negative, whichever side that stands on. Left out are its own pair, other copies of itself and of its
-partner, and what other copies of it are paired with: none of these is a negative, and a corpus with several
-translations of one reference is full of them.
+mega-batch as its negative, whichever side that stands on. Left out is what means the same as far as the pairs tell:
+copies of the sentence, every sentence that one of them is paired with, and every sentence that one of those is paired
+with, copies counted. These last ones are the other translations of its reference, or the other references of its
+translation; a corpus with several translations of one reference is full of them. Further steps are not taken: through
+them one frequent short sentence would join half a corpus.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from paranmt_hf.tokens import expand
 from paranmt_hf.training.config import Negatives
 
 # Rows of a block of similarities: small enough to stay near the processor (measured: 2.6 times the full matrix).
@@ -23,8 +26,31 @@ def partners(pairs: int) -> np.ndarray:
     return np.concatenate([np.arange(pairs, 2 * pairs), np.arange(pairs)])
 
 
+def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find which distinct sentences may not be negatives of each other.
+
+    Args:
+        keys: A number for each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
+
+    Returns:
+        The distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that mean
+        the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. Where (u, w) is there, (w, u) is too.
+    """
+    count = len(keys)
+    _, group = np.unique(keys, return_inverse=True)
+    # One step: who is paired with whom, each pair of distinct sentences once, sorted by its first one.
+    edges = np.unique(group * count + group[partners(count // 2)])
+    left, right = np.divmod(edges, max(count, 1))
+    # Two steps: the edges of each edge's right end. Those of sentence u stand from bounds[u] to bounds[u + 1].
+    bounds = np.searchsorted(left, np.arange(group.max(initial=-1) + 2))
+    ends, _ = expand(right, bounds[right], bounds[right + 1] - bounds[right])
+    begins = np.repeat(left, bounds[right + 1] - bounds[right])
+    # Two steps lead back to where they began, so that a sentence is among its own paraphrases.
+    return group, np.unique(np.concatenate([edges, begins * count + ends]))
+
+
 def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """List which sentences may not be whose negatives: copies of it, copies of its partner, partners of its copies.
+    """List which sentences may not be whose negatives: copies of its paraphrases, see `paraphrases`.
 
     If a sentence excludes another, that one excludes it too.
 
@@ -35,27 +61,18 @@ def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         The sentence [exclusion], sorted, and what it excludes [exclusion], both int64.
     """
     count = len(keys)
-    # Sorted by key, copies of a sentence stand together: group g is order[starts[g] : starts[g] + sizes[g]].
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if count else np.empty(0, np.int64)
-    sizes = np.diff(np.concatenate([starts, [count]]))
-    group = np.empty(count, np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), sizes)
-    partner = partners(count // 2)
-    sentences, excluded_by = [], []
-    # Copies of a sentence, copies of its partner, partners of its copies: a group for each sentence, and who is in it.
-    for groups, members in ((group, order), (group[partner], order), (group, partner[order])):
-        counts = sizes[groups]
-        # Sentence i fills counts[i] entries of the list. Entry j, counted from the first of them, is for the member at
-        # starts[groups[i]] + j; `arange` counts from the start of the whole list, so what stands before is taken off.
-        before = np.cumsum(counts) - counts
-        positions = np.repeat(starts[groups] - before, counts) + np.arange(counts.sum())
-        sentences.append(np.repeat(np.arange(count), counts))
-        excluded_by.append(members[positions])
-    rows, columns = np.concatenate(sentences), np.concatenate(excluded_by)
-    by_row = np.argsort(rows, kind="stable")
-    return rows[by_row], columns[by_row]
+    group, related = paraphrases(keys)
+    left, right = np.divmod(related, max(count, 1))
+    distinct = np.arange(group.max(initial=-1) + 2)
+    # Sorted by group, the copies of u stand from copies[u] to copies[u + 1].
+    order = np.argsort(group, kind="stable")
+    copies = np.searchsorted(group[order], distinct)
+    # What each distinct sentence excludes: the copies of its paraphrases, from lists[u] to lists[u + 1].
+    members, ends = expand(order, copies[right], copies[right + 1] - copies[right])
+    lists = ends[np.searchsorted(left, distinct)]
+    sizes = lists[group + 1] - lists[group]
+    columns, _ = expand(members, lists[group], sizes)
+    return np.repeat(np.arange(count), sizes), columns
 
 
 def mine(vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False) -> np.ndarray:
@@ -66,7 +83,7 @@ def mine(vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False) ->
     Args:
         vectors: Sentence vectors [2 x pair, dimension]: the references, then the translations.
         keys: A number for each sentence [2 x pair]; equal for equal sentences.
-        one_sided: Only references get a negative, and only from the translations.
+        one_sided: Only references get a negative, and only another reference (ParaNMT-50M, section 4).
 
     Returns:
         Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; -1 where none is allowed.
@@ -104,29 +121,32 @@ def _keep_better(
 
 def _mine_one_sided(unit: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> np.ndarray:
     pairs = len(unit) // 2
-    found = []
+    chosen = []
     for start in range(0, pairs, BLOCK):
-        block = unit[start : min(start + BLOCK, pairs)] @ unit[pairs:].T
-        here = (rows >= start) & (rows < start + len(block)) & (columns >= pairs)
-        block[rows[here] - start, columns[here] - pairs] = -2.0
+        block = unit[start : min(start + BLOCK, pairs)] @ unit[:pairs].T
+        here = (rows >= start) & (rows < start + len(block)) & (columns < pairs)
+        block[rows[here] - start, columns[here]] = -2.0
         value, position = block.max(dim=1)
-        found.append(torch.where(value > -2.0, position + pairs, -1))
-    return torch.cat(found).cpu().numpy()
+        chosen.append(torch.where(value > -2.0, position, -1))
+    return torch.cat(chosen).cpu().numpy()
 
 
 def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
     """Draw a random allowed sentence for each sentence; shapes and meaning as `mine`."""
     count = len(keys)
-    first, queries = (count // 2, count // 2) if one_sided else (0, count)
-    partner = keys[partners(count // 2)]
+    # One-sided, references draw among references, which come first.
+    queries = count // 2 if one_sided else count
+    group, related = paraphrases(keys)
     chosen = np.full(queries, -1, np.int64)
     # Nearly all draws are allowed; a sentence that is still without one after many tries has copies everywhere.
     for _ in range(100):
         open_ = np.flatnonzero(chosen < 0)
         if not len(open_):
             break
-        drawn = generator.integers(first, count, len(open_))
-        allowed = (keys[drawn] != keys[open_]) & (keys[drawn] != partner[open_]) & (partner[drawn] != keys[open_])
+        drawn = generator.integers(0, queries, len(open_))
+        codes = group[open_] * count + group[drawn]
+        indices = np.searchsorted(related, codes).clip(max=len(related) - 1)
+        allowed = related[indices] != codes
         chosen[open_[allowed]] = drawn[allowed]
     return chosen
 
@@ -146,7 +166,7 @@ def select(
         keys: A number for each sentence [2 x pair]; equal for equal sentences.
         negatives: The way of choosing.
         generator: For what is random.
-        one_sided: Only references get a negative, and only from the translations.
+        one_sided: Only references get a negative, and only another reference.
 
     Returns:
         As `mine`.

@@ -11,7 +11,8 @@ import numpy as np
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
-from paranmt_hf.text import words
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training.token_store import TokenHashes, sentence_keys
 from paranmt_hf.util.settings import check, setting
 
 # Below any cosine.
@@ -104,16 +105,22 @@ def _exclude_paraphrases(
 ) -> None:
     """Give what cannot be a sentence's negative a similarity [sentence, candidate] below all others, in place.
 
-    That are copies of the sentence, and all copies of what one of them is paired with. The sentences of a pair stand
-    beside each other, so the partner of candidate 2k is 2k + 1, and the other way round.
+    That is what training excludes: each sentence is added to the pairs as one that is paired with itself. The two
+    sentences of a pair stand beside each other, candidate 2k is paired with 2k + 1.
     """
-    tokens = [tuple(words(candidate)) for candidate in candidates]
-    fewest = config.pairs(min(config.mega_batches))
-    for row, sentence in zip(similarities, sentences, strict=True):
-        own = tuple(words(sentence))
-        excluded = {own, *(tokens[index ^ 1] for index, other in enumerate(tokens) if other == own)}
-        row[[index for index, other in enumerate(tokens) if other in excluded]] = EXCLUDED
-        if row[: 2 * fewest].max() == EXCLUDED:
+    from paranmt_hf.training.megabatch import excluded
+
+    pairs, fewest = len(candidates) // 2, config.pairs(min(config.mega_batches))
+    sides = ([*candidates[0::2], *sentences], [*candidates[1::2], *sentences])
+    hashes = TokenHashes()
+    keys = np.concatenate([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*sides)])
+    rows, columns = excluded(keys)
+    # Of the references the first are the candidates', and so of the translations, which begin at len(sides[0]).
+    side, pair = np.divmod(columns, len(sides[0]))
+    for index, sentence in enumerate(sentences):
+        own = (rows == pairs + index) & (pair < pairs)
+        similarities[index, 2 * pair[own] + side[own]] = EXCLUDED
+        if similarities[index, : 2 * fewest].max() == EXCLUDED:
             raise InputError(
                 f"no negative for {sentence!r} among {fewest} pairs: all their sentences are copies of it or "
                 "paraphrases"

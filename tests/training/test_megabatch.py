@@ -7,13 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.training import megabatch
-from paranmt_hf.training.megabatch import draw, excluded, mine, partners, select
+from paranmt_hf.training.megabatch import draw, excluded, mine, select
 
 
 def forbidden(keys: np.ndarray) -> np.ndarray:
     """Which sentence [row] may not get which [column]: written down as the definition says it."""
-    partner = keys[partners(len(keys) // 2)]
-    return (keys[:, None] == keys) | (partner[:, None] == keys) | (keys[:, None] == partner)
+    pairs = list(zip(keys[: len(keys) // 2].tolist(), keys[len(keys) // 2 :].tolist(), strict=True))
+    paired = {key: {a for a, b in pairs if b == key} | {b for a, b in pairs if a == key} for key in keys.tolist()}
+    same = {key: {key, *paired[key]}.union(*(paired[other] for other in paired[key])) for key in paired}
+    return np.array([[other in same[key] for other in keys.tolist()] for key in keys.tolist()])
 
 
 def oracle(vectors: np.ndarray, keys: np.ndarray, one_sided: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -23,7 +25,7 @@ def oracle(vectors: np.ndarray, keys: np.ndarray, one_sided: bool) -> tuple[np.n
     if one_sided:
         half = len(keys) // 2
         similarity = similarity[:half]
-        similarity[:, :half] = -2
+        similarity[:, half:] = -2
     return similarity, similarity.max(axis=1)
 
 
@@ -66,8 +68,8 @@ def test_hand_worked():
     vectors = torch.tensor([[1.0, 0.0], [0.1, 1.0], [0.0, 1.0], [1.0, 0.1]])
     keys = np.arange(4, dtype=np.uint64)
     assert mine(vectors, keys).tolist() == [3, 2, 1, 0]
-    # Only the other pair's translation is allowed.
-    assert mine(vectors, keys, one_sided=True).tolist() == [3, 2]
+    # Only the other pair's reference is allowed.
+    assert mine(vectors, keys, one_sided=True).tolist() == [1, 0]
 
 
 def test_nothing_is_allowed():
@@ -83,13 +85,28 @@ def test_nothing_is_allowed():
 
 
 def test_several_translations_of_one_reference():
-    # Pairs (a, b), (a, c), (d, e): b and c are both paraphrases of a.
+    # Pairs (a, b), (a, c), (d, e): b and c are both paraphrases of a, and so of each other.
     keys = np.array([1, 1, 2, 3, 4, 5], np.uint64)
     alike = torch.tensor([[1.0, 0.0]] * 2 + [[0.0, 1.0]] + [[1.0, 0.1]] * 2 + [[0.1, 1.0]])
-    # a gets e, the only one beside d that it is not paired with; b gets c, which is not known to mean the same.
-    assert mine(alike, keys).tolist() == [5, 5, 3, 4, 3, 3]
+    # a, b and c get d or e, whichever is nearer; d and e get the nearest of the first two pairs.
+    assert mine(alike, keys).tolist() == [5, 5, 3, 5, 5, 3]
+    for seed in range(20):
+        drawn = draw(keys, np.random.default_rng(seed))
+        assert set(drawn[[0, 1, 3, 4]]) <= {2, 5}
+        assert set(drawn[[2, 5]]) <= {0, 1, 3, 4}
+
+
+def test_several_references_of_one_translation():
+    # Pairs (a, c), (b, c), (d, e): a and b are translated alike.
+    keys = np.array([1, 2, 3, 4, 4, 5], np.uint64)
     for seed in range(20):
         assert set(draw(keys, np.random.default_rng(seed))[:2]) <= {2, 5}
+        assert set(draw(keys, np.random.default_rng(seed), one_sided=True)[:2]) == {2}
+    assert mine(torch.ones(6, 2), keys)[:2].tolist() == [2, 2]
+    # What three steps reach is a negative: of the pairs (a, c), (b, c), (b, e), the first one's a may get e, but no b.
+    chain = np.array([1, 2, 2, 3, 3, 4], np.uint64)
+    assert forbidden(chain)[0].tolist() == [True] * 5 + [False]
+    assert mine(torch.ones(6, 2), chain)[0] == 5
 
 
 def test_excluded_lists_what_is_forbidden():
@@ -113,7 +130,7 @@ def test_draw_is_allowed_seeded_and_even(one_sided):
     first = draw(keys, np.random.default_rng(1), one_sided=one_sided)
     np.testing.assert_array_equal(first, draw(keys, np.random.default_rng(1), one_sided=one_sided))
     assert (first != draw(keys, np.random.default_rng(2), one_sided=one_sided)).mean() > 0.9
-    assert (first >= (300 if one_sided else 0)).all()
+    assert (first < (300 if one_sided else 600)).all()
     assert not forbidden(keys)[np.arange(len(first)), first].any()
     if not one_sided:
         # Of 600 draws about half fall on each side.

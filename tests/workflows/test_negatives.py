@@ -69,11 +69,11 @@ def test_copies_and_paraphrases_are_no_negatives(tmp_path, place):
     pq.write_table(pa.table({"reference": [a for a, _ in pairs], "translation": [b for _, b in pairs]}), data)
     save(encoder_of(tuple(zip(*pairs, strict=True)), dimension=4), tmp_path / "encoder")
     for sentence in ("a b.", "A  B ."):
-        # Two of the sentences are copies of each other and get the same: x, g, h or i.
+        # It is paired with c d and e f, and c d with x and i, which therefore mean the same; g and h are left.
         config = NegativesConfig(mega_batches=(1,), batch_size=5)
         mined = mined_negatives([sentence, "a b ."], data, config=config, encoder=tmp_path / "encoder")
         assert mined[0] == mined[1]
-        assert mined[0][0].sentence in {"x", "g", "h", "i"}
+        assert mined[0][0].sentence in {"g", "h"}
         assert mined[0][0].similarity > -1
 
 
