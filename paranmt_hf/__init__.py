@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from paranmt_hf.version import __version__
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {

@@ -6,6 +6,12 @@ import pytest
 
 from paranmt_hf.hub.repository import ASSETS
 
+# The tests import the package from the tree that they lie in; the processes that they start must use the same one,
+# whatever else is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")])
+)
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

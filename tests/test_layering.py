@@ -46,7 +46,7 @@ def layer_of(part: str) -> int:
 
 
 def parts(tree: ast.AST) -> set[str]:
-    return {name.split(".")[1] for name in imports(tree)} - {"__version__"}
+    return {name.split(".")[1] for name in imports(tree)}
 
 
 def illegal(part: str, tree: ast.AST) -> set[str]:

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from paranmt_hf import __version__
 from paranmt_hf.errors import InputError
+from paranmt_hf.version import __version__
 
 # The module of each command: `paranmt X` is `cli/X.py`, but `import` is no name that Python takes.
 COMMANDS = {

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from paranmt_hf import __version__
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.composition import Composition, Part, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
@@ -39,6 +38,7 @@ from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_train
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.work import finished, locked, put_in_place, remove, work_folder
+from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.prepare_training import prepare, room_for
 from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused

@@ -1,11 +1,9 @@
 """Damaged models: the message names the file, whatever was done to which one."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -91,19 +89,16 @@ def test_commands_print_one_sentence(saved, tmp_path):
     folder = shutil.copytree(saved / "word", tmp_path / "model")
     DAMAGES["half"](folder / "tokenizer.json")
     (tmp_path / "sts.tsv").write_text("3.0\ta\tb\n1.0\tc\td\n")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     out = str(tmp_path / "out")
     for command in (
         ["evaluate", "sts", str(folder), "--data", str(tmp_path / "sts.tsv")],
-        ["train", "--start", str(folder), "--data", str(tmp_path / "pairs.parquet"), "--out", out],
+        ["train", "--init-from", str(folder), "--data", str(tmp_path / "pairs.parquet"), "--out", out],
     ):
         if command[0] == "train":
             from tests.training.toys import synonyms, write_data
 
             write_data(tmp_path / "pairs.parquet", synonyms(20))
-        done = subprocess.run(
-            [sys.executable, "-m", "paranmt_hf.cli", *command], env=environment, capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, "-m", "paranmt_hf.cli", *command], capture_output=True, text=True)
         assert done.returncode != 0
         (line,) = done.stderr.strip().split("\n")
         assert f"{folder / 'tokenizer.json'} is damaged" in line

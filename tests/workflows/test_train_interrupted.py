@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,7 +183,7 @@ def _state(path):
 def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
     data = write_data(tmp_path / "pairs.parquet", synonyms(4000 if model == "word" else 600))
     total = 6 * (400 if model == "word" else 60)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     done = subprocess.run(command(data, whole, model), env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -219,7 +218,7 @@ def test_two_processes(tmp_path, gather):
     data = write_data(tmp_path / "pairs.parquet", synonyms(400))
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m"]
     options = command(data, tmp_path / "out", "lstm")[2:] + (["--gather-negatives"] if gather else [])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     options += ["--learning-rate", "0.01", "--epochs", "12"]
     done = subprocess.run([*launch, *options], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

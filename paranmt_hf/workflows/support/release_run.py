@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from paranmt_hf import __version__
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
@@ -35,6 +34,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, remove, work_folder
+from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,33 @@
+"""A folder to work in, pairs in it, and an encoder trained on them."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from tests.cli.commands import SMALL
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The current folder, empty but for word vectors."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("a 1 0\nb 0 1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def pairs(folder):
+    """The folder, with ten pairs in it."""
+    words = "abcdefghij"
+    table = {"reference": [f"{word} x" for word in words], "translation": [f"{word} y {word}" for word in words]}
+    pq.write_table(pa.table(table), folder / "pairs.parquet")
+    return folder
+
+
+@pytest.fixture
+def encoder(pairs, capsys):
+    """An encoder trained on the pairs."""
+    assert main(["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL]) == 0
+    capsys.readouterr()
+    return pairs / "encoder"

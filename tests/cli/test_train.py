@@ -1,0 +1,135 @@
+"""`paranmt train`, and the commands that use what it made."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from tests.cli.commands import SMALL, fails
+
+
+def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
+    command = ["train", "--data", "pairs.parquet", "--out", "deep/encoder", *SMALL]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    # Twelve words and the unknown one.
+    assert "deep/encoder: 4 dimensions, 52 parameters\n" in out
+    assert "20 pairs in 0 s, last loss " in out
+    assert "paranmt_hf.load('deep/encoder')" in out
+    assert main(command) == 0
+    assert "parameters (was trained already)" in capsys.readouterr().out
+    fails(capsys, [*command, "--margin", "0.5"], "was trained with other settings", "margin")
+
+
+@pytest.mark.parametrize("model", ["trigram", "word+trigram", "word,trigram", "lstm", "blstm", "word,trigram,lstm"])
+def test_train_every_encoder(pairs, capsys, model):
+    assert main(["train", "--data", "pairs.parquet", "--out", "out", "--model", model, "--device", "cpu", *SMALL]) == 0
+    assert "last loss" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (["--data", "none.parquet"], ["cannot read none.parquet"]),
+        (["--data", "./none"], ["no training data './none'", "release folder"]),
+        (["--data", "other.parquet"], ["no column reference, translation", "it has en, mt"]),
+        (["--data", "cut.parquet"], ["cannot read cut.parquet"]),
+        (["--data", "pairs.parquet", "--min-score", "0.5"], ["no column para_score", "paranmt import"]),
+        (["--model", "transformer"], ["one to three different ones of word, trigram, lstm, blstm", "'transformer'"]),
+        (["--model", "word+trigram,lstm"], ["not both"]),
+        (["--model", "word,word"], ["different ones"]),
+        (["--vectors", "none.txt"], ["none.txt", "no such file"]),
+        (["--vectors", "mixed.txt"], ["mixed.txt, line 2: expected a word and 2 numbers"]),
+        (["--vectors", "vectors.txt"], ["the vectors have 2 dimensions, the encoder 4; set --dimension 2"]),
+        (["--vectors", "vectors.txt", "--init-from", "x"], ["not both"]),
+        (["--init-from", "./none"], ["./none"]),
+        (["--teacher", "./none"], ["./none"]),
+        (["--development", "none"], ["none"]),
+        (["--development", "empty"], ["empty"]),
+        (["--exclude", "none"], ["none"]),
+        (["--batch-size", "0"], ["batch_size must be at least 1"]),
+        (["--margin", "-1"], ["margin must be above 0"]),
+        (["--scrambling", "2"], ["scrambling must be from 0 to 1, was 2.0"]),
+        (["--min-count", "100"], ["the word vocabulary is empty"]),
+        (["--max-pairs", "0"], ["max_pairs must be at least 1"]),
+        (["--data", "same.parquet"], ["nothing was learned"]),
+        (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),
+        (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
+        (["--learning-rate", "1e38", "--epochs", "5"], ["the loss of step", "lower the learning rate"]),
+    ],
+)
+def test_bad_training(pairs, capsys, arguments, messages):
+    pq.write_table(pa.table({"en": ["a"], "mt": ["b"]}), pairs / "other.parquet")
+    pq.write_table(pa.table({"reference": ["a b"] * 9, "translation": ["a b"] * 9}), pairs / "same.parquet")
+    (pairs / "cut.parquet").write_bytes((pairs / "pairs.parquet").read_bytes()[:-20])
+    (pairs / "mixed.txt").write_text("a 1 0\nb 0\n")
+    (pairs / "empty").mkdir()
+    given = {"--data": "pairs.parquet", "--out": "out"}
+    options = SMALL + [word for name, value in given.items() if name not in arguments for word in (name, value)]
+    fails(capsys, ["train", *options, *arguments], *messages)
+    assert not (pairs / "out").exists()
+
+
+def test_choices_are_shown(pairs, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--data", "pairs.parquet", "--out", "out", "--device", "tpu"])
+    assert ended.value.code == 2
+    assert "argument --device: invalid choice: 'tpu' (choose from" in capsys.readouterr().err
+
+
+def test_no_pairs_left(pairs, capsys):
+    table = pa.table({"reference": ["a"], "translation": ["b"], "para_score": pa.array([0.1], pa.float32())})
+    pq.write_table(table, pairs / "low.parquet")
+    command = ["train", "--data", "low.parquet", "--min-score", "0.5", "--out", "out", *SMALL]
+    fails(capsys, command, "nothing to train on: of 1 pairs 1 are outside the chosen ranges")
+
+
+def test_evaluate(encoder, folder, capsys):
+    (folder / "sts.tsv").write_text("5\ta x\ta y\n0\ta x\tb y\n3\tc\tc c\n")
+    assert main(["evaluate", "sts", "encoder", "--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]) == 0
+    assert "encoder" in capsys.readouterr().out
+    assert (folder / "r.json").read_text().startswith("[")
+    fails(capsys, ["evaluate", "sts", "encoder", "--data", "none.tsv"], "none.tsv")
+    fails(capsys, ["evaluate", "sts", "./none", "--data", "sts.tsv"], "./none")
+    fails(capsys, ["evaluate", "sts", "--data", "sts.tsv"], "name a model")
+
+
+def test_negatives(encoder, capsys):
+    command = ["negatives", "a x", "c y", "--data", "pairs.parquet", "--encoder", "encoder", "--batch-size", "2"]
+    assert main([*command, "--mega-batches", "1", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[1:3]] == [["M", "=", "1"], ["M", "=", "5"]]
+    assert (lines[0], lines[3]) == ("a x", "c y")
+    assert len(lines) == 6
+    fails(capsys, [*command, "--mega-batches", "6"], "M = 6 needs 12 pairs, the data has 10")
+    fails(capsys, [*command, "--mega-batches", "0"], "at least 1")
+    fails(capsys, ["negatives", "a", "--data", "none.parquet", "--encoder", "encoder"], "none.parquet")
+    fails(capsys, ["negatives", "a", "--data", "pairs.parquet", "--encoder", "./none"], "./none")
+
+
+def test_vectors(encoder, folder, capsys):
+    command = ["vectors", "distill", "encoder", "--out", "v.txt"]
+    assert main([*command, "--data", "pairs.parquet", "--dimension", "2"]) == 0
+    assert "v.txt: 12 words, 2 dimensions" in capsys.readouterr().out
+    assert (
+        main(
+            ["train", "--data", "pairs.parquet", "--out", "next", "--vectors", "v.txt", *SMALL[2:], "--dimension", "2"]
+        )
+        == 0
+    )
+    (folder / "empty").write_text("")
+    fails(capsys, [*command, "--vocabulary", "empty"], "the vocabulary empty is empty")
+    fails(capsys, [*command, "--vocabulary", "none"], "cannot read the vocabulary none")
+    fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
+    fails(capsys, [*command, "--data", "none.parquet"], "none.parquet")
+    fails(capsys, ["vectors", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")
+
+
+def test_average(encoder, folder, capsys):
+    assert main(["train", "--data", "pairs.parquet", "--out", "more", "--init-from", "encoder", "--epochs", "1"]) == 0
+    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    out = capsys.readouterr().out
+    assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
+    fails(capsys, ["average", "encoder", "more", "--out", "mean"], "mean is there already")
+    fails(capsys, ["average", "encoder", "--out", "other"], "name at least two models to average")
+    fails(capsys, ["average", "encoder", "./none", "--out", "other"], "./none")
