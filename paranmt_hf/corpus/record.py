@@ -109,6 +109,12 @@ class ReleaseRecord:
     statistics: StatisticsRecord
     warnings: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        for name, config in self.configs.items():
+            _check_selection(name, config.selection)
+        if not self.statistics.histogram or len(self.statistics.histogram) % 2:
+            raise InputError(f"its histogram has {len(self.statistics.histogram)} bins, expected an even number")
+
     @classmethod
     def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> ReleaseRecord:  # noqa: ANN401
         """Make a record of parsed JSON.
@@ -182,3 +188,14 @@ def parse_record(folder: Path, name: str) -> ReleaseRecord:
 def record_bytes(record: ReleaseRecord) -> bytes:
     """Give the content of `build.json`."""
     return (json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _check_selection(config: str, selection: Mapping[str, Any]) -> None:
+    """Refuse a selection that is neither the seed of a sample nor ranges of columns."""
+    if config == "sample":
+        if not isinstance(selection.get("seed"), int):
+            raise InputError("its config 'sample' names no seed")
+        return
+    for column, bounds in selection.items():
+        if not isinstance(bounds, list) or len(bounds) != 2:
+            raise InputError(f"its config {config!r} has no range for {column!r}, but {bounds!r}")

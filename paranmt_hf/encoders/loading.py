@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 
 
 def load(
-    name: str | Path | Model = EMBEDDED,
+    name: str | Path | Model | None = EMBEDDED,
     *,
     revision: str | None = None,
     device: str | None = None,
@@ -35,7 +34,8 @@ def load(
     No code from the model runs: a module class outside `sentence_transformers` and this package is refused.
 
     Args:
-        name: Folder, Hub id, or what `locate` found; `embedded` is the small encoder that the package carries.
+        name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder that the package
+            carries.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; the best one at hand if left out, the CPU for averaging encoders.
         dtype: torch.float16 reads the rows of averaging encoders in half precision, which is faster.
@@ -45,23 +45,20 @@ def load(
     """
     if dtype not in (torch.float32, torch.float16):
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
-    model = locate(name, revision)
-    loaded = OrderedDict()
-    for entry in _module_list(model.folder, model.name):
-        kind = _resolve(entry["type"], model.name)
-        try:
-            module = kind.load(  # type: ignore[attr-defined]
-                str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
-            )
-            loaded[entry["name"]] = own_module(module)
-        except Exception as error:
-            raise _unreadable(model, entry, error) from error
-    settings = _settings(model.folder, model.name)
+    model = locate(EMBEDDED if name is None else name, revision)
+    entries = _module_list(model.folder, model.name)
+    chain = [_load_module(model, entry) for entry in entries]
     try:
-        composition = composition_of(list(loaded.values()))
-        if device is None and composition is not None and composition.is_bag:
-            device = "cpu"
-        encoder = SentenceEncoder(modules=list(loaded.values()), device=device, **settings)
+        own = [own_module(chain[0]), *chain[1:]]
+    except ValueError as error:
+        raise _unreadable(model, entries[0], error) from error
+    composition = composition_of(own)
+    settings = _settings(model.folder, model.name)
+    if device is None and composition is not None and composition.is_bag:
+        device = "cpu"
+    try:
+        # Stock modules stay where they do not make one of our encoders.
+        encoder = SentenceEncoder(modules=own if composition else chain, device=device, **settings)
     except (ValueError, TypeError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
@@ -70,6 +67,17 @@ def load(
         ) from error
     encoder.fast_dtype, encoder.source = dtype, model
     return encoder.eval()
+
+
+def _load_module(model: Model, entry: dict[str, str]) -> torch.nn.Module:
+    """Load a module of a model; no code of the model's runs, and nothing is fetched."""
+    kind = _resolve(entry["type"], model.name)
+    try:
+        return kind.load(  # type: ignore[attr-defined]
+            str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:
+        raise _unreadable(model, entry, error) from error
 
 
 def own_module(module: torch.nn.Module) -> torch.nn.Module:

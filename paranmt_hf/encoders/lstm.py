@@ -35,7 +35,7 @@ def recognise(modules: Sequence[nn.Module]) -> str | None:
     if not 3 <= len(modules) <= 4:
         return None
     words, lstm, *directions, pooling = modules
-    if not isinstance(words, WordEmbeddings) or not isinstance(lstm, LSTM) or lstm.num_layers != 1:
+    if not isinstance(words, WordEmbeddings) or not isinstance(lstm, LSTM) or lstm.num_layers != 1 or lstm.dropout:
         return None
     if not isinstance(pooling, Pooling) or pooling.pooling_mode not in ("mean", "max"):
         return None

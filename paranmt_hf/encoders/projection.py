@@ -29,6 +29,7 @@ def recognise(modules: Sequence[nn.Module]) -> str | None:
         return None
     layer = modules[1]
     plain = isinstance(layer.activation_function, nn.Identity) and layer.bias and not layer.use_residual
+    plain = plain and {layer.module_input_name, layer.module_output_name} == {"sentence_embedding"}
     return "projection" if plain else None
 
 

@@ -16,6 +16,8 @@ from paranmt_hf.text import spaced
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
 
 UNKNOWN = "[UNK]"
+# Tokens that a lookup learns at once.
+SLICE = 100_000
 
 
 @dataclass(frozen=True)
@@ -220,8 +222,11 @@ class TrigramLookup(Lookup):
 
     def _learn(self, table: TokenTable) -> None:
         new = self._new_tokens(table)
-        if not new:
-            return
+        # In slices: the rows of a large vocabulary as Python numbers would take many times their memory.
+        for start in range(0, len(new), SLICE):
+            self._learn_tokens(new[start : start + SLICE])
+
+    def _learn_tokens(self, new: Sequence[str]) -> None:
         get = self.row_of.get
         inside = [get(trigram, 0) for token in new for trigram in _inside(token)]
         # With its two blanks a token of n characters has n + 2 of them, and so n trigrams.

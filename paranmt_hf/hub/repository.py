@@ -95,6 +95,9 @@ def plain_name(name: str) -> str:
 
 def _check_safe(folder: Path) -> str:
     """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
+    # Files of the client's cache are links; a folder that is one would lead to files that nobody looks at.
+    if links := sorted(path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()):
+        raise InputError(f"{links[0]} is a link to a folder; put the folder itself there")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not any(path.suffix == ".safetensors" for path in files):
         raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))

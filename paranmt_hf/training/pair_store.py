@@ -15,7 +15,6 @@ from paranmt_hf.tokens import Bags, TokenTable
 from paranmt_hf.training.token_store import TokenHashes, sentence_keys
 from paranmt_hf.util.files import write_bytes
 
-SIDES = ("reference", "translation")
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
 BLOCK_PAIRS = 1024
 BUFFER_BLOCKS = 256

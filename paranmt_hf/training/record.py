@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
 from paranmt_hf.training.history import History
 from paranmt_hf.util.records import from_json, read_json, to_json
 
@@ -64,6 +66,12 @@ class TrainingRecord:
         """
         record = from_json(cls, values, where)
         from_json(_Shown, values, where)
+        known = {entry.name for entry in fields(EncoderConfig)}
+        if others := sorted({*record.settings["encoder"], *record.inputs} - known - {"teacher"}):
+            raise InputError(
+                f"{where} names {others[0]!r}, which no encoder of this version has; use the version of paranmt-hf "
+                "that it names, or train the model again"
+            )
         return record
 
     def to_json(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import TokenTable, WordTokenizer
 
 KEYS, IDS, LENGTHS = "keys", "ids", "lengths"
+# Tokens that are hashed at once.
+SLICE = 100_000
 
 
 def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
@@ -45,9 +47,13 @@ class TokenHashes:
         """Hash of each token of a table's vocabulary [token], uint64."""
         if table.vocabulary is not self._tokens:
             self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
-        new = table.vocabulary[len(self._hashes) :]
-        digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
-        self._hashes = np.concatenate([self._hashes, np.frombuffer(digests, np.uint64)])
+        parts = [self._hashes]
+        # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
+        for start in range(len(self._hashes), len(table.vocabulary), SLICE):
+            new = table.vocabulary[start : start + SLICE]
+            digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
+            parts.append(np.frombuffer(digests, np.uint64))
+        self._hashes = np.concatenate(parts)
         return self._hashes
 
 
@@ -113,14 +119,14 @@ class TokenStore:
 def write_tokens(
     batches: Iterable[tuple[pa.Array, pa.Array]],
     folder: Path,
-    count: Callable[[TokenTable], None] = lambda table: None,
+    count: Callable[[TokenTable], None] | None = None,
 ) -> TokenStore:
     """Cut the text of pairs into word tokens and write these, and a key for each sentence.
 
     Args:
         batches: References and translations [pair], batch by batch.
         folder: Where to.
-        count: Sees each table as it passes, to count its units.
+        count: Sees each table as it passes, to count its units; None if nobody needs them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), _CorpusIds()
@@ -133,7 +139,8 @@ def write_tokens(
         for batch in batches:
             tables = tokenizer.tables(*batch)
             for table in tables:
-                count(table)
+                if count is not None:
+                    count(table)
                 corpus_ids.of(table).tofile(ids)
                 table.lengths.tofile(lengths)
             np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tofile(keys)

@@ -93,7 +93,11 @@ def _read_record(kind: type, values: Any, key: str, where: Path | str) -> Any:  
             found[entry.name] = _read(hints[entry.name], values[entry.name], name, where)
         elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
             raise InputError(f"{where} is damaged: it has no {name!r}")
-    return kind(**found)
+    try:
+        return kind(**found)
+    except InputError as error:
+        # What the record itself says of values that do not fit together.
+        raise InputError(f"{where} is damaged: {error}") from None
 
 
 def _read_union(kinds: tuple[Any, ...], value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401

@@ -6,6 +6,8 @@ The command line is made from the same fields (`cli/options.py`), so a Python us
 from __future__ import annotations
 
 import math
+import numbers
+import os
 import types
 import typing
 from collections.abc import Sequence
@@ -40,6 +42,8 @@ def setting(
 def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
     """Check each field of a settings object against its type, its choices and its range.
 
+    A path is taken for text, and a number of another library (numpy's) for Python's.
+
     A `tuple[X, ...]` holds at least one value, a `Sequence[X]` may be empty; limits are those of each value.
 
     Raises:
@@ -50,8 +54,25 @@ def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
         kind, optional = plain_type(type(settings), entry.name)
         if value is None and optional:
             continue
+        if (plain := _plain(kind, value)) is not value:
+            # Settings are frozen for everybody else.
+            object.__setattr__(settings, entry.name, plain)
+            value = plain
         if reason := _wrong(kind, value, entry.metadata):
             raise InputError(f"{entry.name} must be {reason}, was {value!r}")
+
+
+def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
+    """Bring a value into the form in which JSON has it; one of another kind stays, and is refused."""
+    if kind is str and isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bool):
+        return value
+    if kind is int and isinstance(value, numbers.Integral):
+        return int(value)
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, int | float):
+        return float(value)
+    return value
 
 
 def plain_type(kind: type, name: str) -> tuple[Any, bool]:

@@ -139,7 +139,8 @@ def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN, shared
         shared: Whether others may make the same folder meanwhile; who comes second drops what it made.
 
     Yields:
-        A new folder beside it, hidden, whose name ends in `.tmp`; what a kill left behind there is removed first.
+        A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first; not
+        where it is shared, because it may be somebody's who is at work.
 
     Raises:
         InputError: It cannot be written.

@@ -14,6 +14,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import locate
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.work import folder_aside, is_free
 
@@ -61,6 +62,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     with folder_aside(out) as aside:
         save(mean, aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
+    mean.source = locate(out)
     return mean
 
 

@@ -88,11 +88,15 @@ def evaluate_encoder(
         name: Name of the model in the result.
         bootstrap: Resamples.
         measure: Whether to measure speed and weights too.
+
+    Raises:
+        InputError: The encoder was not loaded, so its weights have no checksum; or as of `evaluate_sts`.
     """
     result = evaluate_sts(encoder, sets, name=name, bootstrap=bootstrap)
     if not measure:
         return Evaluation(result, result.record())
-    assert encoder.source is not None
+    if encoder.source is None:
+        raise InputError("weights and speed are measured of an encoder that was loaded; give measure=False for others")
     return Evaluation(result, result.record(weights_checksum(encoder.source.folder), _speed(encoder, sets)))
 
 

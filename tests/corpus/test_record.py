@@ -90,6 +90,19 @@ def test_record_of_an_earlier_version(record):
             lambda values: values["configs"]["default"].update(files=[]),
             r"an object under 'configs.default.files', found \[\]",
         ),
+        (
+            lambda values: values["statistics"].update(histogram=[]),
+            "its histogram has 0 bins, expected an even number",
+        ),
+        (lambda values: values["statistics"].update(histogram=[1]), "its histogram has 1 bins"),
+        (
+            lambda values: values["configs"].update(sample=values["configs"]["default"]),
+            "build.json is damaged: its config 'sample' names no seed; copy or build it",
+        ),
+        (
+            lambda values: values["configs"]["filtered"]["selection"].update(para_score=[0.5]),
+            r"its config 'filtered' has no range for 'para_score', but \[0.5\]",
+        ),
         (lambda values: values["configs"].pop("default"), "it has no 'configs.default'"),
         (lambda values: values["settings"].pop("scorer"), "expected text under 'settings.scorer.name'"),
         (lambda values: values["settings"].update(translator={}), "expected text under 'settings.translator.model'"),

@@ -72,7 +72,9 @@ def test_what_is_none_of_ours():
     two_layers = LSTM(5, 4, num_layers=2, bidirectional=False)
     words, _, pooling = lstm()
     with_activation = [word(), Dense(4, 3, activation_function=nn.Tanh())]
+    other_key = [word(), Dense(4, 3, activation_function=nn.Identity(), module_output_name="other")]
     for modules in (
+        other_key,
         [words, two_layers, Pooling(4)],
         [words, pooling],
         with_activation,

@@ -346,3 +346,29 @@ def test_other_stock_models_are_loaded_too(tmp_path):
     save(SentenceTransformer(modules=[word().stock(), Normalize()], device="cpu"), tmp_path / "normalised")
     lengths = np.linalg.norm(load(tmp_path / "normalised", device="cpu").encode(["cat", "the cat"]), axis=1)
     np.testing.assert_allclose(lengths, 1, rtol=1e-6)
+
+
+def test_stock_modules_that_are_no_encoder_of_ours_stay(tmp_path):
+    """WORD before a `Normalize` is no family of ours, and the stock module cuts text faster than ours without one."""
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+    model = SentenceTransformer(modules=[word().stock(), Normalize()], device="cpu")
+    model.save(str(tmp_path))
+    again = load(tmp_path)
+    assert [type(module) for module in again] == [StaticEmbedding, Normalize]
+    assert again.fast_path is None
+    np.testing.assert_allclose(again.encode(SENTENCES), model.encode(SENTENCES), atol=1e-6)
+
+
+def test_none_is_the_encoder_that_the_package_carries():
+    assert load(None).source == load("embedded").source == load().source
+
+
+def test_a_link_to_a_folder_is_refused(copy, tmp_path):
+    """The folder of a module, which could lead to weights that nobody looked at."""
+    folder = copy("lstm")
+    (inner,) = folder.glob("1_*")
+    inner.rename(tmp_path / "elsewhere")
+    inner.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"1_LSTM is a link to a folder; put the folder itself there"):
+        load(folder)

@@ -106,6 +106,15 @@ def test_what_is_wrong_is_said(path, value, message):
         TrainingRecord.from_json(changed(path, value), "f")
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "name"),
+    [("settings.encoder.minimum", 2, "minimum"), ("inputs.start", "model", "start")],
+)
+def test_settings_of_another_version_are_not_left_out_of_a_card(path, value, name):
+    with pytest.raises(InputError, match=f"^f names '{name}', which no encoder of this version has; use the version"):
+        TrainingRecord.from_json(changed(path, value), "f")
+
+
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match="training.json: No such file or directory; expected the folder of an enc"):
         read_training(tmp_path)

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
@@ -109,3 +111,11 @@ def test_what_is_given():
     assert is_given(Settings(1, count=4), "count")
     assert not is_given(Settings(1, count=3), "count")
     assert is_given(Settings(1), "required"), "what has no default is always given"
+
+
+def test_paths_and_numbers_of_numpy_are_taken():
+    settings = Settings(np.int64(3), name=Path("a") / "b", share=np.float32(0.5), rate=1)
+    assert (settings.required, settings.name, settings.share, settings.rate) == (3, str(Path("a/b")), 0.5, 1)
+    assert [type(getattr(settings, name)) for name in ("required", "name", "share", "rate")] == [int, str, float, int]
+    with pytest.raises(InputError, match="count must be at least 1, was 0"):
+        Settings(1, count=np.int32(0))

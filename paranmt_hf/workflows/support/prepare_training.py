@@ -53,24 +53,27 @@ def prepare(
     if initial.exists() and (pairs / "pairs.json").exists():
         model, store = trainable(load(initial, device="cpu")), PairStore(pairs)
     else:
-        counter = UnitCounter(run.encoder.kinds if run.start is None else ())
+        # Units are counted for a vocabulary that is still to be chosen.
+        counter = UnitCounter(run.encoder.kinds) if run.start is None and not initial.exists() else None
         tokens = _read_corpus(run, work / "tokens", counter)
         if not initial.exists():
-            _save_initial(run.start or _build(run, counter), initial)
+            _save_initial(_build(run, counter) if counter else run.start, initial)
+        # The counts of a large corpus are large, too.
+        del counter
         model = trainable(load(initial, device="cpu"))
         store = _store(tokens, pairs, model, run)
         tokens.drop_tokens()
     return model, store, _teach(run, work / "tokens", teacher_cache) if run.teacher else None
 
 
-def _read_corpus(run: TrainingRun, folder: Path, counter: UnitCounter) -> TokenStore:
-    """Read the text of all pairs, once, and count its units."""
+def _read_corpus(run: TrainingRun, folder: Path, counter: UnitCounter | None) -> TokenStore:
+    """Read the text of all pairs, once, and count its units where a counter is given."""
     if run.vectors is not None:
         # A file that is none shows before the corpus is read.
         read_vectors(run.vectors, limit=1)
     logger.info("reading the training data")
     batches = ((table[SIDES[0]], table[SIDES[1]]) for table in run.pairs.batches())
-    return write_tokens(batches, folder, counter.add)
+    return write_tokens(batches, folder, counter.add if counter else None)
 
 
 def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
@@ -91,7 +94,8 @@ def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVecto
     return read_vectors(run.vectors, limit=config.words, wanted=own.units)
 
 
-def _save_initial(model: SentenceEncoder, folder: Path) -> None:
+def _save_initial(model: SentenceEncoder | None, folder: Path) -> None:
+    assert model is not None
     aside = folder.with_name("initial.tmp")
     shutil.rmtree(aside, ignore_errors=True)
     with room_for(aside):

@@ -20,6 +20,7 @@ from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchma
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.records import read_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json, clear, describe_differences
 
@@ -140,7 +141,7 @@ def sentences_of(folder: str | Path) -> set[str]:
 def keep_identity(path: Path, identity: Identity) -> None:
     """Refuse to go on with other settings than the work in progress began with."""
     if path.exists():
-        known = json.loads(path.read_text(encoding="utf8"))
+        known = read_json(path, f"what a run wrote; delete {path.parent} to begin anew")
         differences = describe_differences(known, identity)
         if not differences:
             return
