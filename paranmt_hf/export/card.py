@@ -9,41 +9,18 @@ from typing import Any
 
 import yaml
 
+from paranmt_hf.export.formats import Format
 from paranmt_hf.hub.repository import Model
 
-LIBRARIES = {"static": "sentence-transformers", "tokenizers": "sentence-transformers", "model2vec": "model2vec"}
 LICENSE_KEYS = ("license", "license_name", "license_link")
-STOCK_USE = """from sentence_transformers import SentenceTransformer
-
-vectors = SentenceTransformer("{name}").encode(["A dog runs."])"""
-MODEL2VEC_USE = """from model2vec import StaticModel
-
-vectors = StaticModel.from_pretrained("{name}").encode(["A dog runs."])"""
-ONNX_USE = """import numpy as np, onnxruntime
-from tokenizers import Tokenizer
-
-inputs = {{}}
-for part in {suffixes}:
-    batch = Tokenizer.from_file(f"{name}/tokenizer{{part}}.json").encode_batch(["A dog runs.", "It rains."])
-    inputs[f"input_ids{{part}}"] = np.array([one.ids for one in batch], np.int64)
-    inputs[f"attention_mask{{part}}"] = np.array([one.attention_mask for one in batch], np.int64)
-(vectors,) = onnxruntime.InferenceSession("{name}/model.onnx").run(["sentence_embedding"], inputs)"""
 TRIGRAM_NOTE = (
     "Its tokenizer makes character trigrams out of stock components of the `tokenizers` library: equal for any text, "
     "but 25 times as slow as the source under `paranmt_hf.load`, or more. The vocabulary of the tokenizer holds "
     "trigrams spelled with other symbols."
 )
-NOTES = {
-    "static": "Rows are float32, whatever precision the source stores.",
-    "tokenizers": "Rows are float32, whatever precision the source stores.",
-    "model2vec": "Cosines are equal, lengths are not: model2vec leaves unknown units out, where the source counts "
-    "them. Rows are float32. Releases of model2vec before 0.10 may cut texts after 512 units.",
-    "onnx": "Padding is on the right, as the tokenizer does it. Rows keep the precision of the source and are "
-    "calculated with in float32; a sentence without known units is zeros.",
-}
 
 
-def card(name: str, format: str, kinds: Sequence[str], source: Model) -> str:
+def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
     """Render the README.md of an export.
 
     Args:
@@ -57,11 +34,11 @@ def card(name: str, format: str, kinds: Sequence[str], source: Model) -> str:
     """
     license = stated_license(source)
     header = {
-        "library_name": LIBRARIES.get(format, "onnx"),
+        "library_name": format.library,
         "tags": ["sentence-similarity", "feature-extraction", "paranmt", *(kind.lower() for kind in kinds)],
         **license,
     }
-    notes = [NOTES[format]]
+    notes = [format.note]
     if "TRIGRAM" in kinds:
         notes.append(TRIGRAM_NOTE)
     if not license:
@@ -70,14 +47,13 @@ def card(name: str, format: str, kinds: Sequence[str], source: Model) -> str:
     return (
         f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {name}\n\n"
         f"{', '.join(kinds)}: the sentence encoder {source.name} of paranmt-hf, exported with "
-        f"`paranmt export --format {format}`.\n\n```python\n{_usage(name, format, len(kinds))}\n```\n\n{text}\n"
+        f"`paranmt export --format {format.name}`.\n\n```python\n{_usage(name, format, len(kinds))}\n```\n\n{text}\n"
     )
 
 
-def _usage(name: str, format: str, parts: int) -> str:
+def _usage(name: str, format: Format, parts: int) -> str:
     suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
-    use = {"model2vec": MODEL2VEC_USE, "onnx": ONNX_USE}.get(format, STOCK_USE)
-    return use.format(name=name, suffixes=json.dumps(suffixes))
+    return format.usage.format(name=name, suffixes=json.dumps(suffixes))
 
 
 def stated_license(source: Model) -> dict[str, str]:

@@ -43,6 +43,9 @@ class Format:
         read: Loads the files as a reader would and gives what encodes with them; None where the package is missing.
         tolerance: How far its vectors may be from ours.
         distance: How that is measured.
+        library: Name of the library that reads it, for the header of its README.
+        usage: Python that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its parts end with.
+        note: What its README says of it.
         package: Package that writing needs, which is also the name of the extra.
         holds_settings: Whether it can hold a default prompt and a `truncate_dim`.
         holds_unknown: Whether it can hold a trained vector for unknown units.
@@ -53,6 +56,9 @@ class Format:
     families: tuple[str, ...]
     write: Callable[[SentenceEncoder, Path], None]
     read: Callable[[Path], Encode | None]
+    library: str
+    usage: str
+    note: str
     tolerance: float = 1e-6
     distance: Distance = largest_difference
     package: str | None = None

@@ -29,12 +29,22 @@ def _read(folder: Path) -> Encode | None:
     return require("model2vec", "model2vec").StaticModel.from_pretrained(folder).encode
 
 
+USAGE = """from model2vec import StaticModel
+
+vectors = StaticModel.from_pretrained("{name}").encode(["A dog runs."])"""
+NOTE = (
+    "Cosines are equal, lengths are not: model2vec leaves unknown units out, where the source counts them. Rows are "
+    "float32. Releases of model2vec before 0.10 may cut texts after 512 units."
+)
 MODEL2VEC = Format(
     "model2vec",
     "WORD or TRIGRAM alone",
     ("word", "trigram"),
     _write,
     _read,
+    "model2vec",
+    USAGE,
+    NOTE,
     distance=largest_turn,
     holds_settings=False,
     holds_unknown=False,

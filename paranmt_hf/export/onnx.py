@@ -140,6 +140,29 @@ def read_onnx(folder: Path) -> Encode | None:
     )
 
 
+USAGE = """import numpy as np, onnxruntime
+from tokenizers import Tokenizer
+
+inputs = {{}}
+for part in {suffixes}:
+    batch = Tokenizer.from_file(f"{name}/tokenizer{{part}}.json").encode_batch(["A dog runs.", "It rains."])
+    inputs[f"input_ids{{part}}"] = np.array([one.ids for one in batch], np.int64)
+    inputs[f"attention_mask{{part}}"] = np.array([one.attention_mask for one in batch], np.int64)
+(vectors,) = onnxruntime.InferenceSession("{name}/model.onnx").run(["sentence_embedding"], inputs)"""
+NOTE = (
+    "Padding is on the right, as the tokenizer does it. Rows keep the precision of the source and are calculated with "
+    "in float32; a sentence without known units is zeros."
+)
 ONNX = Format(
-    "onnx", "all of our encoders", (), write_onnx, read_onnx, tolerance=1e-5, package="onnx", holds_settings=False
+    "onnx",
+    "all of our encoders",
+    (),
+    write_onnx,
+    read_onnx,
+    "onnx",
+    USAGE,
+    NOTE,
+    tolerance=1e-5,
+    package="onnx",
+    holds_settings=False,
 )

@@ -49,5 +49,12 @@ def _read(folder: Path) -> Encode | None:
     return SentenceTransformer(str(folder), device="cpu").encode
 
 
-STATIC = Format("static", "WORD alone", ("word",), _write, _read)
-TOKENIZERS = Format("tokenizers", "TRIGRAM alone", ("trigram",), _write, _read)
+USAGE = """from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer("{name}").encode(["A dog runs."])"""
+MODEL2VEC_USE = """from model2vec import StaticModel
+
+vectors = StaticModel.from_pretrained("{name}").encode(["A dog runs."])"""
+NOTE = "Rows are float32, whatever precision the source stores."
+STATIC = Format("static", "WORD alone", ("word",), _write, _read, "sentence-transformers", USAGE, NOTE)
+TOKENIZERS = Format("tokenizers", "TRIGRAM alone", ("trigram",), _write, _read, "sentence-transformers", USAGE, NOTE)

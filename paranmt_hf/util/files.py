@@ -41,12 +41,12 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
     except BaseException as error:
         with suppress(OSError):
             aside.unlink()
-        if (reason := told(error)) is None:
+        if (reason := write_failure(error)) is None:
             raise
         raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
 
 
-def told(error: BaseException) -> str | None:
+def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
     if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
         return None

@@ -19,12 +19,12 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import AGAIN, told
+from paranmt_hf.util.files import AGAIN, write_failure
 
 Record = TypeVar("Record")
 Identity = dict[str, Any]
 LOCK = "lock"
-# Characters of a value that are told.
+# Characters of a value that are shown.
 BRIEF = 100
 
 
@@ -159,7 +159,7 @@ def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN, shared
             shutil.rmtree(aside, ignore_errors=True)
     except BaseException as error:
         shutil.rmtree(aside, ignore_errors=True)
-        if (reason := told(error)) is None:
+        if (reason := write_failure(error)) is None:
             raise
         raise InputError(f"cannot {doing} {out}: {reason}; {advice}") from None
 

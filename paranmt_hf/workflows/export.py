@@ -90,7 +90,7 @@ def export_encoder(
     titles = [part.family.title for part in composition.parts]
     with folder_aside(out, doing="write the folder") as aside:
         chosen.write(encoder, aside)
-        (aside / "README.md").write_text(card(out.name, format, titles, source), encoding="utf8")
+        (aside / "README.md").write_text(card(out.name, chosen, titles, source), encoding="utf8")
         _make_readable(aside)
         checked = _measure(encoder, aside, chosen)
     trigrams = [part.vocabulary.units for part in composition.parts if part.family.units == "trigram"]

@@ -37,9 +37,9 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.util.work import finished, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.work import finished, folder_aside, locked, put_in_place, remove, work_folder
 from paranmt_hf.version import __version__
-from paranmt_hf.workflows.support.prepare_training import prepare, room_for
+from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
 from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
@@ -259,9 +259,9 @@ def _write(
         machine=platform.machine(),
         paranmt_hf=__version__,
     )
-    with room_for(folder):
-        save(model, folder)
-        (folder / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
+    with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
+        save(model, aside)
+        (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         if history.losses:
-            plot_history(history, folder / "training.png", run.encoder.model)
+            plot_history(history, aside / "training.png", run.encoder.model)
     return record

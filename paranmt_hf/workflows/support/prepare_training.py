@@ -6,10 +6,8 @@ Each is made once and kept in the work folder, so that going on after an interru
 from __future__ import annotations
 
 import logging
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +27,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.teacher import TeacherVectors, teach
 from paranmt_hf.training.token_store import TokenStore, read_keys, write_tokens
-from paranmt_hf.util.files import told
+from paranmt_hf.util.files import AGAIN
+from paranmt_hf.util.work import folder_aside
 from paranmt_hf.vectors import WordVectors, read_vectors
 from paranmt_hf.workflows.support.training_run import TrainingRun
 
 logger = logging.getLogger(__name__)
+# What a full disk says of an encoder that cannot be written.
+SAVING, GO_ON = "save the encoder to", f"{AGAIN}, which goes on from what is kept in the folder above"
 
 
 def prepare(
@@ -96,25 +97,8 @@ def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVecto
 
 def _save_initial(model: SentenceEncoder | None, folder: Path) -> None:
     assert model is not None
-    aside = folder.with_name("initial.tmp")
-    shutil.rmtree(aside, ignore_errors=True)
-    with room_for(aside):
+    with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
         save(model, aside)
-    aside.rename(folder)
-
-
-@contextmanager
-def room_for(folder: Path) -> Iterator[None]:
-    """Tell what keeps an encoder from being written."""
-    try:
-        yield
-    except Exception as error:
-        if (reason := told(error)) is None:
-            raise
-        raise InputError(
-            f"cannot save the encoder to {folder}: {reason}; make room and run the same command again, which goes on "
-            "from what is kept in the folder above"
-        ) from None
 
 
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
