@@ -124,15 +124,16 @@ def read_onnx(folder: Path) -> Encode | None:
     # More threads than cores wait for each other by spinning, which multiplies the time.
     options.intra_op_num_threads = torch.get_num_threads()
     session = runtime.InferenceSession(str(folder / GRAPH_FILE), options)
-    suffixes = [one.name.removeprefix("input_ids") for one in session.get_inputs() if one.name.startswith("input_ids")]
+    names = [value.name for value in session.get_inputs()]
+    suffixes = [name.removeprefix("input_ids") for name in names if name.startswith("input_ids")]
     tokenizers = {suffix: Tokenizer.from_file(str(folder / f"tokenizer{suffix}.json")) for suffix in suffixes}
 
     def run(sentences: list[str]) -> np.ndarray:
         fed = {}
         for suffix, tokenizer in tokenizers.items():
             batch = tokenizer.encode_batch(sentences)
-            fed[f"input_ids{suffix}"] = np.array([one.ids for one in batch], np.int64)
-            fed[f"attention_mask{suffix}"] = np.array([one.attention_mask for one in batch], np.int64)
+            fed[f"input_ids{suffix}"] = np.array([encoding.ids for encoding in batch], np.int64)
+            fed[f"attention_mask{suffix}"] = np.array([encoding.attention_mask for encoding in batch], np.int64)
         return session.run([OUTPUT], fed)[0]
 
     return lambda sentences: np.concatenate(
