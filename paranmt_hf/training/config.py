@@ -37,9 +37,13 @@ class TrainConfig:
         "(arXiv:1511.08198, equation 1)",
     )
     lambda_w: float = setting(
-        0.0, "pull towards the initial word embeddings (arXiv:1511.08198, equation 2)", at_least=0
+        0.0,
+        "weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1)",
+        at_least=0,
     )
-    lambda_c: float = setting(0.0, "L2 penalty on compositional parameters (arXiv:1511.08198, equation 2)", at_least=0)
+    lambda_c: float = setting(
+        0.0, "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)", at_least=0
+    )
     teacher: str | None = setting(
         None, "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"
     )
