@@ -31,8 +31,8 @@ class EncoderConfig:
     trigrams: int = setting(100_000, "most frequent character trigrams to keep", at_least=1)
     min_count: int = setting(1, "leave out words and trigrams that occur less often", at_least=1)
     unknown: Literal["drop", "train"] = setting("drop", "unknown units: zeros, or one trained vector for all of them")
-    directions: Literal["concatenate", "average"] = setting(
-        "concatenate", "how a BLSTM joins its directions (table 14: concatenate)"
+    directions: Literal["average", "concatenate"] = setting(
+        "average", "how a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate)"
     )
     pooling: Literal["mean", "max"] = setting("mean", "LSTM: mean or maximum over the words")
     init_std: float = setting(

@@ -14,6 +14,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.damage import damage, fault
 from paranmt_hf.encoders.families import FILES
+from paranmt_hf.encoders.modules.lstm import directions_before
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.saving import CLASSES, MODULES, PREFIX, SETTINGS
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -49,7 +50,7 @@ def load(
     entries = _module_list(model.folder, model.name)
     chain = [_load_module(model, entry) for entry in entries]
     try:
-        own = [own_module(chain[0]), *chain[1:]]
+        own = directions_before([own_module(chain[0]), *chain[1:]])
     except ValueError as error:
         raise _unreadable(model, entries[0], error) from error
     composition = composition_of(own)

@@ -102,7 +102,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     "settings",
     [
         {"model": "blstm", "pooling": "max"},
-        {"model": "blstm", "directions": "average"},
+        {"model": "word+blstm"},
         {"model": "word,trigram,lstm"},
         {"model": "word+lstm"},
     ],
