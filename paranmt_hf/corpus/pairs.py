@@ -30,7 +30,7 @@ NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """Which pairs of a corpus are used (ParaNMT-50M, section 5.4: ranges of the paraphrase score and of length)."""
+    """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
 
     subset: str = setting("default", "config of the release or dataset: default, filtered")
     min_score: float | None = setting(None, "smallest paraphrase score")

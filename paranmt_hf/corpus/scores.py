@@ -1,6 +1,6 @@
 """The score columns: paraphrase score, trigram overlap, lengths. Pure functions from columns to columns.
 
-ParaNMT-50M (Wieting & Gimpel 2018), sections 3.2 and 5.1: the paraphrase score of a pair is the cosine of its two
+ParaNMT-50M (Wieting & Gimpel 2018), sections 3.1 and 5.4: the paraphrase score of a pair is the cosine of its two
 sentence embeddings; the trigram overlap counts shared word trigrams.
 """
 

@@ -1,6 +1,7 @@
 """What a corpus looks like, counted while it streams past: rows per score range, overlap, lengths, examples.
 
-The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
+The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018), whose first one is (-0.1, 0.2]; lower
+scores count in it here.
 """
 
 from __future__ import annotations

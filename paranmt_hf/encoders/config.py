@@ -20,7 +20,7 @@ class EncoderConfig:
         f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
         "word-trigram is word,trigram (default: word)",
     )
-    dimension: int = setting(300, "dimensions of each encoder's vector (section 5.1)", at_least=1)
+    dimension: int = setting(300, "dimensions of each encoder's vector (section 5.2)", at_least=1)
     word_dimension: int | None = setting(
         None, "dimensions of the word embeddings of an LSTM or a projection (as --dimension)", at_least=1
     )

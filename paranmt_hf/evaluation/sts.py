@@ -1,6 +1,6 @@
 """Semantic textual similarity: how well a model's similarities follow people's judgements.
 
-The papers report Pearson's r for each data set and, for a year, the mean over its data sets (P18-1042, section 5.2).
+The papers report Pearson's r for each data set and, for a year, the mean over its data sets (P18-1042, section 5.1).
 MTEB puts a year's pairs together and reports Spearman's rho. Both are computed, because the same vectors differ by
 several points between them.
 """

@@ -13,23 +13,23 @@ Negatives = Literal["max", "mix", "rand"]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.1) unless said."""
+    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.2) unless said."""
 
-    margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, section 4)", above=0)
-    batch_size: int = setting(100, "pairs of a mini-batch (section 5.1)", at_least=1)
-    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4.2; table 6)", at_least=1)
-    learning_rate: float = setting(0.001, "rate of Adam (section 5.1)", above=0)
+    margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)", above=0)
+    batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1)
+    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1)
+    learning_rate: float = setting(0.001, "rate of Adam (section 5.2)", above=0)
     decay: bool = setting(False, "lower the rate linearly to zero (not in the paper)")
-    epochs: int = setting(5, "passes over the pairs (section 5.1)", at_least=1)
+    epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1)
     scrambling: float = setting(
         0.3,
-        "share of sentences whose words are shuffled, models that read words in order only (section 5.1)",
+        "share of sentences whose words are shuffled, models that read words in order only (section 5.2)",
         at_least=0,
         at_most=1,
     )
     negatives: Negatives = setting(
         "max",
-        "negative of a sentence: the most similar, half of them random, or all random (arXiv:1511.08198, section 4)",
+        "negative of a sentence: the most similar, half of them random, or all (arXiv:1511.08198, section 3.1.1)",
     )
     one_sided: bool = setting(
         False,
