@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -67,3 +68,11 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     with replacing(path, shared=True) as aside:
         aside.write_bytes(content)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file a second name: a link where the system has them, else a copy."""
+    try:
+        target.symlink_to(source.resolve())
+    except OSError:
+        shutil.copy(source, target)
