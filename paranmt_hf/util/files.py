@@ -49,7 +49,9 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
 
 def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
-    if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
+    # Tokenizers raise errors of no class of their own.
+    of_tokenizers = type(error) is Exception and "(os error" in str(error)
+    if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):
         return None
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
