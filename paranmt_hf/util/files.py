@@ -11,7 +11,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 
 AGAIN = "make room and run the same command again"
 
@@ -30,7 +30,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
         Where to write: a hidden file ending in `.tmp` in the same folder. One that a kill left behind is overwritten.
 
     Raises:
-        InputError: It cannot be written; the hidden file is removed.
+        WriteError: It cannot be written; the hidden file is removed.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp" if shared else f".{path.name}.tmp")
     try:
@@ -44,7 +44,22 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
             aside.unlink()
         if (reason := write_failure(error)) is None:
             raise
-        raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
+        raise WriteError(f"cannot {doing} {path}: {reason}; {advice}") from None
+
+
+@contextmanager
+def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
+    """Name the path where a `with` block that writes it, or into it, fails.
+
+    Raises:
+        WriteError: It cannot be written; half of it may be there.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (reason := write_failure(error)) is None:
+            raise
+        raise WriteError(f"cannot write {path}: {reason}; {advice}") from None
 
 
 def write_failure(error: BaseException) -> str | None:
@@ -62,11 +77,44 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+class ChecksummedFile:
+    """A file under writing, and the SHA-256 of what was written.
+
+    Args:
+        path: The file; what was there goes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._digest = path, hashlib.sha256()
+        with writing(path):
+            self._file = path.open("wb")
+
+    def write(self, content: bytes | memoryview) -> None:
+        """Append bytes.
+
+        Raises:
+            WriteError: There is no room.
+        """
+        with writing(self._path):
+            self._file.write(content)
+        self._digest.update(content)
+
+    def close(self) -> str:
+        """End the file; returns the checksum.
+
+        Raises:
+            WriteError: There is no room.
+        """
+        with writing(self._path):
+            self._file.close()
+        return self._digest.hexdigest()
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that its name never stands for half of it.
 
     Raises:
-        InputError: It cannot be written.
+        WriteError: It cannot be written.
     """
     with replacing(path, shared=True) as aside:
         aside.write_bytes(content)

@@ -48,5 +48,11 @@ def build(
     identity = {"bitext": bitext.identity, **translate.identity, **score.identity}
     stages: list[Stage] = [translate, score]
     return make_release(
-        lambda report: bitext.batches(report, rows=release.rows_per_shard), out, identity, stages, release, engine
+        lambda report: bitext.batches(report, rows=release.rows_per_shard),
+        out,
+        identity,
+        stages,
+        release,
+        engine,
+        command="build",
     )

@@ -34,5 +34,11 @@ def import_pairs(
     stage = ScoreStage(scorer)
     identity = {"pairs": pairs.identity, **stage.identity}
     return make_release(
-        lambda report: pairs.batches(report, rows=release.rows_per_shard), out, identity, [stage], release, engine
+        lambda report: pairs.batches(report, rows=release.rows_per_shard),
+        out,
+        identity,
+        [stage],
+        release,
+        engine,
+        command="import",
     )

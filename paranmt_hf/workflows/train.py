@@ -8,7 +8,7 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -37,10 +37,19 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.util.work import finished, folder_aside, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.work import (
+    finished,
+    folder_aside,
+    keep_identity,
+    locked,
+    put_in_place,
+    remove,
+    remove_leftover,
+    work_folder,
+)
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
-from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
+from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
 if TYPE_CHECKING:
@@ -112,10 +121,7 @@ def train(
     work = work_folder(out)
     record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
     if record is not None:
-        # A kill may have come between the last rename and the removal.
-        if work.exists():
-            with suppress(InputError), locked(work):
-                remove(work)
+        remove_leftover(out, "train")
         return Trained(out, record, fresh=False)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -126,8 +132,11 @@ def train(
     first = rank == 0 or processes == 1
     if not first:
         _wait_for(work / READY)
-    with locked(work) if first else nullcontext():
-        keep_identity(work / "settings.json", run.identity)
+    with locked(work, "train", worth=holds_training) if first else nullcontext():
+        keep_identity(work, run.identity, worth=holds_training, doing="training")
+        if first:
+            # Left by a run that was killed.
+            (work / READY).unlink(missing_ok=True)
         model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
         (work / READY).touch()
         history = fit(model, store, config, work, run.development, teacher)
@@ -135,9 +144,10 @@ def train(
             _wait_for(out / TRAINING_FILE)
             return Trained(out, _read_record(out), fresh=True)
         if not history.losses:
+            remove(work)
             raise InputError(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-                f"copies or paraphrases of each other; delete {work} and give more data"
+                "copies or paraphrases of each other; give more data"
             )
         record = _write(model, work / "model", run, history, store)
         put_in_place(work / "model", out)

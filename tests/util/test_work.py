@@ -21,6 +21,10 @@ from paranmt_hf.util.work import (
 )
 
 
+def hold(folder, command="build", *, worth=lambda folder: True):
+    return locked(folder, command, worth=worth)
+
+
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -42,28 +46,28 @@ def test_what_is_free(tmp_path):
 
 def test_a_folder_is_held_by_one(tmp_path):
     folder = tmp_path / "deep" / "out.work"
-    with locked(folder):
+    with hold(folder):
         with pytest.raises(InputError, match=f"^another command is at work in {folder}; wait for it, or stop"):
-            with locked(folder):
+            with hold(folder):
                 pytest.fail("held twice")
         # And by one process.
         code = (
-            "import sys; from pathlib import Path; from paranmt_hf.util.work import locked\n"
-            "with locked(Path(sys.argv[1])): print('held')"
+            "import sys; from pathlib import Path; from tests.util.test_work import hold\n"
+            "with hold(Path(sys.argv[1])): print('held')"
         )
         other = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True)
         assert other.returncode == 1 and "another command is at work" in other.stderr and not other.stdout
-    with locked(folder):
+    with hold(folder):
         pass
 
 
 def test_the_lock_goes_with_a_killed_process(tmp_path):
     code = (
-        "import os, signal, sys; from pathlib import Path; from paranmt_hf.util.work import locked\n"
-        "with locked(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys; from pathlib import Path; from tests.util.test_work import hold\n"
+        "with hold(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "out.work")]).returncode == -9
-    with locked(tmp_path / "out.work"):
+    with hold(tmp_path / "out.work"):
         pass
 
 
@@ -72,23 +76,23 @@ def test_a_folder_of_somebody_else_is_not_taken(tmp_path):
     folder.mkdir()
     (folder / "mine").touch()
     with pytest.raises(InputError, match=f"^{folder} is needed for work in progress and holds something else; move"):
-        with locked(folder):
+        with hold(folder):
             pytest.fail("taken")
     assert names(folder) == ["mine"]
     (tmp_path / "file.work").touch()
-    with pytest.raises(InputError, match="holds something else"), locked(tmp_path / "file.work"):
+    with pytest.raises(InputError, match="holds something else"), hold(tmp_path / "file.work"):
         pytest.fail("taken")
 
 
 def test_clear_leaves_the_lock(tmp_path):
     folder = tmp_path / "out.work"
-    with locked(folder):
+    with hold(folder):
         (folder / "part").mkdir()
         (folder / "part" / "a").touch()
         (folder / "b").touch()
         clear(folder)
-        assert names(folder) == ["lock"]
-        with pytest.raises(InputError, match="another command"), locked(folder):
+        assert names(folder) == ["command", "lock"]
+        with pytest.raises(InputError, match="another command"), hold(folder):
             pytest.fail("held twice")
 
 
@@ -229,7 +233,7 @@ def test_what_a_kill_left_aside_goes_when_the_result_is_found(tmp_path):
 def test_a_kill_while_work_is_removed_leaves_nothing_in_the_way(tmp_path, monkeypatch):
     """Half of a work folder, without its lock, was taken for somebody else's: the same command refused for ever."""
     work = work_folder(tmp_path / "out")
-    with locked(work):
+    with hold(work):
         (work / "shard").write_text("x")
     with monkeypatch.context() as patch:
 
@@ -242,7 +246,7 @@ def test_a_kill_while_work_is_removed_leaves_nothing_in_the_way(tmp_path, monkey
         with pytest.raises(KeyboardInterrupt):
             remove(work)
     assert [path.name for path in tmp_path.iterdir()] == [".out.work.gone"]
-    with locked(work):
+    with hold(work):
         assert [path.name for path in tmp_path.iterdir()] == ["out.work"]
         remove(work)
     assert not list(tmp_path.iterdir())

@@ -240,7 +240,7 @@ def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
     want = bytes_of(folder)
     work = tmp_path / "corpus.work"
     work.mkdir()
-    (work / "lock").touch()
+    (work / "command").write_text("score")
     (work / "old").mkdir()
     folder.rename(work / "new")
     rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)

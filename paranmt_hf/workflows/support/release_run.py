@@ -29,11 +29,20 @@ from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.work import (
+    Identity,
+    as_json,
+    finished,
+    locked,
+    put_in_place,
+    remove,
+    remove_leftover,
+    work_folder,
+)
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
@@ -90,24 +99,18 @@ def make_release(
     release: ReleaseConfig,
     engine: EngineConfig | None,
     *,
-    name: str | None = None,
-    recorded: Identity | None = None,
-    dropped: dict[str, int] | None = None,
-    warned: Sequence[str] = (),
+    command: str,
 ) -> Built:
     """Send rows through stages and release them, or find the release that is there already.
 
     Args:
         batches: Reads the input, counting in the report that it is given.
-        out: Folder of the release; work in progress lies in `<out>.work`.
+        out: Folder of the release; its name is that of the corpus. Work in progress lies in `<out>.work`.
         identity: What determines the rows: the input, the translator, the scorer.
         stages: What is done to the rows, in order.
         release: Licence and form of the release.
         engine: Where the stages run.
-        name: Name of the corpus; by default that of the folder.
-        recorded: What the record says determined the rows, where that is not `identity`.
-        dropped: Rows that are missing from the input already, by reason.
-        warned: Warnings that go with the input.
+        command: Name of the command, to which the work folder belongs.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -115,30 +118,81 @@ def make_release(
     engine = (engine or EngineConfig()).resolved()
     out = Path(out).resolve()
     work = work_folder(out)
-    wanted = {**(recorded or identity), "release": release.identity}
-    if (record := _finished(out, wanted)) is not None and not work.exists():
-        return Built(out, record, fresh=False)
-    with locked(work):
-        if (record := _finished(out, wanted)) is not None:
-            # Left over from a command that was killed at its very end, or kept on purpose.
-            if not release.keep_work:
-                remove(work)
-            return Built(out, record, fresh=False)
-        # Another scorer must not cost the translations, so each stage answers for its own settings only.
-        input_identity = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
-        input_identity["rows_per_shard"] = release.rows_per_shard
-        manifest = _cut_input(batches, work / "0-input", input_identity)
-        counts, warnings = dict(dropped or {}), list(warned)
-        manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
-        final = work / "release"
-        shutil.rmtree(final, ignore_errors=True)
-        written = _write(manifest, final, release)
-        record = _record(name or out.name, written, wanted, counts, warnings)
-        _write_card(final, record)
-        put_in_place(final, out)
+    wanted = {**identity, "release": release.identity}
+    if (found := _found(out, wanted, release, command)) is not None:
+        return found
+    with locked(work, command, worth=holds_shards):
+        # Another process may have finished it meanwhile.
+        if (found := _found(out, wanted, release, command)) is not None:
+            return found
+        record = write_rows(batches, work, work / "release", identity, stages, release, engine, name=out.name)
+        with writing(out):
+            put_in_place(work / "release", out)
         if not release.keep_work:
             remove(work)
     return Built(out, record, fresh=True)
+
+
+def holds_shards(work: Path) -> bool:
+    """Tell whether a work folder holds shards that took long to make: translated or scored ones."""
+    return any(work.glob("[1-9]*-*/shard-*"))
+
+
+def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
+    """The release where it is there already, without the work folder that a kill at the very end left."""
+    record = finished(out, wanted, _read, lambda record: record.settings, made="built")
+    if record is None:
+        return None
+    if not release.keep_work:
+        remove_leftover(out, command)
+    return Built(out, record, fresh=False)
+
+
+def write_rows(
+    batches: Batches,
+    work: Path,
+    folder: Path,
+    identity: Identity,
+    stages: Sequence[Stage],
+    release: ReleaseConfig,
+    engine: EngineConfig,
+    *,
+    name: str,
+    recorded: Identity | None = None,
+    dropped: dict[str, int] | None = None,
+    warned: Sequence[str] = (),
+) -> ReleaseRecord:
+    """Send rows through stages and write a release of them, going on with what a work folder holds.
+
+    Args:
+        batches: As of `make_release`, like `identity`, `stages`, `release` and `engine`.
+        work: The work folder, which the caller holds.
+        folder: Where the release is written; what is there goes.
+        identity: As above.
+        stages: As above.
+        release: As above.
+        engine: As above.
+        name: Name of the corpus.
+        recorded: What the record says determined the rows, where that is not `identity`.
+        dropped: Rows that are missing from the input already, by reason.
+        warned: Warnings that go with the input.
+
+    Raises:
+        InputError: Bad input, or the work folder holds work with other settings.
+    """
+    # Another scorer must not cost the translations, so each stage answers for its own settings only.
+    input_identity = {key: value for key, value in identity.items() if key not in ("translator", "scorer")}
+    input_identity["rows_per_shard"] = release.rows_per_shard
+    manifest = _cut_input(batches, work / "0-input", input_identity)
+    counts, warnings = dict(dropped or {}), list(warned)
+    manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
+    shutil.rmtree(folder, ignore_errors=True)
+    with writing(folder):
+        written = _write(manifest, folder, release)
+        wanted = {**(recorded or identity), "release": release.identity}
+        record = _record(name, written, wanted, counts, warnings)
+        _write_card(folder, record)
+    return record
 
 
 def _run_stages(
@@ -160,11 +214,6 @@ def _run_stages(
     if any(counts.values()):
         logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     return manifest
-
-
-def _finished(out: Path, identity: Identity) -> ReleaseRecord | None:
-    """The record of a finished release with this identity; None when there is nothing yet."""
-    return finished(out, identity, _read, lambda record: record.settings, made="built")
 
 
 def _read(out: Path) -> ReleaseRecord:
