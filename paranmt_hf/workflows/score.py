@@ -14,6 +14,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.util.work import locked, put_in_place, remove, work_folder
+from paranmt_hf.util.yaml_files import OPTIONS_FILE
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -57,6 +58,9 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
             dropped=record.dropped,
             warned=record.warnings,
         )
+        # How the corpus was made stays with it.
+        if (folder / OPTIONS_FILE).is_file():
+            shutil.copyfile(folder / OPTIONS_FILE, built.folder / OPTIONS_FILE)
         folder.rename(work / "old")
         _finish_swap(folder)
         remove(work)
