@@ -34,6 +34,7 @@ _NAMES = {
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
+    "stream": "paranmt_hf.corpus.stream",
     "train": "paranmt_hf.workflows.train",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -65,6 +66,7 @@ __all__ = [
     "publish_dataset",
     "publish_model",
     "rescore",
+    "stream",
     "train",
     "write_results",
 ]
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.builder import ParaNMT
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.stream import stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.encoders.loading import load

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from paranmt_hf.cli.parser import CommandParser
 from paranmt_hf.errors import InputError
 from paranmt_hf.version import __version__
 
@@ -32,17 +33,19 @@ COMMANDS = {
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     """Build the parser; only the chosen command gets its options, which keeps `--help` fast."""
     parser = argparse.ArgumentParser(
-        prog="paranmt", description="Paraphrase corpora by back-translation, and sentence encoders trained on them."
+        prog="paranmt",
+        description="Paraphrase corpora by back-translation, and sentence encoders trained on them.",
+        epilog="example:\n  paranmt quickstart --out demo\n\n`paranmt COMMAND --help` shows the options of a command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"paranmt-hf {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, module in COMMANDS.items():
         command = import_module(f"paranmt_hf.cli.{module}")
         summary = command.SUMMARY
         options = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name == chosen:
-            options.add_argument("--debug", action="store_true", help="show the traceback of an error")
-            options.set_defaults(run=command.configure(options))
+            command.configure(options)
     return parser
 
 

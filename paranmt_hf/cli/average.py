@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import Run
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "average the weights of encoders trained from one start"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt average`."""
     parser.add_argument("models", nargs="+", help="folders or Hub ids; one that is named twice counts twice")
     parser.add_argument("--out", type=Path, required=True, help="folder of the mean")
@@ -20,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
 
         average_encoders(arguments.models, arguments.out)
         print(f"{arguments.out}: the mean of {len(arguments.models)} models")
+        keep_options(arguments, arguments.out)
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
-    return run
+    parser.finish(run, "paranmt average models/one models/two --out models/mean")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import typing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
-from paranmt_hf.cli.options import SCORER_OPTIONS, Run, add_options, from_options
+from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SUMMARY = "translate a bitext, score the pairs, release them"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt build`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
@@ -36,14 +36,14 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     text.add_argument("--parquet", type=Path, nargs="+", help="Parquet files")
     text.add_argument("--dataset", help="dataset on the Hub, or a folder, read as a stream")
     text.add_argument("--dataset-config", help="its config")
-    text.add_argument("--dataset-split", default="train", help="its split (default: train)")
+    text.add_argument("--dataset-split", default="train", help="its split (default: %(default)s)")
     text.add_argument("--dataset-revision", help="its revision")
     text.add_argument("--columns", type=columns, help="where each column is: source=2,reference=1[,origin=3]")
     add_max_characters(text)
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     groups = {TranslatorConfig: "translator", ScorerConfig: "scorer", ReleaseConfig: "release", EngineConfig: "engine"}
     for kind, title in groups.items():
-        group = typing.cast(argparse.ArgumentParser, parser.add_argument_group(title))
+        group = parser.add_argument_group(title)
         if kind is TranslatorConfig:
             group.add_argument(
                 "--translator",
@@ -66,9 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
         )
+        keep_options(arguments, built.folder, fresh=built.fresh)
         print_built(built)
 
-    return run
+    parser.finish(
+        run,
+        "paranmt build --source train.cs --reference train.en --translator embedded --out corpus --license mit",
+    )
 
 
 def _bitext(arguments: argparse.Namespace) -> AlignedText:

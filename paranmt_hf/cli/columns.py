@@ -16,7 +16,7 @@ def add_max_characters(parser: argparse._ActionsContainer) -> None:
         "--max-characters",
         type=int,
         default=MAX_CHARACTERS,
-        help=f"longer lines are dropped (default: {MAX_CHARACTERS})",
+        help="longer lines are dropped (default: %(default)s)",
     )
 
 

@@ -6,24 +6,33 @@ import argparse
 from pathlib import Path
 from typing import Literal
 
-from paranmt_hf.cli.options import Run
+from paranmt_hf.cli.options import add_switch
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "measure encoders on semantic textual similarity"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
-    """Options of `paranmt evaluate`."""
+def configure(parser: CommandParser) -> None:
+    """Commands below `paranmt evaluate`."""
+    parser.show_example("paranmt evaluate sts embedded --data FOLDER_WITH_STS")
+    summary = "semantic textual similarity"
+    _configure_sts(parser.kinds("TASK").add_parser("sts", help=summary, description=f"Measure encoders on {summary}."))
+
+
+def _configure_sts(parser: CommandParser) -> None:
+    """Options of `paranmt evaluate sts`."""
     from paranmt_hf.evaluation.baselines import BASELINES
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
-    parser.add_argument("kind", choices=["sts"], help="sts: semantic textual similarity")
     parser.add_argument(
         "models", nargs="*", help="folders or Hub ids; `embedded` is the encoder that the package carries"
     )
     parser.add_argument("--data", required=True, help="folder with STS sets (SentEval's layout), a TSV file, a Hub id")
     parser.add_argument("--json", type=Path, help="write the results into this file")
-    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
-    parser.add_argument("--baselines", nargs="+", choices=BASELINES, default=[], help="beside the models")
+    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
+    parser.add_argument(
+        "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
+    )
     parser.add_argument(
         "--bootstrap",
         type=int,
@@ -56,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
                 print(f"\n{differences(results, style=style)}")
         if arguments.json:
             write_results(arguments.json, [evaluation.record for evaluation in evaluations])
+            keep_options(arguments, arguments.json)
             print(f"results: {arguments.json}")
 
-    return run
+    parser.finish(run, "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import Run
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
+# Those of `workflows/export.py`, which loads torch.
+FORMATS = ("static", "tokenizers", "model2vec", "onnx")
 SUMMARY = "write an encoder for other libraries: static, model2vec, ONNX"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt export`."""
     parser.add_argument(
         "model", help="folder or Hub id of the encoder; `embedded` is the one that the package carries"
@@ -18,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument(
         "--format",
         required=True,
+        choices=FORMATS,
         help="static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or "
         "TRIGRAM; onnx: each encoder",
     )
@@ -27,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         from paranmt_hf.workflows.export import export_encoder
 
         made = export_encoder(arguments.model, arguments.out, format=arguments.format)
+        keep_options(arguments, made.folder)
         size = sum(path.stat().st_size for path in made.folder.rglob("*") if path.is_file())
         print(f"{made.folder}: {made.encoder} as {made.format}, {made.dimension} dimensions, {size / 1e6:.1f} MB")
         if made.difference is None or made.speed is None:
@@ -43,4 +47,4 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             )
         print(f"  how to load it: {made.folder / 'README.md'}")
 
-    return run
+    parser.finish(run, "paranmt export models/word --format static --out exports/word")

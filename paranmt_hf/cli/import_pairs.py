@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
-from paranmt_hf.cli.options import SCORER_OPTIONS, Run, add_options, from_options
+from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SUMMARY = "score pairs that are translated already, and release them"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
@@ -48,9 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
         )
+        keep_options(arguments, built.folder, fresh=built.fresh)
         print_built(built)
 
-    return run
+    parser.finish(run, "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0")
 
 
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:

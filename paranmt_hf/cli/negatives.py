@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from paranmt_hf.cli.options import DATA_HELP, Run, add_options, from_options
+from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser
 
 SUMMARY = "show the hard negatives that mega-batches give"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt negatives`."""
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.hub.repository import EMBEDDED
@@ -38,4 +39,4 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             for negative in negatives:
                 print(f"  M = {negative.mega_batch:<4} {negative.similarity:5.2f}  {negative.sentence}")
 
-    return run
+    parser.finish(run, 'paranmt negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40')

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
 from paranmt_hf.util.settings import plain_type
 
-# What a command does with its parsed options.
-Run = Callable[[argparse.Namespace], None]
 # Options of a scorer, whose fields are called otherwise: other settings of a command have a name and a device too.
 SCORER_OPTIONS = {"name": "scorer", "revision": "scorer_revision", "device": "scorer_device"}
 DATA_HELP = "release folders, Parquet files with the columns reference and translation, or datasets on the Hub"
 
 
 def add_options(
-    parser: argparse.ArgumentParser,
+    parser: argparse._ActionsContainer,
     kind: type,
     *,
-    leave_out: Sequence[str] = (),
+    only: Collection[str] | None = None,
+    leave_out: Collection[str] = (),
     names: Mapping[str, str] | None = None,
 ) -> None:
     """Make a command-line option of every field of a dataclass; default and help stand with the field.
@@ -29,18 +28,19 @@ def add_options(
     Args:
         parser: Gets the options.
         kind: The dataclass.
+        only: Fields that get an option; all of them if left out.
         leave_out: Fields without an option.
         names: Options of another name than their field: `{"name": "scorer"}` makes `--scorer` of the field `name`.
     """
     for entry in fields(kind):
-        if entry.name in leave_out:
+        if entry.name in leave_out or (only is not None and entry.name not in only):
             continue
         name = (names or {}).get(entry.name, entry.name)
         flag = f"--{name.replace('_', '-')}"
         settings: dict[str, Any] = {"help": entry.metadata.get("help", ""), "dest": name}
         hint, _ = plain_type(kind, entry.name)
         if hint is bool:
-            parser.add_argument(flag, action="store_true", **settings)
+            add_switch(parser, flag, dest=name, help=settings["help"])
             continue
         if typing.get_origin(hint) is typing.Literal:
             settings["choices"] = typing.get_args(hint)
@@ -48,12 +48,18 @@ def add_options(
             settings |= {"type": typing.get_args(hint)[0], "nargs": "+"}
         else:
             settings["type"] = hint
-        if entry.default is not MISSING and entry.default not in (None, 0) and "default" not in settings["help"]:
+        if entry.default is not MISSING and entry.default is not None and "(default:" not in settings["help"]:
             shown = " ".join(map(str, entry.default)) if isinstance(entry.default, tuple) else entry.default
             settings["help"] += f" (default: {shown})"
         required = entry.default is MISSING and entry.default_factory is MISSING
         default = None if required else entry.default
         parser.add_argument(flag, default=default, required=required, metavar=None, **settings)
+
+
+def add_switch(parser: argparse._ActionsContainer, flag: str, *, dest: str, help: str) -> None:
+    """Add an option that is on or off, and its hidden opposite, which turns off what a file turns on."""
+    parser.add_argument(flag, action="store_true", dest=dest, help=help)
+    parser.add_argument(f"--no-{flag[2:]}", action="store_false", dest=dest, help=argparse.SUPPRESS, default=False)
 
 
 def from_options(

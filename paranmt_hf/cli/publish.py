@@ -11,72 +11,87 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.cli.options import Run
-from paranmt_hf.errors import InputError
+from paranmt_hf.cli.options import add_switch
+from paranmt_hf.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from paranmt_hf.workflows.publish import Plan
-
-ONLY_MODELS = ("results", "about", "license", "datasets")
+    from paranmt_hf.workflows.publish import Plan, Where
 
 SUMMARY = "check a release or an encoder, and put it on the Hub"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
-    """Options of `paranmt publish`."""
-    parser.add_argument("kind", choices=["dataset", "model"], help="dataset: a release; model: an encoder")
-    parser.add_argument("folder", type=Path, help="what `paranmt build`, `import` or `train` wrote")
-    parser.add_argument("name", help="where to: ORGANISATION/NAME or USER/NAME")
-    parser.add_argument("--private", action="store_true", help="make a new repository private")
-    parser.add_argument("--revision", default="main", help="the branch that gets the files (main)")
-    parser.add_argument("--tag", help="name of this version (the next of v1, v2, ... on the main branch)")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="check, print files, card and what is missing; touch nothing"
-    )
-    parser.add_argument("--notes", type=Path, help="Markdown file with a section of your own for the card")
-    models = parser.add_argument_group("models")
-    models.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
-    models.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
-    models.add_argument(
-        "--about", type=Path, help="YAML file: license, license_text, summary, data, commands, datasets"
-    )
-    models.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
+def configure(parser: CommandParser) -> None:
+    """Commands below `paranmt publish`."""
+    parser.show_example("paranmt publish dataset paranmt50m you/paranmt50m --dry-run")
+    kinds = parser.kinds("KIND")
+    for name, of, options in (("dataset", "a release", _configure_dataset), ("model", "an encoder", _configure_model)):
+        summary = f"check {of}, and put it on the Hub"
+        options(kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."))
+
+
+def _configure_dataset(parser: CommandParser) -> None:
+    """Options of `paranmt publish dataset`."""
+    _add_common(parser, "what `paranmt build` or `paranmt import` wrote")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.publish import Where, plan_dataset, plan_model
+        from paranmt_hf.workflows.publish import plan_dataset
+
+        _publish(arguments, plan_dataset(arguments.folder, arguments.name, notes=arguments.notes, **_where(arguments)))
+
+    parser.finish(run, "paranmt publish dataset paranmt50m you/paranmt50m --dry-run")
+
+
+def _configure_model(parser: CommandParser) -> None:
+    """Options of `paranmt publish model`."""
+    _add_common(parser, "what `paranmt train` or `paranmt average` wrote")
+    parser.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
+    parser.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
+    parser.add_argument(
+        "--about", type=Path, help="YAML file: license, license_text, summary, data, commands, datasets"
+    )
+    parser.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.workflows.publish import plan_model
         from paranmt_hf.workflows.support.model_record import read_about
 
-        where: Where = {"private": arguments.private, "revision": arguments.revision, "tag": arguments.tag}
-        if arguments.kind == "dataset":
-            if given := [f"--{name}" for name in ONLY_MODELS if getattr(arguments, name)]:
-                raise InputError(f"{', '.join(given)} is for models; a release has its licence and record with it")
-            plan = plan_dataset(arguments.folder, arguments.name, notes=arguments.notes, **where)
-        else:
-            about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
-            plan = plan_model(
-                arguments.folder,
-                arguments.name,
-                about=about,
-                results=arguments.results,
-                notes=arguments.notes,
-                **where,
-            )
-        if arguments.dry_run:
-            print(f"{plan.card}\n")
-        _print_plan(plan)
-        if arguments.dry_run:
-            print("dry run: nothing was sent")
-            return
-        with _stopping_at_once():
-            published = plan.send()
-        version = f", version {published.tag}" if published.tag else ""
-        changed = len(published.changed)
-        state = f"{changed:,} files changed" if changed else "unchanged, all was there already"
-        print(f"{plan.target.kind} {plan.target.name}: {state}{version}, commit {published.commit[:12]}")
-        branch = None if plan.target.revision == "main" else plan.target.revision
-        print(f"load it: {_usage(plan, published.tag or branch)}")
+        about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
+        options = {"results": arguments.results, "notes": arguments.notes}
+        _publish(arguments, plan_model(arguments.folder, arguments.name, about=about, **options, **_where(arguments)))
 
-    return run
+    parser.finish(run, "paranmt publish model models/word you/paranmt-word --results results.json --license cc-by-4.0")
+
+
+def _add_common(parser: CommandParser, made: str) -> None:
+    parser.add_argument("folder", type=Path, help=made)
+    parser.add_argument("name", help="where to: ORGANISATION/NAME or USER/NAME")
+    add_switch(parser, "--private", dest="private", help="make a new repository private")
+    parser.add_argument("--revision", default="main", help="the branch that gets the files (default: %(default)s)")
+    parser.add_argument("--tag", help="name of this version (default: the next of v1, v2, ... on the main branch)")
+    add_switch(parser, "--dry-run", dest="dry_run", help="check, print files, card and what is missing; touch nothing")
+    parser.add_argument("--notes", type=Path, help="Markdown file with a section of your own for the card")
+
+
+def _where(arguments: argparse.Namespace) -> Where:
+    return {"private": arguments.private, "revision": arguments.revision, "tag": arguments.tag}
+
+
+def _publish(arguments: argparse.Namespace, plan: Plan) -> None:
+    """Show a plan, and send it unless that is not wanted."""
+    if arguments.dry_run:
+        print(f"{plan.card}\n")
+    _print_plan(plan)
+    if arguments.dry_run:
+        print("dry run: nothing was sent")
+        return
+    with _stopping_at_once():
+        published = plan.send()
+    version = f", version {published.tag}" if published.tag else ""
+    changed = len(published.changed)
+    state = f"{changed:,} files changed" if changed else "unchanged, all was there already"
+    print(f"{plan.target.kind} {plan.target.name}: {state}{version}, commit {published.commit[:12]}")
+    branch = None if plan.target.revision == "main" else plan.target.revision
+    print(f"load it: {_usage(plan, published.tag or branch)}")
 
 
 @contextmanager

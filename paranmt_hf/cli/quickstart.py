@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import Run
+from paranmt_hf.cli.parser import CommandParser
 
 SUMMARY = "make a small corpus and an encoder offline, from nothing"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt quickstart`."""
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
 
@@ -20,4 +20,4 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         for line in quickstart(arguments.out):
             print(line, flush=True)
 
-    return run
+    parser.finish(run, "paranmt quickstart --out demo")

@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 
 from paranmt_hf.cli.built import print_built
-from paranmt_hf.cli.options import SCORER_OPTIONS, Run, add_options, from_options
+from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "score a release again with another scorer"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt score`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
@@ -23,6 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> Run:
 
     def run(arguments: argparse.Namespace) -> None:
         scorer = from_options(ScorerConfig, arguments, SCORER_OPTIONS)
-        print_built(rescore(arguments.folder, scorer=scorer, engine=from_options(EngineConfig, arguments)))
+        built = rescore(arguments.folder, scorer=scorer, engine=from_options(EngineConfig, arguments))
+        keep_options(arguments, built.folder, name="paranmt-score.yaml", fresh=built.fresh)
+        print_built(built)
 
-    return run
+    parser.finish(run, "paranmt score paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import typing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from paranmt_hf.cli.options import DATA_HELP, Run, add_options, from_options
-
-if TYPE_CHECKING:
-    pass
-
+from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "train a sentence encoder on paraphrase pairs"
+# Options that most runs give; the others are listed below them.
+USUAL = {
+    *("model", "dimension", "vectors", "init_from", "teacher", "epochs", "batch_size", "mega_batch"),
+    *("learning_rate", "seed", "device", "subset", "min_score", "max_length", "max_pairs"),
+}
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
+def configure(parser: CommandParser) -> None:
     """Options of `paranmt train`."""
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.config import EncoderConfig
@@ -30,9 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         help="folder with STSBenchmark: keep the weights that are best on its STS 2017 pairs",
     )
     parser.add_argument("--exclude", type=Path, help="folder with STS sets: leave out pairs with their sentences")
-    parser.add_argument("--teacher-cache", type=Path, help="folder that keeps the teacher's vectors for other runs")
-    for kind, title in {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}.items():
-        add_options(typing.cast(argparse.ArgumentParser, parser.add_argument_group(title)), kind)
+    kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}
+    for kind, title in kinds.items():
+        add_options(parser.add_argument_group(title), kind, only=USUAL)
+    advanced = parser.add_argument_group("advanced")
+    advanced.add_argument("--teacher-cache", type=Path, help="folder that keeps the teacher's vectors for other runs")
+    for kind in kinds:
+        add_options(advanced, kind, leave_out=USUAL)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.train import train
@@ -47,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             exclude=arguments.exclude,
             teacher_cache=arguments.teacher_cache,
         )
+        keep_options(arguments, trained.folder, fresh=trained.fresh)
         record, state = trained.record, "" if trained.fresh else " (was trained already)"
         print(f"{arguments.out}: {record.dimension} dimensions, {record.parameters:,} parameters{state}")
         history = record.history
@@ -55,4 +60,4 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             print(f"  Pearson {100 * record.development:.1f} on STS 2017 track 5, the development set")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
-    return run
+    parser.finish(run, "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram")

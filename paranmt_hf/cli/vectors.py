@@ -5,16 +5,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import DATA_HELP, Run, add_options, from_options
+from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
+from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "make word vectors from a large encoder"
 
 
-def configure(parser: argparse.ArgumentParser) -> Run:
-    """Options of `paranmt vectors`."""
+def configure(parser: CommandParser) -> None:
+    """Commands below `paranmt vectors`."""
+    parser.show_example("paranmt vectors distill MODEL --data paranmt50m --out vectors.txt.gz")
+    summary = "let a large encoder encode words one by one"
+    description = f"{summary[0].upper()}{summary[1:]}."
+    _configure_distill(parser.kinds("WAY").add_parser("distill", help=summary, description=description))
+
+
+def _configure_distill(parser: CommandParser) -> None:
+    """Options of `paranmt vectors distill`."""
     from paranmt_hf.encoders.distillation import DistillConfig
 
-    parser.add_argument("kind", choices=["distill"], help="distill: let a large encoder encode words one by one")
     parser.add_argument("model", help="folder or Hub id of a SentenceTransformer")
     parser.add_argument("--data", nargs="+", help=f"take the most frequent words of: {DATA_HELP}")
     parser.add_argument(
@@ -33,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             vocabulary=arguments.vocabulary,
             config=from_options(DistillConfig, arguments),
         )
+        keep_options(arguments, arguments.out)
         print(f"{arguments.out}: {len(vectors.words):,} words, {vectors.matrix.shape[1]} dimensions")
 
-    return run
+    parser.finish(
+        run, "paranmt vectors distill sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz"
+    )

@@ -32,7 +32,7 @@ NOT_LETTERS = r"[^\p{L}\p{N}]+"
 class SelectionConfig:
     """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
 
-    subset: str = setting("default", "config of the release or dataset: default, filtered")
+    subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
     min_score: float | None = setting(None, "smallest paraphrase score")
     max_score: float | None = setting(None, "largest paraphrase score")
     max_overlap: float | None = setting(None, "largest trigram overlap")

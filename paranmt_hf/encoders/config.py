@@ -22,10 +22,10 @@ class EncoderConfig:
     )
     dimension: int = setting(300, "dimensions of each encoder's vector (section 5.2)", at_least=1)
     word_dimension: int | None = setting(
-        None, "dimensions of the word embeddings of an LSTM or a projection (as --dimension)", at_least=1
+        None, "dimensions of the word embeddings of an LSTM or a projection (default: as --dimension)", at_least=1
     )
     trigram_dimension: int | None = setting(
-        None, "dimensions of TRIGRAM beside a wider or narrower encoder (as --dimension)", at_least=1
+        None, "dimensions of TRIGRAM beside a wider or narrower encoder (default: as --dimension)", at_least=1
     )
     words: int = setting(100_000, "most frequent words to keep", at_least=1)
     trigrams: int = setting(100_000, "most frequent character trigrams to keep", at_least=1)

@@ -26,7 +26,7 @@ class DistillConfig:
     words: int = setting(50_000, "most frequent words to encode", at_least=1)
     min_count: int = setting(1, "leave out words that occur less often in the data", at_least=1)
     dimension: int | None = setting(
-        None, "reduce to so many dimensions by principal components (the model's own)", at_least=1
+        None, "reduce to so many dimensions by principal components (default: the model's own)", at_least=1
     )
     unweighted: bool = setting(False, "do not multiply each vector by the logarithm of the word's rank")
 

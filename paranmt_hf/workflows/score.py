@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.yaml_files import OPTIONS_FILE
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds_shards, write_rows
 
 # In the work folder, the release as it was, while the new one gets its name.
@@ -62,6 +64,9 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
             dropped=record.dropped,
             warned=record.warnings,
         )
+        # How the corpus was made stays with it.
+        if (folder / OPTIONS_FILE).is_file():
+            shutil.copyfile(folder / OPTIONS_FILE, work / NEW / OPTIONS_FILE)
         folder.rename(work / OLD)
         _finish_swap(folder)
         remove(work)

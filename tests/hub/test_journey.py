@@ -17,10 +17,13 @@ from datasets import load_dataset
 name = sys.argv[1]
 whole, filtered = load_dataset(name, split="train"), load_dataset(name, "filtered", split="train")
 version = load_dataset(name, split="train", revision="v1")
-stream = load_dataset(
-    name, split="train", streaming=True, columns=["reference", "para_score"], filters=[("para_score", ">", 0.7)]
-)
-rows = list(stream)
+good = load_dataset(name, split="train", filters=[("para_score", ">", 0.7)])
+wanted = {"columns": ["reference", "para_score"], "filters": [("para_score", ">", 0.7)]}
+rows = list(load_dataset(name, split="train", streaming=True, **wanted))
+import paranmt_hf
+
+own = paranmt_hf.stream(f"{name}@v1", **wanted)
+assert next(iter(own)) == rows[0] and list(own) == rows and len(good) == len(rows)
 print(json.dumps({
     "columns": whole.column_names, "rows": len(whole), "filtered": len(filtered), "version": len(version),
     "stream": len(rows), "above": sum(score > 0.7 for score in whole["para_score"]),

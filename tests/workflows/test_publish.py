@@ -56,9 +56,9 @@ def test_release_is_laid_out(release):
     assert plan.left_here == ["notes.txt"] and plan.missing == []
     info = {entry["config_name"]: entry for entry in header(plan.card)["dataset_info"]}
     for name, config in record["configs"].items():
-        assert info[name]["splits"] == [
-            {"name": "train", "num_bytes": config["bytes"], "num_examples": config["rows"]}
-        ]
+        assert "splits" not in info[name], "datasets would compare them with what `filters=` leaves"
+        assert info[name]["dataset_size"] == config["bytes"]
+        assert f"| `{name}` | {config['rows']:,} |" in plan.card
         assert info[name]["download_size"] == sum((release / path).stat().st_size for path in config["files"])
     assert header(plan.card)["license"] == "cc-by-4.0"
     assert header(plan.card)["source_datasets"] == ["extended|other"]
@@ -69,12 +69,11 @@ def test_release_is_laid_out(release):
 
 
 def test_header_of_the_card_agrees_with_the_files(release):
-    """What the Hub reads of the card: rows of each config, and patterns that match its files and no others."""
+    """What the Hub reads of the card: patterns that match the files of each config and no others."""
     record = json.loads((release / "build.json").read_text())
     plan = plan_dataset(release, DATASET)
     top = header(plan.card)
-    rows = {info["config_name"]: info["splits"][0]["num_examples"] for info in top["dataset_info"]}
-    assert rows == {name: config["rows"] for name, config in record["configs"].items()}
+    assert [info["config_name"] for info in top["dataset_info"]] == list(record["configs"])
     assert [config["config_name"] for config in top["configs"]] == list(record["configs"])
     for config in top["configs"]:
         (entry,) = config["data_files"]
@@ -315,7 +314,6 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
         (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
         (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
-        (["dataset", "FOLDER", "org/corpus", "--license", "mit"], "--license is for models"),
         (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
         (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),

@@ -42,14 +42,14 @@ class TranslatorConfig:
     beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1)
     batch_tokens: int | None = setting(
         None,
-        "batch size: sentences times pieces of the longest; by default 800 on a CPU, 8192 on a GPU",
+        "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
         at_least=1,
     )
     max_source_tokens: int = setting(
         256, "longest source in pieces, end token included; longer ones are dropped", at_least=2
     )
     max_target_tokens: int = setting(256, "longest translation in pieces, end token included", at_least=2)
-    device: str | None = setting(None, "cpu, cuda or cuda:N; by default cuda if there is one")
+    device: str | None = setting(None, "cpu, cuda or cuda:N (default: cuda if there is one)")
     dtype: Dtype = setting(
         "auto", "number format; auto is float32 on a CPU, float16 on a GPU; int8 only with ctranslate2"
     )

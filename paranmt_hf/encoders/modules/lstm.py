@@ -102,24 +102,24 @@ def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
     Args:
         modules: The modules of an encoder.
     """
-    if len(modules) != 4 or not isinstance(modules[2], AverageDirections) or isinstance(modules[3], MaxPooling):
+    directions = modules[2] if len(modules) == 4 else None
+    if not isinstance(directions, AverageDirections) or isinstance(modules[3], MaxPooling):
         return modules
-    words, lstm, directions, _ = modules
     width = directions.dimension
     mean = Dense(2 * width, width, bias=False, activation_function=nn.Identity(), init_weight=_halves(width))
-    return [words, lstm, Pooling(2 * width, pooling_mode="mean"), mean]
+    return [*modules[:2], Pooling(2 * width, pooling_mode="mean"), mean]
 
 
 def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
     """Undo `directions_behind`; modules that it did not make stay as they are."""
-    if len(modules) != 4 or not isinstance(modules[2], Pooling) or not isinstance(modules[3], Dense):
+    pooling, mean = modules[2:] if len(modules) == 4 else (None, None)
+    if not isinstance(pooling, Pooling) or not isinstance(mean, Dense):
         return modules
-    words, lstm, pooling, mean = modules
     width = mean.out_features
     plain = isinstance(mean.activation_function, nn.Identity) and not mean.bias and not mean.use_residual
     if not plain or pooling.pooling_mode != "mean" or not torch.equal(mean.linear.weight, _halves(width)):
         return modules
-    return [words, lstm, AverageDirections(width), Pooling(width, pooling_mode="mean")]
+    return [*modules[:2], AverageDirections(width), Pooling(width, pooling_mode="mean")]
 
 
 def _halves(width: int) -> torch.Tensor:

@@ -1,0 +1,73 @@
+"""YAML files that people write: one mapping, read safely, and what is wrong with it said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from paranmt_hf.errors import InputError
+
+# The options that made a result, beside it.
+OPTIONS_FILE = "paranmt.yaml"
+# No file of options comes near it.
+MOST_BYTES = 1_000_000
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without references, through which a small file can mean a huge one, and with each key once."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.YAMLError(
+                f"line {event.start_mark.line + 1}: references such as *{event.anchor} are not read; write the value"
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
+        names = [key.value for key, _ in node.value]
+        if twice := [key for key, _ in node.value if names.count(key.value) > 1]:
+            raise yaml.YAMLError(f"line {twice[-1].start_mark.line + 1}: {twice[-1].value!r} stands there twice")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path, expected: str) -> dict[str, Any]:
+    """Read a YAML file that holds one mapping.
+
+    Args:
+        path: The file.
+        expected: What it should hold, for the error.
+
+    Raises:
+        InputError: It cannot be read, is too large, is no YAML, or holds something else.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; expected {expected}")
+        # The loader is a safe one: it makes plain values alone.
+        values = yaml.load(content.decode("utf8"), Loader=_Loader)  # noqa: S506
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
+    except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else reason
+        raise InputError(f"cannot read {path}: {reason}; expected {expected}") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise InputError(f"{path} holds {_kind(values)}; expected {expected}")
+    return values
+
+
+def as_yaml(values: dict[str, Any]) -> str:
+    """Write a mapping of plain values, in its order."""
+    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
+    return text
+
+
+def _kind(value: object) -> str:
+    return "a list" if isinstance(value, list) else f"{type(value).__name__} and no mapping"

@@ -1,0 +1,127 @@
+"""Options from a file: `--config`, and the file that is written beside a result."""
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from paranmt_hf.cli import main
+from tests.cli.commands import SMALL, fails
+
+
+def write(folder, text, name="options.yaml"):
+    (folder / name).write_text(text)
+    return name
+
+
+def test_a_result_can_be_repeated_from_its_file(pairs, capsys):
+    command = ["train", "--data", "pairs.parquet", "--out", "one", "--decay", "--learning-rate", "1e-3", *SMALL]
+    assert main(command) == 0
+    options = yaml.safe_load((pairs / "one" / "paranmt.yaml").read_text())
+    assert options["data"] == ["pairs.parquet"] and options["batch-size"] == 2 and options["decay"] is True
+    assert options["margin"] == 0.4, "defaults too, which may change"
+    assert not {"out", "config", "debug", "vectors", "teacher-cache"} & options.keys()
+    assert main(["train", "--config", "one/paranmt.yaml", "--out", "two"]) == 0
+    for name in ("model.safetensors", "paranmt.yaml"):
+        (one,) = (pairs / "one").rglob(name)
+        assert one.read_bytes() == (pairs / "two" / one.relative_to(pairs / "one")).read_bytes()
+    # The same command again finds it there and leaves the file as it is.
+    before = (pairs / "one" / "paranmt.yaml").stat().st_mtime_ns
+    assert main(command) == 0
+    assert "was trained already" in capsys.readouterr().out
+    assert (pairs / "one" / "paranmt.yaml").stat().st_mtime_ns == before
+
+
+def test_the_command_line_counts_more(pairs):
+    write(
+        pairs,
+        "data: pairs.parquet\nout: from-file\ndimension: 4\nbatch_size: 2\nmega-batch: 2\nepochs: 1\ndecay: true",
+    )
+    assert main(["train", "--config", "options.yaml", "--out", "mine", "--epochs", "2", "--no-decay"]) == 0
+    options = yaml.safe_load((pairs / "mine" / "paranmt.yaml").read_text())
+    assert (options["epochs"], options["decay"], options["dimension"]) == (2, False, 4)
+    assert not (pairs / "from-file").exists()
+    assert main(["train", "--config=options.yaml"]) == 0
+    assert (pairs / "from-file").is_dir()
+
+
+def test_positions_and_columns(folder):
+    (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
+    write(
+        folder,
+        "files: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\n"
+        "columns: reference=2,translation=1,para_score=3\nmax-shard-bytes: 1000000\n",
+    )
+    assert main(["import", "--config", "options.yaml"]) == 0
+    assert pq.read_table(folder / "corpus" / "data")["reference"].to_pylist() == ["c d"]
+    options = yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text())
+    assert options["columns"] == "reference=2,translation=1,para_score=3"
+    assert options["files"] == ["pairs.tsv"] and "workers" not in options
+    # Scored again, it still says how it was made, and how it was scored.
+    assert main(["score", "corpus", "--vectors", "vectors.txt", "--workers", "1"]) == 0
+    assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
+    assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
+        "folder": "corpus",
+        "vectors": "vectors.txt",
+    }
+    assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
+
+
+def test_options_are_not_published(folder, capsys):
+    (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
+    assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--workers", "1"]) == 0
+    assert main(["publish", "dataset", "corpus", "you/corpus", "--dry-run"]) == 0
+    assert "stays here  paranmt.yaml" in capsys.readouterr().out
+
+
+def test_options_of_an_encoder_are_not_published(encoder, capsys):
+    assert (encoder / "paranmt.yaml").is_file()
+    assert main(["publish", "model", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
+    assert "stays here  paranmt.yaml" in capsys.readouterr().out
+
+
+def test_beside_a_file(encoder, folder):
+    (folder / "sts.tsv").write_text("5\ta\ta\n3\ta\tb\n0\ta\tc d\n")
+    options = ["--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]
+    assert main(["evaluate", "sts", "encoder", *options]) == 0
+    kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
+    assert kept == {"models": ["encoder"], "data": "sts.tsv", "markdown": False, "bootstrap": 0}
+    assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
+
+
+BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'", "epochs"]),
+        ("epochs: many", ["epochs must be a whole number, found 'many'"]),
+        ("epochs: 2.5", ["epochs must be a whole number, found 2.5"]),
+        ("epochs: true", ["epochs must be a whole number, found True"]),
+        ("decay: 1", ["decay must be true or false, found 1"]),
+        ("margin: [0.4]", ["margin must be a number, found a list"]),
+        ("negatives: some", ["negatives must be one of max, mix, rand, found 'some'"]),
+        ("data: []", ["data must hold at least one value"]),
+        ("data: [{a: 1}]", ["data must be text, found a mapping"]),
+        ("epochs: 0", ["epochs must be at least 1, was 0"]),
+        ("epochs: 1\nepochs: 2", ["line 2: 'epochs' stands there twice"]),
+        (BOMB, ["line 2: references such as *a are not read"]),
+        ("[" * 5000, ["cannot read options.yaml"]),
+        ("- a\n- b", ["options.yaml holds a list; expected options of `paranmt train`, a name and a value each"]),
+        ("a: [", ["cannot read options.yaml"]),
+        ("!!python/object/apply:os.system ['echo']", ["cannot read options.yaml"]),
+        ("config: other.yaml", ["has no option 'config'"]),
+    ],
+)
+def test_bad_files(pairs, capsys, text, messages):
+    write(pairs, text)
+    fails(capsys, ["train", "--data", "pairs.parquet", "--out", "out", "--config", "options.yaml"], *messages)
+    assert not (pairs / "out").exists() and not (pairs / "out.work").exists()
+
+
+def test_files_that_cannot_be_read(pairs, capsys):
+    fails(capsys, ["train", "--config", "none.yaml"], "cannot read none.yaml: No such file")
+    (pairs / "big.yaml").write_bytes(b"#" * 1_000_001)
+    fails(capsys, ["train", "--config", "big.yaml"], "big.yaml has more than 1,000,000 bytes")
+    (pairs / "latin.yaml").write_bytes(b"out: \xe9\n")
+    fails(capsys, ["train", "--config", "latin.yaml"], "latin.yaml: it is not UTF-8")
