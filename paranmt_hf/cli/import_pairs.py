@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
@@ -21,6 +21,7 @@ SUMMARY = "score pairs that are translated already, and release them"
 def configure(parser: argparse.ArgumentParser) -> Run:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
@@ -32,6 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         type=columns,
         help="where each column is: reference=1,translation=2,para_score=3[,origin=4] (TSV) or by name (Parquet). "
         "With para_score and no scorer that score is kept",
+    )
+    parser.add_argument(
+        "--made-by",
+        choices=get_args(MadeBy),
+        default="unknown",
+        help="who wrote the second sentences: a machine that translated, or people; the card says so (unknown)",
     )
     add_max_characters(parser)
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)
@@ -47,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> Run:
             scorer=None if keep else from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
+            made_by=arguments.made_by,
         )
         print_built(built)
 

@@ -15,9 +15,12 @@ from paranmt_hf.cli.options import Run
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
+    from paranmt_hf.hub.licenses import License
     from paranmt_hf.workflows.publish import Plan
 
-ONLY_MODELS = ("results", "about", "license", "datasets")
+ONLY_MODELS = ("results", "about", "datasets")
+# What options may say of a model as well as the file of --about.
+ABOUT = ("license", "license_name", "license_link", "datasets")
 
 SUMMARY = "check a release or an encoder, and put it on the Hub"
 
@@ -34,11 +37,19 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         "--dry-run", action="store_true", help="check, print files, card and what is missing; touch nothing"
     )
     parser.add_argument("--notes", type=Path, help="Markdown file with a section of your own for the card")
+    parser.add_argument(
+        "--license",
+        help="Hub licence id such as cc-by-4.0; models: required, here or in --about; datasets: corrects the one that "
+        "the release was built with",
+    )
+    parser.add_argument("--license-name", help="with --license other: its name, such as my-license-1.0")
+    parser.add_argument("--license-link", help="with --license other: the address of its text")
     models = parser.add_argument_group("models")
-    models.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
     models.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
     models.add_argument(
-        "--about", type=Path, help="YAML file: license, license_text, summary, data, commands, datasets"
+        "--about",
+        type=Path,
+        help="YAML file: license, license_name, license_link, license_text, summary, data, commands, datasets",
     )
     models.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
 
@@ -49,10 +60,12 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         where: Where = {"private": arguments.private, "revision": arguments.revision, "tag": arguments.tag}
         if arguments.kind == "dataset":
             if given := [f"--{name}" for name in ONLY_MODELS if getattr(arguments, name)]:
-                raise InputError(f"{', '.join(given)} is for models; a release has its licence and record with it")
-            plan = plan_dataset(arguments.folder, arguments.name, notes=arguments.notes, **where)
+                raise InputError(f"{', '.join(given)} is for models; a release has its record with it")
+            license = _license(arguments)
+            plan = plan_dataset(arguments.folder, arguments.name, license=license, notes=arguments.notes, **where)
         else:
-            about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
+            said = {name: getattr(arguments, name) for name in ABOUT}
+            about = read_about(arguments.about, **said)
             plan = plan_model(
                 arguments.folder,
                 arguments.name,
@@ -77,6 +90,17 @@ def configure(parser: argparse.ArgumentParser) -> Run:
         print(f"load it: {_usage(plan, published.tag or branch)}")
 
     return run
+
+
+def _license(arguments: argparse.Namespace) -> License | None:
+    """The licence that a release is published under, if that is said here."""
+    from paranmt_hf.hub.licenses import License
+
+    if arguments.license is None:
+        if arguments.license_name or arguments.license_link:
+            raise InputError("--license-name and --license-link go with --license other; add that")
+        return None
+    return License(arguments.license, arguments.license_name, arguments.license_link)
 
 
 @contextmanager

@@ -16,9 +16,12 @@ from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.client import is_id
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.util.files import read_text
 from paranmt_hf.util.settings import check
+from paranmt_hf.util.yaml_text import parse_yaml
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class AboutModel:
 
     Attributes:
         license: Licence id of the Hub, such as `cc-by-4.0`.
+        license_name: Name of a licence whose id is `other`.
+        license_link: Address of its text.
         license_text: Why that one, in a sentence.
         summary: What the model is, in a sentence; made of its settings if left out.
         data: What it learned from; made of its settings if left out.
@@ -35,6 +40,8 @@ class AboutModel:
     """
 
     license: str
+    license_name: str | None = None
+    license_link: str | None = None
     license_text: str = ""
     summary: str = ""
     data: str = ""
@@ -45,6 +52,7 @@ class AboutModel:
         check(self)
         if not self.license:
             raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
+        License(self.license, self.license_name, self.license_link).check()
         if wrong := [name for name in self.datasets if not is_id(name)]:
             raise InputError(f"{wrong[0]!r} is no data set on the Hub: expected ORGANISATION/NAME")
 
@@ -63,7 +71,7 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
     values: Any = {}
     if path is not None:
         try:
-            values = yaml.safe_load(path.read_text(encoding="utf8")) or {}
+            values = parse_yaml(read_text(path)) or {}
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot read {path}: {reason}; expected YAML with {', '.join(sorted(known))}") from None
@@ -72,7 +80,9 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
             raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {content}")
     for name, value in given.items():
         if value and values.get(name, value) != value:
-            raise InputError(f"{path} states the {name} {values[name]!r} and --{name} {value!r}; state it once")
+            raise InputError(
+                f"{path} states the {name} {values[name]!r} and --{name.replace('_', '-')} {value!r}; state it once"
+            )
     values = {**values, **{name: value for name, value in given.items() if value}}
     if "license" not in values:
         raise InputError(
