@@ -25,7 +25,7 @@ from paranmt_hf.workflows.support.check_model import (
     results_of_weights,
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
-from paranmt_hf.workflows.support.model_record import AboutModel, model_record
+from paranmt_hf.workflows.support.model_record import AboutModel, folder_card, model_record
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
@@ -208,7 +208,8 @@ def _plan_encoder(
         files[RESULTS_FILE] = entries.encode()
     parcel = Parcel(files, belongs_to_a_model, f"Encoder {record['name']}")
     missing = _missing(training, about, results)
-    return Plan(target, parcel, card, missing, left_here(folder, files, None))
+    own_card = folder_card(folder, folder.resolve().name, training)
+    return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
 
 
 def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:

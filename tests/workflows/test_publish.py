@@ -151,6 +151,23 @@ def test_model_is_laid_out(model, results):
     assert str(model.parent) not in plan.card
 
 
+def test_the_card_in_the_folder_of_a_model(model):
+    """Training writes one; publishing writes it anew with what people say, and shows the picture of training."""
+    card = (model / "README.md").read_text()
+    assert header(card)["library_name"] == "sentence-transformers" and "license" not in header(card)
+    assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
+    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
+    assert "s of training" not in card, "equal runs have equal cards"
+    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    assert plan.left_here == [] and header(plan.card)["license"] == "mit"
+    assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
+    assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
+    (model / "README.md").write_text(card + "mine")
+    assert plan_model(model, MODEL, about=AboutModel("mit")).left_here == [
+        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    ]
+
+
 def test_results_from_python(model, results):
     evaluations = evaluate([model, "embedded"], ASSETS / "sample" / "similarity.tsv")
     records = [evaluation.record for evaluation in evaluations]

@@ -19,7 +19,9 @@ from tests.workflows.toys import LOCAL
 
 RELEASE = ReleaseConfig(license="mit")
 # What would say that a machine wrote the pairs.
-OF_MACHINES = re.compile(r"translat(?!ion`|ion_length|ion\\_length|ion\)|ion `|ion \|)|hypothesis|beam|machine", re.IGNORECASE)
+OF_MACHINES = re.compile(
+    r"translat(?!ion`|ion_length|ion\\_length|ion\)|ion `|ion \|)|hypothesis|beam|machine", re.IGNORECASE
+)
 
 
 def make(folder, release=RELEASE, **options):
