@@ -110,8 +110,7 @@ def write_release(
     tables: Iterable[pa.Table],
     folder: Path,
     *,
-    source: bool = False,
-    origin: bool = False,
+    optional: Collection[str] = (),
     seed: int = 0,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Release:
@@ -120,15 +119,14 @@ def write_release(
     Args:
         tables: The rows in order of their ids, with the columns of the schema.
         folder: Where to; the caller renames it when all is there.
-        source: Keep the foreign sentence.
-        origin: Keep the origin.
+        optional: Which optional columns of the schema to keep; the tables have them.
         seed: Decides the rows of `sample` and the examples.
         max_shard_bytes: Size that no file exceeds.
 
     Raises:
         InputError: There are no rows.
     """
-    schema = arrow_schema(source=source, origin=origin)
+    schema = arrow_schema(optional)
     statistics = Statistics(seed)
     writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
@@ -137,7 +135,7 @@ def write_release(
         if not table.num_rows:
             continue
         rows = table.select(schema.names).cast(schema)
-        statistics.add(rows if "translation_score" in rows.column_names else table)
+        statistics.add(rows)
         scores.append(rows["para_score"].to_numpy())
         # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
         chosen = sample_ids(np.concatenate([chosen, rows["id"].to_numpy()]), SAMPLE_ROWS, seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import yaml
 
 from paranmt_hf.export.formats import Format
 from paranmt_hf.hub.repository import Model
+from paranmt_hf.util.yaml_files import card_header
 
 LICENSE_KEYS = ("license", "license_name", "license_link")
 TRIGRAM_NOTE = (
@@ -58,15 +58,9 @@ def _usage(name: str, format: Format, parts: int) -> str:
 
 def stated_license(source: Model) -> dict[str, str]:
     """Read what the header of a model's README.md, or else its training.json, says about its licence."""
-    readme, record = source.folder / "README.md", source.folder / "training.json"
-    stated: Any = None
-    if readme.is_file():
-        found = re.match(r"---\s*\n(.*?)\n---\s*(?:\n|\Z)", readme.read_text(encoding="utf8"), re.DOTALL)
-        try:
-            stated = yaml.safe_load(found[1]) if found else None
-        except yaml.YAMLError:
-            stated = None
-    if (not isinstance(stated, dict) or "license" not in stated) and record.is_file():
+    record = source.folder / "training.json"
+    stated: Any = card_header(source.folder / "README.md")
+    if "license" not in stated and record.is_file():
         try:
             stated = json.loads(record.read_text(encoding="utf8"))
         except ValueError:

@@ -71,8 +71,35 @@ def write_failure(error: BaseException) -> str | None:
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe, a socket or a device, whose reading may never end; whether anything is there is not checked.
+
+    Raises:
+        InputError: It is one.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8.
+
+    Raises:
+        InputError: It is no regular file.
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    check_regular(path)
+    return path.read_text(encoding="utf8")
+
+
 def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
+    """SHA-256 of a file.
+
+    Raises:
+        InputError: It is no regular file.
+    """
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -121,8 +148,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name: a link where the system has them, else a copy."""
+    """Give a file a second name, which is a file like the first: a hard link where there are such, else a copy."""
     try:
-        target.symlink_to(source.resolve())
+        os.link(source.resolve(), target)
     except OSError:
         shutil.copy(source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.work import finished, folder_aside
+from paranmt_hf.workflows.support.model_record import write_model_card
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -59,12 +61,17 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
             sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
     last = located[-1].folder / TRAINING_FILE
-    record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
+    values = read_json(last, "what training wrote down of a model") if last.is_file() else {}
+    if not isinstance(values, dict):
+        raise InputError(f"{last} is damaged: expected an object; copy or train the model again")
     # What the last model reached on the development set, this one does not.
-    record |= identity | {"development": None}
+    values |= identity | {"development": None}
     with folder_aside(out) as aside:
         save(mean, aside)
-        (aside / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (aside / TRAINING_FILE).write_text(json.dumps(values, indent=1), encoding="utf8")
+        # The record of another version says too little for a card.
+        with suppress(InputError):
+            write_model_card(aside, out.name, TrainingRecord.from_json(values, last))
     mean.source = locate(out)
     return mean
 

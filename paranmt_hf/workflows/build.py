@@ -36,6 +36,7 @@ def build(
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    release.check_license()
     engine = (engine or EngineConfig()).resolved()
     if engine.workers > 1 and (translator.device or "").startswith("cuda:"):
         raise InputError(

@@ -31,7 +31,7 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.history import History, plot_history
+from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
@@ -48,6 +48,7 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
+from paranmt_hf.workflows.support.model_record import write_model_card
 from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
 from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
@@ -149,7 +150,7 @@ def train(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
                 "copies or paraphrases of each other; give more data"
             )
-        record = _write(model, work / "model", run, history, store)
+        record = _write(model, work / "model", run, history, store, out.name)
         put_in_place(work / "model", out)
         remove(work)
     return Trained(out, record, fresh=True)
@@ -253,9 +254,9 @@ class _Quiet:
 
 
 def _write(
-    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore
+    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore, name: str
 ) -> TrainingRecord:
-    """Write the encoder with its record and, where matplotlib is there, its picture."""
+    """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
     record = TrainingRecord(
         settings=run.identity,
@@ -273,5 +274,6 @@ def _write(
         save(model, aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         if history.losses:
-            plot_history(history, aside / "training.png", run.encoder.model)
+            plot_history(history, aside / TRAINING_PICTURE, run.encoder.model)
+        write_model_card(aside, name, record)
     return record

@@ -10,6 +10,7 @@ import yaml
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.config import TrainConfig
@@ -147,6 +148,23 @@ def test_model_is_laid_out(model, results):
     assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
     assert str(model.parent) not in plan.card
+
+
+def test_the_card_in_the_folder_of_a_model(model):
+    """Training writes one; publishing writes it anew with what people say, and shows the picture of training."""
+    card = (model / "README.md").read_text()
+    assert header(card)["library_name"] == "sentence-transformers" and "license" not in header(card)
+    assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
+    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
+    assert "s of training" not in card, "equal runs have equal cards"
+    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    assert plan.left_here == [] and header(plan.card)["license"] == "mit"
+    assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
+    assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
+    (model / "README.md").write_text(card + "mine")
+    assert plan_model(model, MODEL, about=AboutModel("mit")).left_here == [
+        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    ]
 
 
 def test_results_from_python(model, results):
@@ -314,6 +332,10 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
         (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
         (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
+        (["dataset", "FOLDER", "org/corpus", "--license-name", "x"], "go with --license other"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "other"], "--license other needs --license-name"),
+        (["model", "FOLDER", "org/word", "--license", "apache"], "'apache' is no licence identifier of the Hub"),
         (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
         (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
@@ -346,6 +368,60 @@ def test_licence_is_stated_once(release, tmp_path, capsys):
     (tmp_path / "about.yaml").write_text("license: mit\n")
     assert main([*command, "--license", "apache-2.0"]) == 1
     assert "states the license 'mit' and --license 'apache-2.0'; state it once" in capsys.readouterr().err
+
+
+def test_a_release_is_published_under_another_licence(release):
+    before = (release / "build.json").read_bytes()
+    other = License("other", "my-terms-1.0", "https://example.org/terms")
+    plan = plan_dataset(release, DATASET, license=other)
+    record = json.loads(plan.parcel.files["build.json"])
+    assert [record["license"], record["license_name"], record["license_link"]] == [
+        "other", "my-terms-1.0", "https://example.org/terms",
+    ]  # fmt: skip
+    assert record["settings"]["release"]["license"] == "other"
+    assert {key: record[key] for key in ("configs", "statistics")} == {
+        key: json.loads(before)[key] for key in ("configs", "statistics")
+    }
+    top = header(plan.card)
+    assert (top["license"], top["license_name"]) == ("other", "my-terms-1.0")
+    assert "stated by who built it: [my-terms-1.0](https://example.org/terms)." in plan.card
+    assert (release / "build.json").read_bytes() == before and plan.left_here == []
+    # What was published comes back as a release whose licence is whole.
+    (release / "build.json").write_bytes(plan.parcel.files["build.json"])
+    (release / "README.md").write_text(plan.card)
+    assert plan_dataset(release, DATASET).card == plan.card
+
+
+def test_an_edited_licence_is_noticed(release):
+    path = release / "build.json"
+    before = path.read_text()
+    record = json.loads(before)
+    path.write_text(json.dumps({**record, "license": "mit"}))
+    with pytest.raises(InputError, match="build.json states the licence 'mit' and build.json under .* 'cc-by-4.0'"):
+        plan_dataset(release, DATASET)
+    assert header(plan_dataset(release, DATASET, license=License("mit")).card)["license"] == "mit"
+    record["license"] = record["settings"]["release"]["license"] = "mit"
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match="build.json states the licence 'mit' and README.md 'cc-by-4.0', so one was"):
+        plan_dataset(release, DATASET)
+    path.write_text(before)
+    card = release / "README.md"
+    card.write_text(card.read_text().replace("license: cc-by-4.0", "license: mit"))
+    with pytest.raises(
+        InputError, match="'cc-by-4.0' and README.md 'mit', so one was edited; undo that, or say which"
+    ):
+        plan_dataset(release, DATASET)
+
+
+def test_a_licence_of_an_earlier_version_is_refused_when_published(release):
+    """Records were written with any licence; that the Hub takes it must show before anything is sent."""
+    path = release / "build.json"
+    path.write_text(path.read_text().replace('"cc-by-4.0"', '"other"'))
+    (release / "README.md").unlink()
+    with pytest.raises(
+        InputError, match="'other', which the Hub would not take: --license other needs --license-name"
+    ):
+        plan_dataset(release, DATASET)
 
 
 def test_notes_and_an_edited_card(release, model, tmp_path):

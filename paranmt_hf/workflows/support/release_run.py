@@ -24,10 +24,11 @@ from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, check_license, record_bytes
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
-from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import available
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
 MISFIT = 0.4
+# What a release says of itself, where it was given.
+STATED = ("license_name", "license_link", "title", "description")
 # Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
@@ -60,6 +63,10 @@ class ReleaseConfig:
     """What the release is and what it says of itself."""
 
     license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
+    license_name: str | None = setting(None, "with --license other: its name, such as my-license-1.0")
+    license_link: str | None = setting(None, "with --license other: the address of its text")
+    title: str | None = setting(None, "title of the card (default: the name of the folder)")
+    description: str | None = setting(None, "a sentence or two of your own on the corpus, for the card")
     keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
     seed: int = setting(0, "decides the sample and the examples")
     rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1)
@@ -73,7 +80,17 @@ class ReleaseConfig:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
-        return {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        said = {name: getattr(self, name) for name in STATED}
+        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        return kept | {name: value for name, value in said.items() if value is not None}
+
+    def check_license(self) -> None:
+        """Check the licence against the Hub's list, before work that takes hours.
+
+        Raises:
+            InputError: The Hub would not take it.
+        """
+        License(self.license or "", self.license_name, self.license_link).check()
 
 
 @dataclass(frozen=True)
@@ -287,8 +304,7 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
         return write_release(
             tables(),
             folder,
-            source=release.keep_source and "source" in columns,
-            origin="origin" in columns,
+            optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
             seed=release.seed,
             max_shard_bytes=release.max_shard_bytes,
         )
@@ -302,6 +318,7 @@ def _record(
         version=__version__,
         schema_version=SCHEMA_VERSION,
         license=identity["release"]["license"],
+        **{name: identity["release"].get(name) for name in STATED},
         settings=as_json(identity),
         dropped=dropped,
         columns=written.schema.names,
