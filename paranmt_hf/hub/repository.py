@@ -11,7 +11,7 @@ from typing import Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
 
 ASSETS = Path(__file__).parents[1] / "assets"
 Kind = Literal["encoder", "translator"]
@@ -98,6 +98,8 @@ def _check_safe(folder: Path) -> str:
     # Files of the client's cache are links; a folder that is one would lead to files that nobody looks at.
     if links := sorted(path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()):
         raise InputError(f"{links[0]} is a link to a folder; put the folder itself there")
+    for path in folder.rglob("*"):
+        check_regular(path)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not any(path.suffix == ".safetensors" for path in files):
         raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))

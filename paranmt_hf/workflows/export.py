@@ -21,7 +21,7 @@ from paranmt_hf.export.stock import STATIC, TOKENIZERS
 from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.work import folder_aside, is_free
+from paranmt_hf.util.work import folder_aside, is_free, result_folder
 
 # In the order in which a better one is looked for.
 FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX)}
@@ -79,7 +79,7 @@ def export_encoder(
     """
     if format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen, out = FORMATS[format], Path(out).expanduser()
+    chosen, out = FORMATS[format], result_folder(out)
     if not is_free(out):
         raise InputError(f"{out} exists and is not an empty folder; name another one or delete it")
     if chosen.package is not None:
