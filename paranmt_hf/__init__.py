@@ -13,6 +13,7 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "License": "paranmt_hf.hub.licenses",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
@@ -44,6 +45,7 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "License",
     "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.hub.licenses import License
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import check_regular, replacing
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
         InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
     """
     path = Path(path)
+    check_regular(path)
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
     missing = {word.encode() for word in wanted}

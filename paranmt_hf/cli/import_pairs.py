@@ -39,7 +39,7 @@ def configure(parser: CommandParser) -> None:
         "--made-by",
         choices=get_args(MadeBy),
         default="unknown",
-        help="who wrote the second sentences: a machine that translated, or people; the card says so (default: unknown)",
+        help="who wrote the second sentences: a machine that translated, or people (default: unknown)",
     )
     add_max_characters(parser)
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)

@@ -17,9 +17,10 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord,
 from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
+from paranmt_hf.corpus.validation import check_text, check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
 
 MAX_SHARD_BYTES = 500_000_000
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
@@ -298,15 +299,21 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> 
     """Read Parquet files one row group at a time.
 
     Raises:
-        InputError: A file cannot be read, or lacks a column of the schema.
+        InputError: A file cannot be read, lacks a column of the schema, or holds something else in one.
     """
     for path in files:
+        check_regular(path)
         try:
             with pq.ParquetFile(path) as file:
                 needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
                 if missing := sorted(needed - set(file.schema_arrow.names)):
                     raise InputError(f"{path} lacks the columns {', '.join(missing)}; it is not part of a release")
+                check_types(file.schema_arrow, columns or file.schema_arrow.names, path)
+                first = 0
                 for group in range(file.num_row_groups):
-                    yield file.read_row_group(group, columns=columns)
+                    table = file.read_row_group(group, columns=columns)
+                    check_text(table, path, first)
+                    yield table
+                    first += table.num_rows
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"cannot read {path}: {error}; the file is damaged, copy or build it again") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,10 +33,12 @@ class ScorerConfig:
     vectors: str | None = setting(
         None, "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"
     )
-    device: str | None = setting(None, "torch device of the scorer")
+    device: str | None = setting(None, "cpu, cuda, cuda:N or mps")
 
     def __post_init__(self) -> None:
         check(self)
+        if self.device is not None and not re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device):
+            raise InputError(f"--scorer-device must be cpu, cuda, cuda:N or mps, was {self.device!r}")
         if self.name and self.vectors:
             raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
 
@@ -68,6 +71,7 @@ class ScorerConfig:
         Raises:
             InputError: It cannot be found or read, or would need code or pickles from outside.
         """
+        _check_device(self.device)
         if self.vectors:
             return FastScorer(average_of(read_vectors(self.vectors)))
         from paranmt_hf.encoders.loading import load
@@ -76,6 +80,20 @@ class ScorerConfig:
         if encoder.fast_path is not None and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)
+
+
+def _check_device(device: str | None) -> None:
+    """Refuse a device that is not there."""
+    if device is None or device == "cpu":
+        return
+    import torch
+
+    number = int(device.partition(":")[2] or 0)
+    there = torch.backends.mps.is_available() if device == "mps" else number < torch.cuda.device_count()
+    if not there:
+        raise InputError(
+            f"--scorer-device {device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out, or give cpu"
+        )
 
 
 def average_of(vectors: WordVectors) -> SentenceEncoder:

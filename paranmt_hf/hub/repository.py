@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
-from paranmt_hf.util.files import checksum, link
+from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 Kind = Literal["encoder", "translator"]
@@ -99,6 +99,8 @@ def plain_name(name: str) -> str:
 
 def _check_safe(folder: Path) -> str:
     """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
+    for path in folder.rglob("*"):
+        check_regular(path)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     _refuse_links(folder)
     if not any(path.suffix == ".safetensors" for path in files):

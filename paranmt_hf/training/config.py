@@ -9,6 +9,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
 
 Negatives = Literal["max", "mix", "rand"]
+# Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -16,11 +18,11 @@ class TrainConfig:
     """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.2) unless said."""
 
     margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)", above=0)
-    batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1)
-    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1)
+    batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1, at_most=MOST)
+    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1, at_most=MOST)
     learning_rate: float = setting(0.001, "rate of Adam (section 5.2)", above=0)
     decay: bool = setting(False, "lower the rate linearly to zero (not in the paper)")
-    epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1)
+    epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1, at_most=MOST)
     scrambling: float = setting(
         0.3,
         "share of sentences whose words are shuffled, models that read words in order only (section 5.2)",
@@ -76,6 +78,11 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.margin_weight > 0 and self.mega_pairs < 2 and not self.gather_negatives:
+            raise InputError(
+                "--batch-size 1 with --mega-batch 1 leaves one pair to a mega-batch, where it can have no negative; "
+                "raise one of them"
+            )
         for name in ("weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 flag = f"--{name.replace('_', '-')}"

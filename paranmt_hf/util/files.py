@@ -148,8 +148,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name, which is a file like the first: a hard link where there are such, else a copy."""
+    """Give a file a second name: a link where the system has them, else a copy."""
     try:
-        os.link(source.resolve(), target)
+        target.symlink_to(source.resolve())
     except OSError:
         shutil.copy(source, target)

@@ -33,8 +33,31 @@ BRIEF = 100
 
 
 def work_folder(out: Path) -> Path:
-    """Name the folder of the work in progress for a result."""
+    """Name the folder of the work in progress for a result.
+
+    Raises:
+        InputError: The result is the root of the file system.
+    """
+    if not out.name:
+        raise InputError(f"{out} is the root of the file system, which cannot be written anew; name a folder in it")
     return out.with_name(f"{out.name}.work")
+
+
+def result_folder(out: str | Path) -> Path:
+    """Resolve the folder that a result is to get, and refuse one that none can get.
+
+    Raises:
+        InputError: It is the root, the folder that the command runs in, or lies below a file.
+    """
+    folder = Path(out).expanduser().resolve()
+    work_folder(folder)
+    if folder == Path.cwd():
+        raise InputError(
+            f"--out {out} is the folder that this command runs in, which cannot be written anew; name a new folder"
+        )
+    if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
+        raise InputError(f"--out {out} would lie below {file}, which is a file; name another folder")
+    return folder
 
 
 def is_free(out: Path) -> bool:

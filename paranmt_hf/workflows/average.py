@@ -20,7 +20,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import finished, folder_aside
+from paranmt_hf.util.work import finished, folder_aside, result_folder
 from paranmt_hf.workflows.support.model_record import write_model_card
 
 
@@ -38,7 +38,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     Raises:
         InputError: They cannot be averaged, or there is something at `out` already that is not their mean.
     """
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
     if len(models) < 2:
         raise InputError("name at least two models to average")
     located = [locate(model) for model in models]

@@ -11,6 +11,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import result_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -36,6 +37,7 @@ def build(
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    out = result_folder(out)
     release.check_license()
     engine = (engine or EngineConfig()).resolved()
     if engine.workers > 1 and (translator.device or "").startswith("cuda:"):

@@ -25,7 +25,7 @@ from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import finished, folder_aside
+from paranmt_hf.util.work import finished, folder_aside, result_folder
 
 # Says beside an export of what it is one.
 EXPORT_FILE = "export.json"
@@ -85,7 +85,7 @@ def export_encoder(
     """
     if format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen, out = FORMATS[format], Path(out).expanduser()
+    chosen, out = FORMATS[format], result_folder(out)
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)

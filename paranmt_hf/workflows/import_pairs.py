@@ -11,6 +11,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import result_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -36,6 +37,7 @@ def import_pairs(
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    out = result_folder(out)
     release.check_license()
     if made_by not in get_args(MadeBy):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")

@@ -45,6 +45,7 @@ from paranmt_hf.util.work import (
     put_in_place,
     remove,
     remove_leftover,
+    result_folder,
     work_folder,
 )
 from paranmt_hf.version import __version__
@@ -109,7 +110,8 @@ def train(
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
+    _check_device(config)
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
@@ -190,8 +192,7 @@ def fit(
         teacher: The teacher's vectors, if similarities are learned too.
     """
     composition = take_apart(list(model))
-    if config.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("there is no GPU that torch can use; leave out --device, or name the CPU")
+    _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
     if not composition.only_tables or config.device == "cuda":
         from paranmt_hf.training.trainer import train_with_trainer
@@ -204,6 +205,12 @@ def fit(
     rates = learning_rates(store.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
     return Loop(AveragingTrainer(tables, composition.mode, config, teacher), store, work, evaluate).run()
+
+
+def _check_device(config: TrainConfig) -> None:
+    """Refuse a GPU that is not there, before the data is read."""
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
 
 
 def _readings(composition: Composition) -> list[Reading]:

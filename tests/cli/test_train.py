@@ -47,7 +47,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--development", "none"], ["none"]),
         (["--development", "empty"], ["empty"]),
         (["--exclude", "none"], ["none"]),
-        (["--batch-size", "0"], ["batch_size must be at least 1"]),
+        (["--batch-size", "0"], ["batch_size must be from 1 to 1,000,000, was 0"]),
         (["--margin", "-1"], ["margin must be above 0"]),
         (["--scrambling", "2"], ["scrambling must be from 0 to 1, was 2.0"]),
         (["--min-count", "100"], ["the word vocabulary is empty"]),

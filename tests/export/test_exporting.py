@@ -211,6 +211,19 @@ def test_licence_of_the_source_is_taken_over(tmp_path, file, content, expected):
     assert {key: header[key] for key in header if key.startswith("license")} == expected
 
 
+@pytest.mark.parametrize("name", ["a|b", "`a`", "a](http:x)", "<script>", 'a"b', "a\n---\nlicense: x", "```\nx"])
+def test_a_name_stays_a_name(tmp_path, name):
+    save(encoder("word"), tmp_path / name)
+    export_encoder(tmp_path / name, tmp_path / "out" / name)
+    text = (tmp_path / "out" / name / "README.md").read_text(encoding="utf8")
+    header, body = text.removeprefix("---\n").split("\n---\n", 1)
+    assert "license" not in yaml.safe_load(header)
+    assert sum(line.startswith("```") for line in body.split("\n")) == 2
+    prose = body.split("```python")[0]
+    assert not re.search(r"(?<!\\)[|\[\]<>]", prose) and prose.count("`") - prose.count("\\`") == 2
+    compile(re.search(r"```python\n(.*?)\n```", body, re.DOTALL)[1], "card", "exec")
+
+
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")

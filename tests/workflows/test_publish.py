@@ -15,6 +15,7 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import read_training
+from paranmt_hf.workflows.average import average_encoders
 from paranmt_hf.workflows.evaluate import evaluate
 from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
 from paranmt_hf.workflows.support.model_record import AboutModel
@@ -165,6 +166,14 @@ def test_the_card_in_the_folder_of_a_model(model):
     assert plan_model(model, MODEL, about=AboutModel("mit")).left_here == [
         "README.md (the card is rendered from records; --notes FILE adds to it)"
     ]
+
+
+def test_the_mean_of_models_has_a_card(model, tmp_path):
+    average_encoders([model, model], tmp_path / "mean")
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert "# mean\n" in card and "The weights are the mean of those of the models `word`, `word`" in card
+    assert "training.png" not in card
+    assert plan_model(tmp_path / "mean", MODEL, about=AboutModel("mit")).left_here == []
 
 
 def test_results_from_python(model, results):

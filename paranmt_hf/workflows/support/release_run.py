@@ -69,7 +69,7 @@ class ReleaseConfig:
     description: str | None = setting(None, "a sentence or two of your own on the corpus, for the card")
     keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
     seed: int = setting(0, "decides the sample and the examples")
-    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1)
+    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1, at_most=10_000_000)
     max_shard_bytes: int = setting(MAX_SHARD_BYTES, "largest Parquet file of the release", at_least=1_000_000)
     keep_work: bool = setting(False, "keep the folder of intermediate shards")
 
