@@ -12,6 +12,8 @@ from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
 
+# What torch says in place of the system's reason when it cannot write.
+TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 
 
@@ -63,6 +65,8 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
+    if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
+        return "torch failed writing a file"
     if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
         return None
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
