@@ -31,6 +31,7 @@ from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
 
 Features = dict[str, torch.Tensor]
@@ -170,6 +171,11 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
+
+    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        """Write a checkpoint; of what the trainer's own files need, an error names the path."""
+        with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
+            super()._save_checkpoint(*arguments, **options)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Write the weights of a checkpoint, in full precision whatever the model is released in."""

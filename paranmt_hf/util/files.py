@@ -13,6 +13,8 @@ from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
 
+# What torch says in place of the system's reason when it cannot write.
+TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 
 
@@ -64,6 +66,8 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
+    if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
+        return "torch failed writing a file"
     # Tokenizers raise errors of no class of their own.
     of_tokenizers = type(error) is Exception and "(os error" in str(error)
     if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):

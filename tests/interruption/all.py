@@ -34,6 +34,12 @@ def warm_up() -> None:
         raise RuntimeError(f"threads are running, and a process with threads cannot be forked safely: {threads}")
 
 
+def _drawn(generator: random.Random, count: int, every: int) -> range:
+    """Every such moment from a start that is drawn; at least one."""
+    step = min(every, count)
+    return range(1 + generator.randrange(step), count + 1, step)
+
+
 def main() -> int:
     """Try the moments; 1 where one of them went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -55,13 +61,13 @@ def main() -> int:
             started, generator = time.monotonic(), random.Random(f"{chosen.seed} {case.name}")
             trial, found = Trial(case, Path(folder) / "case"), Outcomes(case.name)
             count = trial.moments
-            for moment in range(1 + generator.randrange(chosen.every), count + 1, chosen.every):
+            for moment in _drawn(generator, count, chosen.every):
                 found.add(str(moment), trial.killed([moment]))
             for _ in range(chosen.twice):
                 moments = [generator.randint(1, count), generator.randint(1, count)]
                 found.add(f"{moments[0]} and {moments[1]}", trial.killed(moments))
             if chosen.full:
-                for moment in range(1 + generator.randrange(chosen.full), count + 1, chosen.full):
+                for moment in _drawn(generator, count, chosen.full):
                     found.add(f"{moment}, disk full", trial.full(moment))
             outcomes = ", ".join(f"{number} {outcome}" for outcome, number in found.counts.items())
             print(f"{case.name:20} {count:5} moments: {outcomes} ({time.monotonic() - started:.0f} s)", flush=True)

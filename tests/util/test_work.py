@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.work import (
     as_json,
     clear,
@@ -14,9 +15,12 @@ from paranmt_hf.util.work import (
     finished,
     folder_aside,
     is_free,
+    keep_identity,
     locked,
+    owner_of,
     put_in_place,
     remove,
+    remove_leftover,
     work_folder,
 )
 
@@ -82,6 +86,78 @@ def test_a_folder_of_somebody_else_is_not_taken(tmp_path):
     (tmp_path / "file.work").touch()
     with pytest.raises(InputError, match="holds something else"), hold(tmp_path / "file.work"):
         pytest.fail("taken")
+
+
+def test_another_command_is_refused_by_name(tmp_path):
+    """`import --out X` deleted the checkpoints of a killed `train --out X`."""
+    folder = work_folder(tmp_path / "out")
+    with hold(folder, "train"):
+        (folder / "checkpoint").touch()
+    expected = f"^{folder} holds work of `paranmt train`, unfinished or kept; let that command finish, or delete that"
+    with pytest.raises(InputError, match=expected), hold(folder, "import", worth=lambda folder: False):
+        pytest.fail("taken")
+    remove_leftover(tmp_path / "out", "import")
+    assert names(folder) == ["checkpoint", "command", "lock"]
+    with hold(folder, "train"):
+        with suppress(InputError):
+            remove_leftover(tmp_path / "out", "train")
+        assert folder.exists(), "removed while somebody is at work in it"
+    remove_leftover(tmp_path / "out", "train")
+    assert not names(tmp_path)
+
+
+def test_a_kill_before_the_name_is_written(tmp_path):
+    folder = work_folder(tmp_path / "out")
+    folder.mkdir()
+    (folder / "lock").touch()
+    (folder / ".command.123.tmp").write_text("tra")
+    with hold(folder, "score"):
+        assert owner_of(folder) == "score"
+
+
+def test_refused_input_leaves_no_folder(tmp_path):
+    folder = work_folder(tmp_path / "out")
+
+    def fails(error, worth):
+        with pytest.raises(type(error), match="^no$"), hold(folder, worth=lambda folder: worth):
+            (folder / "input").touch()
+            raise error
+        return names(tmp_path)
+
+    assert fails(InputError("no"), worth=False) == []
+    # With room the same command goes on; and hours of work are not lost for a wrong word.
+    assert fails(WriteError("no"), worth=False) == ["out.work"]
+    assert fails(InputError("no"), worth=True) == ["out.work"]
+    assert fails(KeyboardInterrupt("no"), worth=False) == ["out.work"]
+    assert fails(InputError("no"), worth=False) == []
+
+
+def keep(folder, identity, worth=True):
+    keep_identity(folder, identity, worth=lambda folder: worth, doing="training")
+
+
+def test_settings_of_work_in_progress(tmp_path):
+    folder = work_folder(tmp_path / "out")
+    with hold(folder):
+        keep(folder, {"a": 1})
+        (folder / "part").touch()
+        keep(folder, {"a": 1})
+        expected = f"^{folder} holds unfinished training with other settings: a: was 1, now 2; give the same ones to "
+        with pytest.raises(InputError, match=expected):
+            keep(folder, {"a": 2})
+        assert names(folder) == ["command", "lock", "part", "settings.json"]
+        keep(folder, {"a": 2}, worth=False)
+        assert names(folder) == ["command", "lock", "settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"), [('{"a"', "it is not JSON .*"), ("", "it is not JSON .*"), ("[1]", "it holds no object")]
+)
+def test_damaged_settings_are_told(tmp_path, content, wrong):
+    (tmp_path / "settings.json").write_text(content)
+    expected = f"^{tmp_path}/settings.json is damaged: {wrong}; expected the settings of a run; delete {tmp_path} to"
+    with pytest.raises(InputError, match=expected):
+        keep(tmp_path, {"a": 1})
 
 
 def test_clear_leaves_the_lock(tmp_path):
