@@ -103,7 +103,7 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
         ("negatives: some", ["negatives must be one of max, mix, rand, found 'some'"]),
         ("data: []", ["data must hold at least one value"]),
         ("data: [{a: 1}]", ["data must be text, found a mapping"]),
-        ("epochs: 0", ["epochs must be at least 1, was 0"]),
+        ("epochs: 0", ["epochs must be at least 1", "was 0"]),
         ("epochs: 1\nepochs: 2", ["line 2: 'epochs' stands there twice"]),
         (BOMB, ["line 2: references such as *a are not read"]),
         ("[" * 5000, ["cannot read options.yaml"]),
