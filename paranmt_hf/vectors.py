@@ -54,7 +54,8 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     unknown: dict[str, np.ndarray] = {}
     missing = {word.encode() for word in wanted}
     width = None
-    with _lines(path) as lines:
+    # A number beyond 32 bits becomes infinite, and is refused like one that is.
+    with _lines(path) as lines, np.errstate(over="ignore"):
         for number, line in enumerate(lines, 1):
             if number == 1 and (width := _header(line)) is not None:
                 continue
@@ -117,8 +118,7 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
         if count < 1 or len(fields) < count + 1:
             raise ValueError
         word = b" ".join(fields[:-count]).decode("utf8")
-        with np.errstate(over="ignore"):
-            vector = np.array(fields[-count:], dtype=np.float32)
+        vector = np.array(fields[-count:], dtype=np.float32)
         if any(map(_is_number, fields[1:-count])):
             raise ValueError
     except UnicodeDecodeError:
