@@ -151,8 +151,9 @@ def _refuse_leading_out(path: Path) -> None:
         for name in weight_map.values() if isinstance(weight_map, dict) else ():
             if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
                 raise InputError(f"{path} names the weights {name!r}; expected the name of a .safetensors file beside")
-    if path.match("sentence_*config.json") and (named := sorted(_keys_of(_json_or_none(path)) & set(LEADING_OUT))):
-        raise InputError(f"{path} sets {named[0]!r}, which leads out of the model; remove it")
+    for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
+        if key in LEADING_OUT and value:
+            raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
 
 
 def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
@@ -165,8 +166,8 @@ def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
                 shapes += [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
     widest = max((size for shape in shapes for size in shape), default=0)
     for path in files:
-        for key, value in _numbers_of(_json_or_none(path)) if path.name.endswith("config.json") and shapes else ():
-            if value > _limit(key, len(shapes), widest):
+        for key, value in _entries(_json_or_none(path)) if path.name.endswith("config.json") and shapes else ():
+            if isinstance(value, int) and value > _limit(key, len(shapes), widest):
                 raise InputError(
                     f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} ({len(shapes):,} "
                     f"tensors, no dimension above {widest:,}); put a whole copy of the model in its place"
@@ -181,14 +182,6 @@ def _limit(key: str, tensors: int, widest: int) -> float:
     return widest if key in WIDTHS else LARGEST.get(key, math.inf)
 
 
-def _numbers_of(value: Any) -> Iterator[tuple[str, int]]:  # noqa: ANN401
-    """Every whole number of a JSON value, at any depth, with its key."""
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        if isinstance(inner, int):
-            yield key, inner
-        yield from _numbers_of(inner)
-
-
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
     """Parse a JSON file; what is wrong with one that is damaged is said when it is read."""
     try:
@@ -197,13 +190,16 @@ def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
         return None
 
 
-def _keys_of(value: Any) -> set[str]:  # noqa: ANN401
-    """Every key of a JSON value, at any depth, whose own value is not empty."""
-    if isinstance(value, list):
-        return set().union(*map(_keys_of, value))
-    if not isinstance(value, dict):
-        return set()
-    return {key for key, inner in value.items() if inner}.union(*map(_keys_of, value.values()))
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Every key of a JSON value with its own value, at any depth."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            yield from inner.items()
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
 
 
 @contextmanager

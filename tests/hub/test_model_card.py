@@ -29,3 +29,21 @@ def test_card_is_rendered_from_its_record(path):
     assert f"**{100 * record['results']['mean']:.1f}**" in card
     assert "trust_remote_code" in card or path.stem in ("word", "lstm")
     assert "$" not in card
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ("drop", "not in the vocabulary\ncount, but have vectors of zeros."),
+        ("train", "not in the vocabulary\nshare one trained vector."),
+        (
+            "share",
+            "not in the vocabulary\nshare the trained vector that the word vectors it started from have",
+        ),
+        (None, "not in the vocabulary\ncount, but have vectors of zeros."),
+    ],
+)
+def test_what_becomes_of_unknown_words(unknown, said):
+    record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
+    record["training"]["settings"]["encoder"]["unknown"] = unknown
+    assert said in model_card(record)

@@ -101,6 +101,7 @@ def test_missing_extra_is_named():
         ("config.json", {"n_layer": 1001}, "'n_layer' is 1,001"),
         ("config.json", {"num_labels": 10**9}, "'num_labels' is 1,000,000,000"),
         ("config.json", {"max_position_embeddings": 10**9}, "'max_position_embeddings' is 1,000,000,000"),
+        ("config.json", json.loads('{"a": [' * 400 + '{"n_layer": 1001}' + "]}" * 400), "'n_layer' is 1,001"),
         ("1_LSTM/lstm_config.json", {"num_layers": 10**6}, "lstm_config.json says 'num_layers' is 1,000,000"),
         ("1_LSTM/lstm_config.json", {"hidden_dim": 6}, "lstm_config.json says 'hidden_dim' is 6.* above 5"),
         ("2_Dense/config.json", {"out_features": 10**6}, "config.json says 'out_features' is 1,000,000"),
