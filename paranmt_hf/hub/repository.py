@@ -129,6 +129,9 @@ def _own_files(folder: Path) -> list[Path]:
 
 def _refuse_links(folder: Path) -> None:
     """Refuse links to folders, and to files elsewhere; those of the client's cache lead to its `blobs`."""
+    if folder.is_relative_to(ASSETS):
+        # Some installers make links of all files of a package.
+        return
     inside = [folder.resolve()]
     if folder.resolve().parent.name == "snapshots":
         inside.append(folder.resolve().parents[1] / "blobs")

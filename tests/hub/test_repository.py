@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub import repository
 from paranmt_hf.hub.repository import locate, usual_score
 from paranmt_hf.util.optional import require
 
@@ -117,3 +118,15 @@ def test_configurations_of_more_than_there_are_weights_for(tmp_path, file, conte
     fits = {"encoder_layers": 24, "num_labels": 3, "hidden_dim": 5, "layers": [9], "max_position_embeddings": 512}
     (folder / file).write_text(json.dumps(fits))
     assert locate(folder).name == "model"
+
+
+def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
+    """Some installers make links of all its files."""
+    carried = make(tmp_path / "cache", "model.safetensors")
+    (tmp_path / "assets" / "word-trigram-small").mkdir(parents=True)
+    link = tmp_path / "assets" / "word-trigram-small" / "model.safetensors"
+    link.symlink_to(carried / "model.safetensors")
+    with pytest.raises(InputError, match="is a link that leads out of"):
+        locate(link.parent)
+    monkeypatch.setattr(repository, "ASSETS", tmp_path / "assets")
+    assert locate("embedded").folder == link.parent
