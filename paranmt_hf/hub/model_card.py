@@ -16,6 +16,8 @@ from paranmt_hf.hub.markdown import code, escape, quoted
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
 DROPPED = "count, but have vectors of zeros"
 TRAINED = "share one trained vector"
+SHARED = "share the trained vector that the word vectors it started from have for them (trigrams: zeros)"
+UNKNOWN = {"drop": DROPPED, "train": TRAINED, "share": SHARED}
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 
 
@@ -125,7 +127,7 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "order": record["limits"],
         "license_text": record["license_text"],
         "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
-        "unknown": TRAINED if training["settings"]["encoder"].get("unknown") == "train" else DROPPED,
+        "unknown": UNKNOWN[training["settings"]["encoder"].get("unknown") or "drop"],
     }
 
 

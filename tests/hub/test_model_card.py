@@ -70,3 +70,21 @@ def test_a_name_stays_a_name(record, name):
     heading = next(line for line in text.split("\n") if line.startswith("# "))
     assert not re.search(r"(?<!\\)[|`\[\]<>]", heading)
     assert "<script" not in text.replace("\\<script", "").replace("`<script>`", "").replace('"<script>"', "")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ("drop", "not in the vocabulary\ncount, but have vectors of zeros."),
+        ("train", "not in the vocabulary\nshare one trained vector."),
+        (
+            "share",
+            "not in the vocabulary\nshare the trained vector that the word vectors it started from have",
+        ),
+        (None, "not in the vocabulary\ncount, but have vectors of zeros."),
+    ],
+)
+def test_what_becomes_of_unknown_words(unknown, said):
+    record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
+    record["training"]["settings"]["encoder"]["unknown"] = unknown
+    assert said in model_card(record)

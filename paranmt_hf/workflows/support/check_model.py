@@ -99,9 +99,9 @@ def check_whole(parcel: Parcel, encoder: SentenceEncoder, folder: Path) -> None:
 
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))
-        # What is staged are links; the folder behind them was looked at before.
-        whole = Model(folder.name, Path(staged), revision="staged")
-        vectors = load(whole, device="cpu").encode(PROBE, show_progress_bar=False)
+        # Laid out as links to files that were checked where they lie.
+        laid_out = Model(folder.name, Path(staged), "")
+        vectors = load(laid_out, device="cpu").encode(PROBE, show_progress_bar=False)
     expected = encoder.encode(PROBE, show_progress_bar=False)
     if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
         raise InputError(f"{folder} gives other vectors than its published files would; train or copy it again")
