@@ -1,17 +1,19 @@
-"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle."""
+"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle, and nothing beside them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 Kind = Literal["encoder", "translator"]
@@ -21,8 +23,10 @@ CARRIED: dict[Kind, str] = {"encoder": "word-trigram-small", "translator": "capt
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
-# Endings of the files that make up a model.
-SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt")
+# Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
+SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
+# Settings by which the configuration of a module makes the loader read something else than the model's own files.
+LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
 
 
 @dataclass(frozen=True)
@@ -95,17 +99,86 @@ def plain_name(name: str) -> str:
 
 def _check_safe(folder: Path) -> str:
     """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
-    # Files of the client's cache are links; a folder that is one would lead to files that nobody looks at.
-    if links := sorted(path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()):
-        raise InputError(f"{links[0]} is a link to a folder; put the folder itself there")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    _refuse_links(folder)
     if not any(path.suffix == ".safetensors" for path in files):
         raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))
     safe = {path.parent for path in files if path.name in ("model.safetensors", "model.safetensors.index.json")}
     # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
     if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
         raise InputError(_advice(folder, unsafe))
-    return _checksum_of(folder, [path for path in files if path.suffix in SUFFIXES])
+    for path in files:
+        _refuse_leading_out(path)
+    return _checksum_of(folder, _own_files(folder))
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """The files that make up a model."""
+    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
+    return sorted(path for path in found if path.is_file())
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse links to folders, and to files elsewhere; those of the client's cache lead to its `blobs`."""
+    inside = [folder.resolve()]
+    if folder.resolve().parent.name == "snapshots":
+        inside.append(folder.resolve().parents[1] / "blobs")
+    for path in sorted(path for path in folder.rglob("*") if path.is_symlink()):
+        if path.is_dir():
+            raise InputError(f"{path} is a link to a folder; put the folder itself there")
+        if not any(path.resolve().is_relative_to(place) for place in inside):
+            raise InputError(f"{path} is a link that leads out of {folder}; put the file itself there")
+
+
+def _refuse_leading_out(path: Path) -> None:
+    """Refuse a configuration that names weights, a tokenizer or code elsewhere."""
+    if path.name == "adapter_config.json":
+        raise InputError(
+            f"{path.parent} is an adapter to another model; merge it into that model (merge_and_unload) and save it"
+        )
+    if path.name.endswith(".safetensors.index.json"):
+        content = _json_or_none(path)
+        weight_map = content.get("weight_map") if isinstance(content, dict) else None
+        for name in weight_map.values() if isinstance(weight_map, dict) else ():
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+                raise InputError(f"{path} names the weights {name!r}; expected the name of a .safetensors file beside")
+    if path.match("sentence_*config.json") and (named := sorted(_keys_of(_json_or_none(path)) & set(LEADING_OUT))):
+        raise InputError(f"{path} sets {named[0]!r}, which leads out of the model; remove it")
+
+
+def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
+    """Parse a JSON file; what is wrong with one that is damaged is said when it is read."""
+    try:
+        return json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _keys_of(value: Any) -> set[str]:  # noqa: ANN401
+    """Every key of a JSON value, at any depth, whose own value is not empty."""
+    if isinstance(value, list):
+        return set().union(*map(_keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    return {key for key, inner in value.items() if inner}.union(*map(_keys_of, value.values()))
+
+
+@contextmanager
+def readable(model: Model) -> Iterator[Path]:
+    """Lay out the files that make up a model, for a loader that would read others if it found them.
+
+    Loaders choose between safetensors and pickles by what a configuration says; here there are no pickles, and what is
+    read is what the checksum is over.
+
+    Yields:
+        A folder of links to them, which is there as long as the `with` block.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for path in _own_files(model.folder):
+            place = Path(folder) / path.relative_to(model.folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            link(path, place)
+        yield Path(folder)
 
 
 def weights_checksum(folder: Path) -> str:

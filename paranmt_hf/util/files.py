@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -67,7 +68,9 @@ def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
     if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
         return "torch failed writing a file"
-    if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
+    # Tokenizers raise errors of no class of their own.
+    of_tokenizers = type(error) is Exception and "(os error" in str(error)
+    if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):
         return None
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
@@ -119,3 +122,11 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     with replacing(path, shared=True) as aside:
         aside.write_bytes(content)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file a second name: a link where the system has them, else a copy."""
+    try:
+        target.symlink_to(source.resolve())
+    except OSError:
+        shutil.copy(source, target)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
@@ -208,6 +207,7 @@ def finished(
         return None
     record = read(out)
     sweep_removed(work_folder(out))
+    _sweep_aside(out)
     if differences := describe_differences(identity_of(record), as_json(identity)):
         raise InputError(
             f"{out} was {made} with other settings: {'; '.join(differences)}; choose another --out or delete it"
@@ -223,39 +223,61 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 @contextmanager
-def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN, shared: bool = False) -> Iterator[Path]:
+def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Iterator[Path]:
     """Let a `with` block fill a folder, which appears whole or not at all.
 
     Args:
         out: The folder; nothing may be there but an empty folder.
         doing: What is done to it, as the error says it: `cannot write FOLDER: ...`.
         advice: What to do about an error.
-        shared: Whether others may make the same folder meanwhile; who comes second drops what it made.
 
     Yields:
-        A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first; not
-        where it is shared, because it may be somebody's who is at work.
+        A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first.
 
     Raises:
-        InputError: It cannot be written.
+        InputError: It cannot be written, or another command is writing it.
     """
-    aside = out.with_name(f".{out.name}.{uuid4().hex}.tmp" if shared else f".{out.name}.tmp")
+    aside = _aside(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        yield aside
-        try:
-            put_in_place(aside, out)
-        except OSError:
-            if not (shared and out.is_dir()):
-                raise
-            shutil.rmtree(aside, ignore_errors=True)
+        with _alone(out):
+            try:
+                shutil.rmtree(aside, ignore_errors=True)
+                aside.mkdir()
+                yield aside
+                put_in_place(aside, out)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
     except BaseException as error:
-        shutil.rmtree(aside, ignore_errors=True)
         if (reason := write_failure(error)) is None:
             raise
         raise WriteError(f"cannot {doing} {out}: {reason}; {advice}") from None
+
+
+def _aside(out: Path) -> Path:
+    return out.with_name(f".{out.name}.tmp")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold a result for one command while it is written aside."""
+    lock = out.with_name(f".{out.name}.lock")
+    try:
+        with FileLock(lock, blocking=False):
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    lock.unlink()
+    except Timeout:
+        raise InputError(f"another command is writing {out}; wait for it, or stop it first") from None
+
+
+def _sweep_aside(out: Path) -> None:
+    """Delete what a kill at the very end of `folder_aside` left; not where a command is at it."""
+    if _aside(out).exists() or out.with_name(f".{out.name}.lock").exists():
+        with suppress(InputError, OSError), _alone(out):
+            shutil.rmtree(_aside(out), ignore_errors=True)
 
 
 def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:

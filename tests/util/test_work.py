@@ -283,14 +283,26 @@ def test_what_is_there_stays(tmp_path):
         pytest.fail("there is no such folder")
 
 
-def test_who_comes_second_drops_its_folder(tmp_path):
+def test_who_comes_second_is_told(tmp_path):
+    """And leaves alone what the first one has written so far."""
     out = tmp_path / "out"
-    with folder_aside(out, shared=True) as first, folder_aside(out, shared=True) as second:
-        assert first != second
-        (first / "a").write_text("first")
-        (second / "a").write_text("second")
-    # The inner block ends first.
-    assert (out / "a").read_text() == "second"
+    with folder_aside(out) as aside:
+        (aside / "a").write_text("first")
+        with pytest.raises(InputError, match=f"^another command is writing {out}; wait for it, or stop it first$"):
+            with folder_aside(out):
+                pytest.fail("there is somebody at it")
+    assert (out / "a").read_text() == "first"
+    assert names(tmp_path) == ["out"]
+
+
+def test_what_a_kill_left_aside_goes_when_the_result_is_found(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "record").write_text("x")
+    (tmp_path / ".out.lock").touch()
+    (tmp_path / ".out.tmp").mkdir()
+    (tmp_path / ".out.tmp" / "half").touch()
+    assert finished(out, {"a": 1}, lambda folder: {"a": 1}, lambda record: record, made="built") == {"a": 1}
     assert names(tmp_path) == ["out"]
 
 

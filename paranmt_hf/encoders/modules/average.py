@@ -116,5 +116,14 @@ def store(weight: torch.Tensor, precision: str) -> dict[str, torch.Tensor]:
 
 def restore(stored: dict[str, torch.Tensor]) -> torch.Tensor:
     """Turn what was written into a table [row, dimension], float32."""
-    weight = stored["embedding.weight"].float()
-    return weight * stored["embedding.scale"].float()[:, None] if "embedding.scale" in stored else weight
+    weight = stored["embedding.weight"]
+    if weight.is_floating_point():
+        return weight.float()
+    scale = stored.get("embedding.scale")
+    if weight.dtype != torch.int8 or scale is None or scale.shape != weight.shape[:1]:
+        found = "none" if scale is None else f"the shape {list(scale.shape)}"
+        raise ValueError(
+            f"rows of {weight.dtype} are read as int8 with embedding.scale, a number for each of {len(weight)} rows; "
+            f"found {found}"
+        )
+    return weight.float() * scale.float()[:, None]
