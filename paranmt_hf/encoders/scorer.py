@@ -12,10 +12,10 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import TokenTable
+from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.vectors import WordVectors, read_vectors
+from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -62,6 +62,27 @@ class ScorerConfig:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}
 
+    def check_knows(self, sentences: list[str]) -> None:
+        """Refuse a file of word vectors that is not for this text.
+
+        Args:
+            sentences: Some of the corpus.
+
+        Raises:
+            InputError: It has no vector for any of their words.
+        """
+        if not self.vectors:
+            return
+        table = WordTokenizer().tables(sentences)[0]
+        if not knows_any(self.vectors, table.vocabulary):
+            # What is wrong with a file that is none is said first.
+            read_vectors(self.vectors, limit=1)
+            shown = ", ".join(map(repr, table.vocabulary[:3]))
+            raise InputError(
+                f"--vectors {self.vectors} knows none of the {len(table.vocabulary):,} words of the first "
+                f"{len(sentences):,} references, such as {shown}; expected vectors of words of their language"
+            )
+
     def load(self) -> Encoder:
         """Load the encoder.
 
@@ -79,15 +100,20 @@ class ScorerConfig:
 
 
 def average_of(vectors: WordVectors) -> SentenceEncoder:
-    """Make the WORD encoder of word vectors; unknown words shorten its averages and do not turn them."""
+    """Make the WORD encoder of word vectors.
+
+    Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
+    """
     from paranmt_hf.encoders.modules.word import WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.encoders.vocabulary import UNKNOWN
 
-    # A row for unknown words, which some files bring, is not for those that are unknown here.
+    # The name of row 0, where a file has a word of that name.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]
+    if vectors.unknown is not None:
+        weight[0] = vectors.unknown
     units = [UNKNOWN, *(vectors.words[row] for row in known)]
     return SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu")
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
@@ -27,6 +31,10 @@ CODE = ("*.py",)
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
+# Numbers of a configuration that are no larger than the number of tensors, than their largest dimension, or than this.
+LAYERS = re.compile(r"\w*layers?")
+WIDTHS = ("hidden_dim", "in_features", "out_features")
+LARGEST = {"num_labels": 2**20, "max_position_embeddings": 2**21}
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,7 @@ def _check_safe(folder: Path) -> str:
         raise InputError(_advice(folder, unsafe))
     for path in files:
         _refuse_leading_out(path)
+    _refuse_absurd(folder, files)
     return _checksum_of(folder, _own_files(folder))
 
 
@@ -144,6 +153,40 @@ def _refuse_leading_out(path: Path) -> None:
                 raise InputError(f"{path} names the weights {name!r}; expected the name of a .safetensors file beside")
     if path.match("sentence_*config.json") and (named := sorted(_keys_of(_json_or_none(path)) & set(LEADING_OUT))):
         raise InputError(f"{path} sets {named[0]!r}, which leads out of the model; remove it")
+
+
+def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse a configuration of more or wider layers than there are weights for; making them would take for ever."""
+    shapes: list[list[int]] = []
+    for path in files:
+        if path.suffix == ".safetensors":
+            # What is wrong with one that is damaged is said when it is read.
+            with suppress(SafetensorError, OSError), safe_open(path, "np") as stored:
+                shapes += [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
+    widest = max((size for shape in shapes for size in shape), default=0)
+    for path in files:
+        for key, value in _numbers_of(_json_or_none(path)) if path.name.endswith("config.json") and shapes else ():
+            if value > _limit(key, len(shapes), widest):
+                raise InputError(
+                    f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} ({len(shapes):,} "
+                    f"tensors, no dimension above {widest:,}); put a whole copy of the model in its place"
+                )
+
+
+def _limit(key: str, tensors: int, widest: int) -> float:
+    """The largest number that makes sense under a key of a configuration."""
+    if LAYERS.fullmatch(key):
+        # Layers may share weights.
+        return max(tensors, 1000)
+    return widest if key in WIDTHS else LARGEST.get(key, math.inf)
+
+
+def _numbers_of(value: Any) -> Iterator[tuple[str, int]]:  # noqa: ANN401
+    """Every whole number of a JSON value, at any depth, with its key."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if isinstance(inner, int):
+            yield key, inner
+        yield from _numbers_of(inner)
 
 
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there

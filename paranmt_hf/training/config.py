@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, seed_setting, setting
 
 Negatives = Literal["max", "mix", "rand"]
 
@@ -53,7 +53,7 @@ class TrainConfig:
         False,
         "mini-batches of pairs that the teacher finds similar; averaging models on the CPU (not in the papers)",
     )
-    seed: int = setting(1, "decides the order of pairs, scrambling, random negatives", at_least=0)
+    seed: int = seed_setting(1, "decides the order of pairs, scrambling, random negatives")
     patience: int | None = setting(
         None, "stop after so many evaluations without a better development score", at_least=1
     )

@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -112,7 +112,8 @@ def train(
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
-        run.encoder,
+        # A dimension that was left open is given by nobody.
+        replace(run.encoder, dimension=encoder.dimension),
         config,
         development=run.development is not None,
         teacher_cache=teacher_cache is not None,

@@ -130,6 +130,9 @@ def test_average(encoder, folder, capsys):
     assert main(["average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
     assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
-    fails(capsys, ["average", "encoder", "more", "--out", "mean"], "mean is there already")
+    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    assert "mean: the mean of 2 models\n" in capsys.readouterr().out
+    fails(capsys, ["average", "more", "encoder", "--out", "mean"], "mean was averaged with other settings")
+    fails(capsys, ["average", "encoder", "more", "--out", "more"], "more is there already")
     fails(capsys, ["average", "encoder", "--out", "other"], "name at least two models to average")
     fails(capsys, ["average", "encoder", "./none", "--out", "other"], "./none")

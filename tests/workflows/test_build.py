@@ -163,7 +163,7 @@ def test_licence_is_required(licence):
     [
         ({"rows_per_shard": 0}, "rows_per_shard must be at least 1, was 0"),
         ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
-        ({"seed": 1.5}, "seed must be a whole number, was 1.5"),
+        ({"seed": 1.5}, "seed must be a whole number from 0 to 4,294,967,295, was 1.5"),
     ],
 )
 def test_settings_out_of_range(values, message):
@@ -198,14 +198,16 @@ def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, m
     assert len(sentences) == len(set(sentences)) == 38
 
 
-def test_import_keeps_awkward_text(vectors, tmp_path):
+def test_import_keeps_awkward_text(tmp_path):
     text = ['He said "no', "it''s", "tab\tinside", "carriage\rreturn", "back\\slash", "№ ½ ﬁ"]
     table = pa.table({"ref": text, "mt": [t.upper() for t in text], "from": ["x", "y", None, "x", "y", "x"]})
     pq.write_table(table, tmp_path / "p.parquet")
     pairs = ParquetFiles(
         [tmp_path / "p.parquet"], {"reference": "ref", "translation": "mt", "origin": "from"}, optional={"origin"}
     )
-    import_pairs(pairs, tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), release=RELEASE, engine=LOCAL)
+    (tmp_path / "he.txt").write_text("he 1 0\n")
+    scorer = ScorerConfig(vectors=str(tmp_path / "he.txt"))
+    import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     rows = rows_of(tmp_path / "corpus")
     assert [row["reference"] for row in rows] == [
         'He said "no', "it''s", "tab inside", "carriage return", "back\\slash", "№ ½ ﬁ"

@@ -90,6 +90,9 @@ class AverageEmbedding(InputModule):
         if path is None:
             raise ValueError(f"{model_name_or_path} has no {VOCABULARY_FILE}, so it is no averaging encoder")
         units = json.loads(Path(path).read_text(encoding="utf8"))
+        wrong = [unit for unit in units if not isinstance(unit, str)] if isinstance(units, list) else [units]
+        if wrong:
+            raise ValueError(f"{path} must be a list of texts, and holds {wrong[0]!r}")
         weights = cls.load_file_path(model_name_or_path, WEIGHTS_FILE, **kwargs)
         if weights is None:
             raise ValueError(f"{model_name_or_path} has no {WEIGHTS_FILE}")

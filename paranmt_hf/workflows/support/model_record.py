@@ -165,7 +165,7 @@ def command(training: TrainingRecord) -> str:
     settings = training.settings
     words = ["paranmt train --data", *sources(training)]
     inputs = training.inputs
-    for kind, values in ((EncoderConfig(), settings["encoder"]), (TrainConfig(), settings["training"])):
+    for kind, values in ((EncoderConfig().resolved(), settings["encoder"]), (TrainConfig(), settings["training"])):
         for entry in fields(kind):
             value = values.get(entry.name, getattr(kind, entry.name))
             if value == getattr(kind, entry.name):

@@ -32,7 +32,7 @@ from paranmt_hf.training.teacher import TeacherVectors, teach
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, read_keys, write_tokens
 from paranmt_hf.util.files import AGAIN, write_bytes
 from paranmt_hf.util.work import folder_aside
-from paranmt_hf.vectors import WordVectors, read_vectors
+from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.workflows.support.training_run import TrainingRun
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,16 @@ def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVecto
     if run.vectors is None or "word" not in config.kinds:
         return None
     own = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
-    return read_vectors(run.vectors, limit=config.words, wanted=own.units)
+    # The row of unknown words may stand anywhere in the file, often at its end.
+    shared = UNKNOWN_WORDS if config.unknown == "share" else ()
+    vectors = read_vectors(run.vectors, limit=config.words, wanted=[*own.units, *shared])
+    if set(own.units).isdisjoint(vectors.words):
+        shown = ", ".join(map(repr, own.units[1:4]))
+        raise InputError(
+            f"--vectors {run.vectors} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
+            "expected vectors of words of their language"
+        )
+    return vectors
 
 
 def _save_initial(model: SentenceEncoder | None, work: Path) -> Model:

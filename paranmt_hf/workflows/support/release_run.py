@@ -16,23 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
-from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, check_license, record_bytes
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.work import (
     Identity,
     as_json,
@@ -61,7 +63,7 @@ class ReleaseConfig:
 
     license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
     keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
-    seed: int = setting(0, "decides the sample and the examples")
+    seed: int = seed_setting(0, "decides the sample and the examples")
     rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1)
     max_shard_bytes: int = setting(MAX_SHARD_BYTES, "largest Parquet file of the release", at_least=1_000_000)
     keep_work: bool = setting(False, "keep the folder of intermediate shards")
@@ -205,6 +207,7 @@ def _run_stages(
 ) -> Manifest:
     """Send the cut input through the stages, counting dropped rows and collecting warnings on the way."""
     _count(counts, manifest.extra["report"]["dropped"])
+    _check_scorer(manifest, stages)
     for index, stage in enumerate(stages, 1):
         manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
         _count(counts, manifest.dropped)
@@ -214,6 +217,14 @@ def _run_stages(
     if any(counts.values()):
         logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     return manifest
+
+
+def _check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
+    """Refuse a scorer that knows nothing of the text, before hours of translation."""
+    for stage in stages:
+        if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
+            first = pq.read_table(manifest.paths()[0], columns=["reference"])
+            stage.config.check_knows(first["reference"].to_pylist())
 
 
 def _read(out: Path) -> ReleaseRecord:

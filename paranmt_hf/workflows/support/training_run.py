@@ -21,6 +21,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
+from paranmt_hf.vectors import read_vectors
 
 # Settings that change nothing of the result.
 WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
@@ -101,6 +102,9 @@ def resolve(
         encoder = _resolved(encoder, start)
     teacher = locate(config.teacher) if config.teacher else None
     vectors = existing(encoder.vectors) if encoder.vectors else None
+    if start is None:
+        width = read_vectors(vectors, limit=1).matrix.shape[1] if vectors is not None else None
+        encoder = encoder.resolved(width)
     return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
 
 
