@@ -151,8 +151,9 @@ def keep_identity(folder: Path, identity: Identity, *, worth: Holds, doing: str)
                 f"{folder} holds unfinished {doing} with other settings: {'; '.join(differences)}; give the same ones "
                 "to go on, or delete that folder"
             )
-        # A corrected command must not be refused for the sake of what is made again in no time.
-        clear(folder)
+        # A corrected command must not be refused for the sake of what is made again in no time. The settings go last:
+        # after a kill meanwhile nothing of the former ones may be taken for what the next run made.
+        clear(folder, last=path.name)
     write_bytes(path, json.dumps(identity).encode())
 
 

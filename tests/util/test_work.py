@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -148,6 +149,21 @@ def test_settings_of_work_in_progress(tmp_path):
         assert names(folder) == ["command", "lock", "part", "settings.json"]
         keep(folder, {"a": 2}, worth=False)
         assert names(folder) == ["command", "lock", "settings.json"]
+
+
+def test_a_kill_while_work_of_other_settings_is_cleared(tmp_path, monkeypatch):
+    """Its pairs, without the settings that they were made with, would be taken for those of the next run."""
+    removed, original = [], Path.unlink
+
+    def unlink(path, **options):
+        removed.append(path.name)
+        original(path, **options)
+
+    for name in ("a", "settings.json", "z"):
+        (tmp_path / name).write_text('{"a": 1}')
+    monkeypatch.setattr(Path, "unlink", unlink)
+    keep(tmp_path, {"a": 2}, worth=False)
+    assert removed[:3] in (["a", "z", "settings.json"], ["z", "a", "settings.json"])
 
 
 @pytest.mark.parametrize(
