@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import similar
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 RELEASE_RECORD = "build.json"
@@ -176,9 +177,10 @@ def check_license(license: object) -> None:
     """
     text = license if isinstance(license, str) else ""
     if not text or not all(character.isalnum() or character in "-.+" for character in text) or text != text.lower():
+        examples = ", ".join(similar(text) or ["cc-by-4.0", "cc0-1.0", "other"])
         raise InputError(
             "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
-            f"(cc-by-4.0, cc0-1.0, other, ...), not {license!r}"
+            f"({examples}, ...), not {license!r}"
         )
 
 

@@ -28,6 +28,10 @@ SIZES = (
 )
 
 
+# Settings that are words of the card.
+WORDS = ("title", "description")
+
+
 class _Plain(yaml.SafeDumper):
     """Writes what stands in several places in full, which is easier to read than a reference."""
 
@@ -248,13 +252,12 @@ def _examples(ranges: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
-    """List nested settings, one line for each part."""
+    """List nested settings, one line for each part; the words at the top of the card are left out."""
     lines = []
     for part, value in settings.items():
         if isinstance(value, Mapping):
-            text = ", ".join(
-                f"{escape(name)} {_short(entry)}" for name, entry in value.items() if entry not in (None, [], {})
-            )
+            shown = {name: entry for name, entry in value.items() if entry not in (None, [], {}) and name not in WORDS}
+            text = ", ".join(f"{escape(name)} {_short(entry)}" for name, entry in shown.items())
         else:
             text = _short(value)
         lines.append(f"- **{escape(part.replace('_', ' '))}**: {text}")

@@ -27,6 +27,11 @@ OTHER = "other"
 NAMED_OTHERWISE = "for a licence that the Hub does not list give 'other' with --license-name and --license-link"
 
 
+def similar(id: str) -> list[str]:
+    """List the identifiers that are spelt nearly like another text, at most three, the nearest first."""
+    return difflib.get_close_matches(id.lower().replace(" ", "-").replace("_", "-"), sorted(IDS), 3, 0.6)
+
+
 @dataclass(frozen=True)
 class License:
     """A licence, as the header of a card states it.
@@ -55,7 +60,7 @@ class License:
                 licence that is `other` are missing or malformed, or given for another one.
         """
         if self.id not in IDS:
-            near = difflib.get_close_matches(self.id.lower().replace(" ", "-").replace("_", "-"), sorted(IDS), 3, 0.6)
+            near = similar(self.id)
             meant = f"did you mean {' or '.join(near)}? If not, " if near else ""
             raise InputError(
                 f"{self.id!r} is no licence identifier of the Hub (its list of {AS_OF}): {meant}{NAMED_OTHERWISE}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
 
 
 def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
@@ -57,4 +58,5 @@ def _own(folder: Path, name: str) -> Path:
             f"{folder} names the data file {name}, which lies outside of that folder and is not read; put it there, "
             "and mend data_files in its README.md"
         )
+    check_regular(Path(name))
     return Path(name)

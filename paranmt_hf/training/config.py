@@ -63,7 +63,7 @@ class TrainConfig:
     patience: int | None = setting(
         None, "stop after so many evaluations without a better development score", at_least=1
     )
-    evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1)
+    evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1, at_most=MOST)
     checkpoint_seconds: float = setting(
         60.0, "time between two checkpoints; the result does not depend on it", at_least=0
     )

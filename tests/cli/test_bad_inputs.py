@@ -106,7 +106,7 @@ def test_absurd_sizes_of_a_build(folder, capsys, option, value, message):
     fails(capsys, ["build", "--source", "a", "--reference", "b", *BUILD, option, value], message)
 
 
-@pytest.mark.parametrize("option", ["--batch-size", "--mega-batch", "--epochs"])
+@pytest.mark.parametrize("option", ["--batch-size", "--mega-batch", "--epochs", "--evaluations"])
 def test_absurd_sizes_of_a_training(pairs, capsys, option):
     arguments = ["train", "--data", "pairs.parquet", "--out", "m", option, 10**12]
     fails(capsys, arguments, f"{option[2:].replace('-', '_')} must be from 1 to 1,000,000")

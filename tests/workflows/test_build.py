@@ -159,6 +159,27 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence)
 
 
+def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
+    with pytest.raises(InputError, match=r"give a Hub licence id \(mit, .*not 'MIT'"):
+        ReleaseConfig(license="MIT")
+    log = tmp_path / "log"
+    for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
+        with pytest.raises(InputError, match=message):
+            translator = FakeTranslatorConfig(log=str(log))
+            make(bitext, tmp_path / "out", vectors, translator=translator, release=ReleaseConfig(license=licence))
+    assert not log.exists() and not list(tmp_path.glob("out*"))
+    named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://example.org"}
+    record = make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).record
+    assert {name: record.to_json()[name] for name in named} == named
+    header = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---\n")[1])
+    assert {name: header[name] for name in named} == named
+    # The same again is there already, and scoring anew keeps the licence.
+    assert not make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).fresh
+    (tmp_path / "other.txt").write_text("word 1 0\n")
+    again = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    assert again.record.license_link == "https://example.org"
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -96,6 +96,7 @@ def test_title_description_and_uses(tmp_path):
     card = release_card(record, picture=True)
     assert "\n# Pairs \\| of mine\n\nMine, from \\[here\\](http://x).\n\n2 pairs of English" in card
     assert yaml.safe_load(card.split("---\n")[1])["pretty_name"] == "Pairs | of mine"
+    assert card.count("http://x") == 1 and "- **release**: license `mit`" in card
     assert "**Intended:**" in card and "**Out of scope:**" in card
     assert "Provenance: `id` counts the rows of the input" in card and "`origin` repeats what the input says" in card
     with pytest.raises(InputError, match="release.title: was 'Pairs | of.*, now None"):
