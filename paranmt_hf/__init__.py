@@ -13,6 +13,8 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "MarginLoss": "paranmt_hf.training.mining",
+    "MegaBatchMiner": "paranmt_hf.training.mining",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
@@ -44,6 +46,8 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "MarginLoss",
+    "MegaBatchMiner",
     "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results

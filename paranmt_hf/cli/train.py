@@ -26,8 +26,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the encoder")
     parser.add_argument(
         "--development",
-        type=Path,
-        help="folder with STSBenchmark: keep the weights that are best on its STS 2017 pairs",
+        help="keep the weights that are best on these scored pairs: `sample` (40 that the package carries), a TSV or "
+        "Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs)",
     )
     parser.add_argument("--exclude", type=Path, help="folder with STS sets: leave out pairs with their sentences")
     kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}
@@ -57,7 +57,7 @@ def configure(parser: CommandParser) -> None:
         history = record.history
         print(f"  {history.pairs:,} pairs in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
         if record.development is not None:
-            print(f"  Pearson {100 * record.development:.1f} on STS 2017 track 5, the development set")
+            print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings['development']}")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram")
