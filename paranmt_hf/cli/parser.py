@@ -90,16 +90,25 @@ class CommandParser(argparse.ArgumentParser):
         if path is not None:
             where = f"options of `{self.prog}`"
             values = check_values(self, read_yaml(Path(path).expanduser(), f"{where}, a name and a value each"), path)
-        for name, expand in self.expansions.items():
+        for name in self.expansions:
             chosen = _given(words, f"--{name}") or values.get(name)
             if chosen:
-                values = {**check_values(self, dict(expand(chosen)), f"{name} {chosen}"), **values}
+                self._expand(name, chosen, values)
         for action in self._actions:
             if action.dest in values and action.dest not in SWITCHED_OFF:
                 action.default, action.required = values[action.dest], False
                 if not action.option_strings and action.nargs in (None, "+"):
                     action.nargs = "?" if action.nargs is None else "*"
         return super().parse_known_args(args, namespace)
+
+    def _expand(self, name: str, chosen: str, values: dict[str, Any]) -> None:
+        """Add what a name stands for to the values; what is missing then, the command itself asks for."""
+        action = next(action for action in self._actions if action.dest == name)
+        if action.choices is None or chosen in action.choices:
+            for other, value in check_values(self, dict(self.expansions[name](chosen)), f"{name} {chosen}").items():
+                values.setdefault(other, value)
+            for action in self._actions:
+                action.required = False
 
 
 def _given(words: Sequence[str], flag: str) -> str | None:
