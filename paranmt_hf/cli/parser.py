@@ -154,14 +154,18 @@ def keep_options(arguments: argparse.Namespace, result: Path, *, name: str = OPT
         name: Name of the file in a folder.
         fresh: Whether the result was made just now; else a file that is there stays.
     """
-    from paranmt_hf.util.files import write_bytes
+    from paranmt_hf.util.files import replacing
 
     path = result / name if result.is_dir() else result.with_name(f"{result.name}.{OPTIONS_FILE}")
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
+    # Of several processes under `accelerate launch` the first one writes.
+    if os.environ.get("RANK", "0") != "0":
+        return
     head = f"# {arguments.parser.prog} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
     text = head + as_yaml(resolved_options(arguments))
     try:
-        write_bytes(path, text.encode())
+        with replacing(path) as aside:
+            aside.write_bytes(text.encode())
     except InputError as error:
         raise InputError(f"{result} is complete; only its options could not be written beside it: {error}") from None
