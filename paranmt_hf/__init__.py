@@ -14,6 +14,8 @@ _NAMES = {
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
     "License": "paranmt_hf.hub.licenses",
+    "MarginLoss": "paranmt_hf.training.mining",
+    "MegaBatchMiner": "paranmt_hf.training.mining",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
@@ -46,6 +48,8 @@ __all__ = [
     "EngineConfig",
     "InputError",
     "License",
+    "MarginLoss",
+    "MegaBatchMiner",
     "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
@@ -86,6 +90,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results

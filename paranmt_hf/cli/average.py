@@ -20,7 +20,7 @@ def configure(parser: CommandParser) -> None:
 
         average_encoders(arguments.models, arguments.out)
         print(f"{arguments.out}: the mean of {len(arguments.models)} models")
-        keep_options(arguments, arguments.out)
+        keep_options(arguments, arguments.out.expanduser())
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt average models/one models/two --out models/mean")

@@ -90,16 +90,25 @@ class CommandParser(argparse.ArgumentParser):
         if path is not None:
             where = f"options of `{self.prog}`"
             values = check_values(self, read_yaml(Path(path).expanduser(), f"{where}, a name and a value each"), path)
-        for name, expand in self.expansions.items():
+        for name in self.expansions:
             chosen = _given(words, f"--{name}") or values.get(name)
             if chosen:
-                values = {**check_values(self, dict(expand(chosen)), f"{name} {chosen}"), **values}
+                self._expand(name, chosen, values)
         for action in self._actions:
             if action.dest in values and action.dest not in SWITCHED_OFF:
                 action.default, action.required = values[action.dest], False
                 if not action.option_strings and action.nargs in (None, "+"):
                     action.nargs = "?" if action.nargs is None else "*"
         return super().parse_known_args(args, namespace)
+
+    def _expand(self, name: str, chosen: str, values: dict[str, Any]) -> None:
+        """Add what a name stands for to the values; what is missing then, the command itself asks for."""
+        action = next(action for action in self._actions if action.dest == name)
+        if action.choices is None or chosen in action.choices:
+            for other, value in check_values(self, dict(self.expansions[name](chosen)), f"{name} {chosen}").items():
+                values.setdefault(other, value)
+            for action in self._actions:
+                action.required = False
 
 
 def _given(words: Sequence[str], flag: str) -> str | None:
@@ -145,14 +154,18 @@ def keep_options(arguments: argparse.Namespace, result: Path, *, name: str = OPT
         name: Name of the file in a folder.
         fresh: Whether the result was made just now; else a file that is there stays.
     """
-    from paranmt_hf.util.files import write_bytes
+    from paranmt_hf.util.files import replacing
 
     path = result / name if result.is_dir() else result.with_name(f"{result.name}.{OPTIONS_FILE}")
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
+    # Of several processes under `accelerate launch` the first one writes.
+    if os.environ.get("RANK", "0") != "0":
+        return
     head = f"# {arguments.parser.prog} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
     text = head + as_yaml(resolved_options(arguments))
     try:
-        write_bytes(path, text.encode())
+        with replacing(path) as aside:
+            aside.write_bytes(text.encode())
     except InputError as error:
         raise InputError(f"{result} is complete; only its options could not be written beside it: {error}") from None

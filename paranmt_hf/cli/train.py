@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
@@ -21,13 +23,20 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.workflows.support.recipes import check_needs, read_recipe, recipe_names, train_recipe
 
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
+    parser.add_argument(
+        "--recipe",
+        choices=recipe_names(),
+        help="the settings of an encoder of model_cards/, trained in two steps on your data; other options count more",
+    )
+    parser.expansions["recipe"] = lambda name: read_recipe(name).first
     parser.add_argument("--out", type=Path, required=True, help="folder of the encoder")
     parser.add_argument(
         "--development",
-        type=Path,
-        help="folder with STSBenchmark: keep the weights that are best on its STS 2017 pairs",
+        help="keep the weights that are best on these scored pairs: `sample` (40 that the package carries), a TSV or "
+        "Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs)",
     )
     parser.add_argument("--exclude", type=Path, help="folder with STS sets: leave out pairs with their sentences")
     kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}
@@ -39,9 +48,14 @@ def configure(parser: CommandParser) -> None:
         add_options(advanced, kind, leave_out=USUAL)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.train import train
+        from paranmt_hf.workflows.train import Trained, train
 
-        trained = train(
+        make: Callable[..., Trained] = train
+        if arguments.recipe:
+            recipe = read_recipe(arguments.recipe)
+            check_needs(recipe, vars(arguments))
+            make = partial(train_recipe, recipe)
+        trained = make(
             arguments.data,
             arguments.out,
             encoder=from_options(EncoderConfig, arguments),
@@ -57,7 +71,7 @@ def configure(parser: CommandParser) -> None:
         history = record.history
         print(f"  {history.pairs:,} pairs in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
         if record.development is not None:
-            print(f"  Pearson {100 * record.development:.1f} on STS 2017 track 5, the development set")
+            print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings['development']}")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram")

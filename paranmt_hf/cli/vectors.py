@@ -41,7 +41,7 @@ def _configure_distill(parser: CommandParser) -> None:
             vocabulary=arguments.vocabulary,
             config=from_options(DistillConfig, arguments),
         )
-        keep_options(arguments, arguments.out)
+        keep_options(arguments, arguments.out.expanduser())
         print(f"{arguments.out}: {len(vectors.words):,} words, {vectors.matrix.shape[1]} dimensions")
 
     parser.finish(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
-from paranmt_hf.corpus.selection import Range, in_ranges
+from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
@@ -39,7 +40,8 @@ class SelectionConfig:
     max_score: float | None = setting(None, "largest paraphrase score")
     max_overlap: float | None = setting(None, "largest trigram overlap")
     max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
-    max_pairs: int | None = setting(None, "stop after so many pairs", at_least=1)
+    max_pairs: int | None = setting(None, "so many pairs, drawn by chance from all chosen ones (--seed)", at_least=1)
+    first_pairs: int | None = setting(None, "stop after so many pairs, in the order of the data", at_least=1)
 
     def __post_init__(self) -> None:
         check(self)
@@ -47,6 +49,9 @@ class SelectionConfig:
             raise InputError(
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
             )
+
+        if self.max_pairs is not None and self.first_pairs is not None:
+            raise InputError("give either max_pairs, which are drawn by chance, or first_pairs")
 
     @property
     def ranges(self) -> dict[str, Range]:
@@ -77,17 +82,24 @@ class Pairs:
             by id, which `@` and a revision may follow.
         selection: Which pairs are used.
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
+        seed: Decides which pairs are drawn where there are more than `max_pairs`.
 
     Raises:
         InputError: A source is missing or lacks a column.
     """
 
     def __init__(
-        self, sources: Sequence[str | Path], selection: SelectionConfig, unwanted: Collection[str] = ()
+        self,
+        sources: Sequence[str | Path],
+        selection: SelectionConfig,
+        unwanted: Collection[str] = (),
+        *,
+        seed: int = 1,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
-        self._selection = selection
+        self._selection, self._seed = selection, seed
+        self._total: int | None = None
         self._sources = [str(source) for source in sources]
         self._columns = [*SIDES, *selection.ranges]
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
@@ -185,6 +197,8 @@ class Pairs:
             "subset": self._selection.subset,
             "ranges": ranges,
             "max_pairs": self._selection.max_pairs,
+            "first_pairs": self._selection.first_pairs,
+            "drawn_with_seed": self._seed if self._selection.max_pairs is not None else None,
             "unwanted_sentences": len(unwanted),
             "unwanted_checksum": hashlib.sha256("\n".join(sorted(unwanted)).encode()).hexdigest()
             if unwanted
@@ -192,9 +206,37 @@ class Pairs:
         }
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls."""
+        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls.
+
+        For `max_pairs` the data are read twice, first to count the pairs of which these are drawn.
+        """
+        left, bound = self._selection.first_pairs, self._bound()
+        seen = 0
+        for table in self._chosen():
+            kept = table
+            if bound is not None:
+                numbers = lottery(np.arange(seen, seen + table.num_rows), self._seed)
+                kept = table.filter(pa.array(numbers <= np.uint64(bound)))
+            seen += table.num_rows
+            if left is not None:
+                kept = kept.slice(0, left)
+                left -= kept.num_rows
+            if kept.num_rows:
+                yield kept
+            if left == 0:
+                return
+
+    def _bound(self) -> int | None:
+        """Which of the chosen pairs are drawn, as `draw_bound` says it; None for all."""
+        if self._selection.max_pairs is None:
+            return None
+        if self._total is None:
+            self._total = sum(table.num_rows for table in self._chosen())
+        return draw_bound(self._total, self._selection.max_pairs, self._seed)
+
+    def _chosen(self) -> Iterator[pa.Table]:
+        """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others."""
         self.read = self.unselected = self.contaminated = 0
-        left = self._selection.max_pairs
         for table in self._tables():
             self.read += table.num_rows
             for side in SIDES:
@@ -210,13 +252,7 @@ class Pairs:
                 clean = kept.filter(pc.invert(pc.or_(*hits)))
                 self.contaminated += kept.num_rows - clean.num_rows
                 kept = clean
-            if left is not None:
-                kept = kept.slice(0, left)
-                left -= kept.num_rows
-            if kept.num_rows:
-                yield kept
-            if left == 0:
-                return
+            yield kept
 
     def _tables(self) -> Iterator[pa.Table]:
         for reader in self._readers:

@@ -17,6 +17,8 @@ from paranmt_hf.errors import InputError
 MAX_TOKENS = 30
 TENTHS = 2
 SAMPLE_ROWS = 1000
+# Rows whose numbers are drawn at once.
+DRAW_ROWS = 1_000_000
 
 Range = tuple[float | None, float | None]
 
@@ -87,6 +89,30 @@ def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
         mixed ^= mixed >> np.uint64(33)
         mixed *= np.uint64(multiplier)
     return mixed ^ (mixed >> np.uint64(33))
+
+
+def draw_bound(total: int, count: int, seed: int) -> int | None:
+    """Find which rows 0, ..., total - 1 are drawn: those whose number in the lottery is at most this one.
+
+    Numbers are all different, so exactly `count` rows are drawn, each set of them with equal chance. Memory is that of
+    `count` numbers, however many rows there are.
+
+    Args:
+        total: Number of rows.
+        count: How many are drawn.
+        seed: Decides which.
+
+    Returns:
+        The largest number drawn; None where all rows are.
+    """
+    if total <= count:
+        return None
+    best = np.empty(0, np.uint64)
+    for start in range(0, total, DRAW_ROWS):
+        best = np.concatenate([best, lottery(np.arange(start, min(start + DRAW_ROWS, total)), seed)])
+        if len(best) > count:
+            best = np.partition(best, count - 1)[:count]
+    return int(best.max())
 
 
 def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:

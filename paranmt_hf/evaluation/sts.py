@@ -55,7 +55,7 @@ def evaluate_sts(
     if not sets:
         raise InputError("there is nothing to evaluate: expected at least one set of pairs")
     results: list[SetResult] = []
-    with Progress("evaluating", sum(map(len, sets))) as progress:
+    with Progress("evaluating", sum(map(len, sets)), unit="pairs") as progress:
         for sts_set in sets:
             results += _evaluate_set(encoder, sts_set, bootstrap, seed)
             progress.advance_to(progress.rows + len(sts_set))

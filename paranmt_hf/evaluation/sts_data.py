@@ -177,7 +177,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
                 f"{file}, line {line_number}: expected two sentences and a tab between, found {line[:40]!r}"
             )
         rows.append((gold, *fields[:2]))
-    return _collect(name, rows, (gold_file, file), year=year)
+    return collect(name, rows, (gold_file, file), year=year)
 
 
 def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
@@ -198,7 +198,7 @@ def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), nam
         tuple(fields[column - 1] for column in columns)
         for fields in _tab_fields(path, max(columns), "a score and two sentences")
     ]
-    return _collect(name or path.stem, rows, (path, path))
+    return collect(name or path.stem, rows, (path, path))
 
 
 def _tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
@@ -226,7 +226,7 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
     subsets = {"captions": np.array(captions, bool)}
     subsets["no captions"] = ~subsets["captions"]
     filled = {name: mask for name, mask in subsets.items() if mask.any()}
-    return _collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled)
+    return collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled)
 
 
 def development_set(folder: Path | str) -> StsSet:
@@ -248,7 +248,7 @@ def development_set(folder: Path | str) -> StsSet:
     for split in ("dev", "test"):
         path = folder / f"sts-{split}.csv"
         rows = [row[4:7] if row[1] == _TRACK5 else ("", "", "") for row in _benchmark_rows(folder, split)]
-        parts.append(_collect(DEVELOPMENT, rows, (path, path), may_be_empty=True))
+        parts.append(collect(DEVELOPMENT, rows, (path, path), may_be_empty=True))
     left, right = parts[0].left + parts[1].left, parts[0].right + parts[1].right
     if len(left) != _TRACK5_PAIRS:
         raise InputError(
@@ -312,10 +312,10 @@ def read_hub(
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
     name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
-    return _collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
+    return collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
 
 
-def _collect(
+def collect(
     name: str,
     rows: list[tuple[str, ...]],
     files: tuple[Path, Path],
@@ -323,6 +323,7 @@ def _collect(
     year: str | None = None,
     subsets: Mapping[str, np.ndarray] | None = None,
     unit: str = "line",
+    first: int = 1,
     may_be_empty: bool = False,
 ) -> StsSet:
     """Check rows of score, first and second sentence.
@@ -334,10 +335,11 @@ def _collect(
         year: See `StsSet`.
         subsets: See `StsSet`; only of the rows that are not skipped.
         unit: What a row is called in errors.
+        first: Number of the first row in its file.
         may_be_empty: Whether no pairs at all are no error.
     """
     left, right, gold = [], [], []
-    for row_number, (score, *sentences) in enumerate(rows, 1):
+    for row_number, (score, *sentences) in enumerate(rows, first):
         if not score.strip():
             continue
         gold.append(parse_number(score, f"{files[0]}, {unit} {row_number}", "a gold similarity"))

@@ -231,9 +231,12 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         lines.append(f"The weights are the mean of those of the models {names}; these settings are the last one's.")
     development = results.get("development") or training["development"]
     if development is not None:
+        name = training["settings"]["development"]
+        own = results.get("development") is None and name not in (None, "STS17-track5")
+        which = f"`{name}`" if own else "the 250 pairs of STS 2017 track 5"
         lines.append(
-            "On the development set, the 250 pairs of STS 2017 track 5, on which settings are chosen, it reaches a "
-            f"Pearson of {_percent(development)}."
+            f"On the development set, {which}, on which settings are chosen, it reaches a Pearson of "
+            f"{_percent(development)}."
         )
     if excluded := training["settings"]["data"]["unwanted_sentences"]:
         lines.append(f"Pairs with one of {excluded:,} sentences of STS sets were left out of the training data.")

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
 from types import TracebackType
+from typing import Any
 
+# Seconds between two pictures of a bar.
+TICK = 1.0
 logger = logging.getLogger(__name__)
 
 
 class Progress:
     """Counts rows: rate, share done, time left.
+
+    The rate is that of the time since the last report of no row at all: before that, processes started and models were
+    loaded.
 
     Args:
         label: What is being done.
@@ -27,20 +34,32 @@ class Progress:
         self.label, self.total, self.initial, self.rows, self.unit = label, total, done, done, unit
         self._note = ""
         self._every, self._started, self._last = every, time.monotonic(), time.monotonic()
-        self._bar = None
+        self._bar: Any = None
         if sys.stderr.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, initial=done, desc=label, unit=f" {unit}", unit_scale=True)
+            self._ended = threading.Event()
+            threading.Thread(target=self._tick, args=(self._bar,), daemon=True).start()
+
+    def _tick(self, bar: Any) -> None:  # noqa: ANN401 - a bar of tqdm
+        """Move the clock of the bar also while no row is reported, which can take minutes."""
+        while not self._ended.wait(TICK):
+            bar.refresh()
 
     def advance_to(self, rows: int, note: str = "") -> None:
         """Set the number of rows done so far, those of earlier runs included, and what else to tell."""
         self._note = note
+        if rows == self.initial:
+            self._started = time.monotonic()
+            if self._bar is not None:
+                self._bar.unpause()
+                self._bar.start_t = self._bar._time()
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(rows - self.rows)
         self.rows = rows
-        if self._bar is None and time.monotonic() - self._last >= self._every:
+        if self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             logger.info(self.describe())
 
@@ -63,6 +82,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
+            self._ended.set()
             self._bar.close()
         elif kind is None:
             seconds = time.monotonic() - self._started

@@ -85,7 +85,7 @@ def mined_negatives(
     model = load(encoder)
     most = config.pairs(max(config.mega_batches))
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pool = _sample(Pairs(sources, selection or SelectionConfig()), most, config.seed)
+    pool = _sample(Pairs(sources, selection or SelectionConfig(), seed=config.seed), most, config.seed)
     if len(pool) < most:
         raise InputError(
             f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"

@@ -102,7 +102,8 @@ def train(
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.
-        development: Folder with the STS benchmark; its 250 pairs of STS 2017 track 5 decide which weights are kept.
+        development: Scored pairs that decide which weights are kept: `sample`, a file, or a folder with the STS
+            benchmark, of which its 250 pairs of STS 2017 track 5 are used; see `read_scored_pairs`.
         exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data.
         teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if left out.
 

@@ -102,6 +102,19 @@ def test_formats_of_exports_are_those_there_are():
 
 
 def test_help_takes_less_than_a_second():
-    start = time.monotonic()
-    subprocess.run([sys.executable, "-m", "paranmt_hf.cli", "--help"], check=True, capture_output=True)
-    assert time.monotonic() - start < 1
+    seconds = []
+    # The best of three, because others may be at work on the machine.
+    for _ in range(3):
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-m", "paranmt_hf.cli", "--help"], check=True, capture_output=True)
+        seconds.append(time.monotonic() - start)
+    assert min(seconds) < 1
+
+
+@pytest.mark.parametrize("command", [*LEAVES, *PARENTS])
+def test_no_help_loads_torch(command):
+    code = f"import sys; from paranmt_hf.cli import main\ntry: main({[*command.split(), '--help']!r})\n"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}finally: print(sorted(sys.modules))"], capture_output=True, text=True
+    )
+    assert "'torch'" not in result.stdout and "usage: paranmt" in result.stdout

@@ -3,13 +3,16 @@
 import os
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus import pairs as reading
+from paranmt_hf.corpus import selection
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig, plain
 from paranmt_hf.corpus.release import write_release
+from paranmt_hf.corpus.selection import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.test_release import make_rows
 
@@ -29,8 +32,8 @@ def file(tmp_path):
     return tmp_path / "p.parquet"
 
 
-def read(*sources, unwanted=(), **settings):
-    pairs = Pairs(sources, SelectionConfig(**settings), unwanted)
+def read(*sources, unwanted=(), seed=1, **settings):
+    pairs = Pairs(sources, SelectionConfig(**settings), unwanted, seed=seed)
     found = [row for table in pairs.batches() for row in zip(*(table[s].to_pylist() for s in table.column_names))]  # noqa: B905
     return found, pairs
 
@@ -57,8 +60,9 @@ def test_nulls_are_left_out_and_counted(file):
         ({"max_overlap": 0.1}, ["r0"]),
         ({"max_length": 15}, ["r0", "r2", "r5"]),
         ({"max_length": 5, "min_score": 0.1}, ["r0"]),
-        ({"max_pairs": 2}, ["r0", "r1"]),
-        ({"max_pairs": 1, "min_score": 0.9}, ["r2"]),
+        ({"first_pairs": 2}, ["r0", "r1"]),
+        ({"first_pairs": 1, "min_score": 0.9}, ["r2"]),
+        ({"first_pairs": 100}, ["r0", "r1", "r2", "r5"]),
         ({"max_pairs": 100}, ["r0", "r1", "r2", "r5"]),
         ({"min_score": 2.0}, []),
     ],
@@ -67,13 +71,13 @@ def test_choices(file, settings, kept):
     assert names(read(file, **settings)[0]) == kept
 
 
-@pytest.mark.parametrize("name", ["max_length", "max_pairs"])
+@pytest.mark.parametrize("name", ["max_length", "max_pairs", "first_pairs"])
 def test_impossible_choices(name):
     with pytest.raises(InputError, match=f"{name} must be at least 1, was 0"):
         SelectionConfig(**{name: 0})
 
 
-def test_several_sources_and_max_pairs_over_batches(tmp_path, file, monkeypatch):
+def test_several_sources_and_first_pairs_over_batches(tmp_path, file, monkeypatch):
     monkeypatch.setattr(reading, "BATCH_ROWS", 2)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -81,8 +85,61 @@ def test_several_sources_and_max_pairs_over_batches(tmp_path, file, monkeypatch)
         table = pa.table({"reference": [f"f{number}", "x"], "translation": ["y", "z"], "extra": [1, 2]})
         pq.write_table(table, folder / f"{number}.parquet")
     assert names(read(folder)[0]) == ["f0", "x", "f1", "x", "f2", "x"]
-    assert names(read(folder, file, max_pairs=8)[0]) == ["f0", "x", "f1", "x", "f2", "x", "r0", "r1"]
+    assert names(read(folder, file, first_pairs=8)[0]) == ["f0", "x", "f1", "x", "f2", "x", "r0", "r1"]
     assert names(read(str(file), folder)[0])[:5] == ["r0", "r1", "r2", "r5", "f0"]
+
+
+def test_drawn_pairs_are_a_sample_of_all_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "BATCH_ROWS", 300)
+    for number, name in enumerate("abc"):
+        write_rows(tmp_path / f"{number}.parquet", [f"{name}{row}" for row in range(1000)])
+    found, pairs = read(tmp_path, max_pairs=300)
+    assert len(found) == len(set(found)) == 300
+    # Sorted by source; with equal chances each gives 100, with a standard deviation of 7.
+    counts = [sum(name.startswith(letter) for name in names(found)) for letter in "abc"]
+    assert all(75 < count < 125 for count in counts), counts
+    # In the order of the data, again as often as wanted, and another seed draws others.
+    assert names(found) == sorted(names(found), key=lambda name: (name[0], int(name[1:])))
+    assert [row for table in pairs.batches() for row in table["reference"].to_pylist()] == names(found)
+    assert pairs.read == 3000
+    other = set(names(read(tmp_path, max_pairs=300, seed=2)[0]))
+    assert 10 < len(other & set(names(found))) < 60
+    # Batches change nothing.
+    monkeypatch.setattr(reading, "BATCH_ROWS", 7)
+    assert read(tmp_path, max_pairs=300)[0] == found
+
+
+def test_only_chosen_pairs_are_drawn(tmp_path):
+    table = {"reference": [f"r{row}" for row in range(400)], "translation": ["t"] * 400}
+    pq.write_table(pa.table({**table, "para_score": [row / 400 for row in range(400)]}), tmp_path / "p.parquet")
+    unwanted = [f"r{row}" for row in range(300, 350)]
+    found, pairs = read(tmp_path / "p.parquet", min_score=0.5, max_pairs=149, unwanted=unwanted)
+    assert len(found) == 149 and {int(name[1:]) for name in names(found)} < {*range(200, 300), *range(350, 400)}
+    assert (pairs.unselected, pairs.contaminated) == (200, 50)
+
+
+def test_each_row_is_drawn_as_often():
+    """Over many seeds each of 50 rows is among the 10 drawn in a fifth of the draws."""
+    times = np.zeros(50)
+    for seed in range(500):
+        numbers = lottery(np.arange(50), seed)
+        drawn = numbers <= np.uint64(draw_bound(50, 10, seed))
+        assert drawn.sum() == 10
+        times += drawn
+    # The standard deviation is 8.9.
+    assert abs(times - 100).max() < 36
+
+
+def test_draw_over_parts(monkeypatch):
+    whole = draw_bound(10_000, 100, 3)
+    monkeypatch.setattr(selection, "DRAW_ROWS", 37)
+    assert draw_bound(10_000, 100, 3) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
+    assert draw_bound(100, 100, 3) is None
+
+
+def test_drawn_or_the_first():
+    with pytest.raises(InputError, match="give either max_pairs, which are drawn by chance, or first_pairs"):
+        SelectionConfig(max_pairs=1, first_pairs=1)
 
 
 def test_release_folder(tmp_path):
@@ -169,7 +226,9 @@ def test_truncated_and_damaged_files(tmp_path, file):
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):
     first = Pairs([file], SelectionConfig()).identity
     assert first == Pairs([str(file)], SelectionConfig()).identity
-    assert first != Pairs([file], SelectionConfig(max_pairs=3)).identity
+    drawn = Pairs([file], SelectionConfig(max_pairs=3)).identity
+    assert first != drawn != Pairs([file], SelectionConfig(max_pairs=3), seed=2).identity
+    assert first != Pairs([file], SelectionConfig(first_pairs=3)).identity != drawn
     assert first != Pairs([file, file], SelectionConfig()).identity
     assert first != Pairs([file], SelectionConfig(min_score=0.1)).identity
     assert first["sources"][0][0].startswith("p.parquet ")

@@ -1,6 +1,11 @@
 """What is said about long work."""
 
+import contextlib
 import logging
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -38,6 +43,38 @@ def test_rate_leaves_out_what_was_done_before(monkeypatch, caplog):
         now = 160.0
         bar.advance_to(1000)
     assert "work: 600 in 1 min 00 s, 10 sentences/s" in caplog.text
+
+
+def test_the_time_until_the_first_row_counts_for_nothing(monkeypatch):
+    """Workers start for two minutes, then do 10 pairs a second."""
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    with Progress("translate", 1100, done=100, every=1e9, unit="pairs") as bar:
+        now = 120.0
+        bar.advance_to(100)
+        now = 130.0
+        bar.advance_to(200)
+        assert bar.describe() == "translate: 200 of 1,100 (18%), 10 pairs/s, 1 min 30 s left"
+
+
+def test_a_bar_on_a_terminal_moves_while_nothing_is_reported():
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    program = (
+        "import time; from paranmt_hf.util import progress; progress.TICK = 0.2\n"
+        "with progress.Progress('translate', 1000, unit='pairs') as bar:\n"
+        "    bar.advance_to(500); time.sleep(2.5)"
+    )
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    subprocess.run([sys.executable, "-c", program], stdout=theirs, stderr=theirs, check=True)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 65536):
+            said += part
+    os.close(ours)
+    clocks = set(re.findall(r"50%.*?500/1.00k \[(\d\d:\d\d)", said.decode()))
+    assert {"00:00", "00:01", "00:02"} <= clocks, said
 
 
 def test_without_total():

@@ -176,6 +176,14 @@ def test_development_set_of_the_benchmark_decides(tmp_path, data):
         train(data, tmp_path / "other", development=tmp_path / "nowhere", **small())
 
 
+def test_own_pairs_decide(tmp_path, data):
+    text = "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3 right4\t1\n"
+    (tmp_path / "mine.tsv").write_text(text + "left5\tright5\t8\nleft6\tright7\t2\n")
+    result = train(data, tmp_path / "out", development=tmp_path / "mine.tsv", **small())
+    assert result.record.settings["development"] == "mine"
+    assert result.record.development == pytest.approx(result.record.history.best_score, abs=1e-6)
+
+
 # Files and settings
 
 

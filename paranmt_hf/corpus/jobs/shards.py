@@ -217,6 +217,8 @@ def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
     if key not in _loaded:
         _loaded.clear()
         _loaded[key] = stage.load()
+    # From now on time is that of the work: starting a process and loading a model count for no rate.
+    report(0)
     table, dropped = _loaded[key](pq.read_table(task.source), report)
     return write_shard(table, task.target, dropped)
 

@@ -16,6 +16,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
@@ -230,14 +231,14 @@ def command(training: TrainingRecord) -> str:
     ):
         if column in ranges and ranges[column][bound] is not None:
             words += _option(name, ranges[column][bound])
-    for name in ("subset", "max_pairs"):
+    for name in ("subset", "max_pairs", "first_pairs"):
         if settings["data"].get(name, getattr(usual, name)) != getattr(usual, name):
             words += _option(name, settings["data"][name])
     for option, given in (
         ("development", settings["development"]),
-        ("exclude", settings["data"]["unwanted_sentences"]),
+        ("exclude", settings["data"]["unwanted_sentences"] and "STS"),
     ):
-        words += [f"--{option} STS"] if given else []
+        words += [f"--{option} {'STS' if given == DEVELOPMENT else given}"] if given else []
     words.append("--out FOLDER")
     return " ".join(words)
 

@@ -262,7 +262,7 @@ def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
     manifest.shards.clear()
     manifest.save()
     report = Report()
-    with Progress("read") as progress:
+    with Progress("read", unit="lines") as progress:
         for batch in batches(report):
             progress.advance_to(report.read)
             if not batch.num_rows:
@@ -303,7 +303,7 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
     for table in read_tables(manifest.paths()[:1]):
         columns.update(table.column_names)
     rows = 0
-    with Progress("release", manifest.rows) as progress:
+    with Progress("release", manifest.rows, unit="pairs") as progress:
 
         def tables() -> Iterator[pa.Table]:
             nonlocal rows

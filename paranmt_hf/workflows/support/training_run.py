@@ -15,7 +15,8 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.sts_data import StsSet, development_set, read_benchmark, read_sts
+from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
+from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import checksum
@@ -93,9 +94,9 @@ def resolve(
     Raises:
         InputError: Something is missing or does not fit together.
     """
-    held_out = development_set(Path(development)) if development is not None else None
+    held_out = read_scored_pairs(development) if development is not None else None
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else ())
+    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else (), seed=config.seed)
     start = None
     if encoder.init_from:
         start = trainable(load(encoder.init_from, device="cpu"))

@@ -1,0 +1,90 @@
+"""Scored pairs to choose weights on: the embedded ones, one's own in TSV or Parquet, or of the STS benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.lines import read_lines
+from paranmt_hf.evaluation.sts_data import StsSet, collect, development_set, read_tsv
+from paranmt_hf.hub.repository import ASSETS
+
+# Forty pairs of our own, which the package carries.
+SAMPLE = "sample"
+COLUMNS = ("score", "sentence1", "sentence2")
+
+
+def read_scored_pairs(data: str | Path) -> StsSet:
+    """Read a development set.
+
+    Args:
+        data: `sample` (forty pairs that the package carries); a TSV file; a Parquet file or a folder of such files,
+            with the columns `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the
+            250 pairs of STS 2017 track 5 are read. A TSV file names these columns in its first line, or has score and
+            sentences in this order, or the score last. Scores may have any range.
+
+    Raises:
+        InputError: There is nothing of this kind, a row is malformed, or all scores are equal.
+    """
+    path = Path(data).expanduser()
+    if str(data) == SAMPLE and not path.exists():
+        return read_tsv(ASSETS / "sample" / "similarity.tsv", name=SAMPLE)
+    if path.is_file():
+        pairs = _read_parquet([path], path.stem) if path.suffix == ".parquet" else _read_tsv(path)
+    elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):
+        return development_set(path)
+    elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
+        pairs = _read_parquet(files, path.resolve().name)
+    else:
+        raise InputError(
+            f"there is no development set {data}: expected {SAMPLE!r}, a TSV or Parquet file (or a folder of Parquet "
+            "files) with sentence1, sentence2 and score, or the folder of the STS benchmark with sts-dev.csv"
+        )
+    if len(np.unique(pairs.gold)) < 2:
+        raise InputError(f"{data}: all {len(pairs)} scores are equal, so nothing can agree with them; give others")
+    return pairs
+
+
+def _read_tsv(path: Path) -> StsSet:
+    first = read_lines(path)[0].split("\t")
+    names = [name.strip().lower() for name in first]
+    if set(COLUMNS) <= set(names):
+        rows = []
+        for number, line in enumerate(read_lines(path)[1:], 2):
+            fields = line.split("\t")
+            if len(fields) != len(names):
+                raise InputError(f"{path}, line {number}: expected {len(names)} columns, found {len(fields)}")
+            rows.append(tuple(fields[names.index(column)] for column in COLUMNS))
+        return collect(path.stem, rows, (path, path), first=2)
+    score_last = len(first) >= 3 and not _is_number(first[0]) and _is_number(first[2])
+    return read_tsv(path, columns=(3, 1, 2) if score_last else (1, 2, 3))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_parquet(files: list[Path], name: str) -> StsSet:
+    rows: list[tuple[str, ...]] = []
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as opened:
+                names = opened.schema_arrow.names
+                if missing := [column for column in COLUMNS if column not in names]:
+                    raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
+                table = opened.read(columns=list(COLUMNS))
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of scored pairs") from None
+        columns = [["" if value is None else str(value) for value in table[column].to_pylist()] for column in COLUMNS]
+        rows += zip(*columns, strict=True)
+    where = files[0] if len(files) == 1 else files[0].parent
+    return collect(name, rows, (where, where), unit="row")

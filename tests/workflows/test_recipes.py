@@ -1,0 +1,74 @@
+"""Recipes: they are the commands of the cards, ask for what they need, and run on small data."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paranmt_hf import load
+from paranmt_hf.cli import _parser, main
+from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.workflows.support.recipes import read_recipe, recipe_names
+from tests.cli.commands import fails
+from tests.training.toys import synonyms, write_data
+
+CARDS = Path(__file__).parents[2] / "model_cards"
+# What a user brings, or chooses for one run; evaluations are those on a development set.
+OWN = {"data", "vectors", "teacher", "init-from", "development", "evaluations", "exclude", "recipe", "model"}
+OWN |= {"first-pairs", "max-pairs"}
+
+
+def options(*words):
+    return resolved_options(_parser("train").parse_args(["train", *words]))
+
+
+def settings(found):
+    return {name: value for name, value in found.items() if name not in OWN}
+
+
+def test_there_is_one_for_each_card():
+    assert recipe_names() == sorted(path.stem for path in CARDS.glob("*.json"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_it_is_what_the_card_did(name):
+    commands = json.loads((CARDS / f"{name}.json").read_text(encoding="utf8"))["commands"]
+    first, second = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
+    recipe, own, card = read_recipe(name), options("--recipe", name), options(*first)
+    assert own["model"] == card["model"]
+    assert settings(own) == settings(card)
+    assert ("vectors" in card) == ("vectors" in recipe.needs) and "teacher" in card
+    words = [word for key, value in recipe.then.items() for word in (f"--{key}", str(value)) if word != "True"]
+    then, done = options("--data", "x", "--out", "y", *words), options(*second)
+    assert settings(then) == settings(done)
+    assert then["max-pairs"] == done["first-pairs"]
+
+
+def test_what_is_missing_is_asked_for_by_name(capsys):
+    command = ["train", "--recipe", "word-trigram", "--out", "o"]
+    fails(capsys, command, "recipe word-trigram needs --data, --vectors and --teacher")
+    fails(capsys, ["train", "--recipe", "trigram", "--out", "o", "--data", "x"], "recipe trigram needs --teacher")
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "best", "--data", "x", "--out", "o"])
+    assert "invalid choice: 'best'" in capsys.readouterr().err
+
+
+def test_it_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path / "pairs.parquet", synonyms(300))
+    (tmp_path / "vectors.txt").write_text("left1 1 0\nright1 0 1\n")
+    small = ["--dimension", "2", "--trigram-dimension", "4", "--min-count", "1", "--batch-size", "20"]
+    command = ["train", "--recipe", "word-trigram", "--data", "pairs.parquet", "--vectors", "vectors.txt"]
+    command += ["--teacher", "embedded", *small, "--out", "out"]
+    assert main(command) == 0
+    assert "out: 6 dimensions" in capsys.readouterr().out
+    assert load("out").encode("left1 left2").shape == (6,)
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert [part["name"] for part in record["mean_of"]] == ["1-teacher", "2-margin"]
+    assert record["settings"]["training"]["learning_rate"] == 0.0003
+    kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
+    assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
+    assert main(command) == 0
+    assert "(was trained already)" in capsys.readouterr().out
