@@ -66,7 +66,7 @@ class MarginLoss(nn.Module):
 
 
 class MegaBatchMiner:
-    """Mini-batches with negatives that the model itself finds, anew for each mega-batch (ParaNMT-50M, section 4.2).
+    """Mini-batches with negatives that the model itself finds, anew for each mega-batch (ParaNMT-50M, section 4).
 
     The trainer asks for a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
     the one before it. For one process, with `dataloader_num_workers=0`, which is the trainer's default.
