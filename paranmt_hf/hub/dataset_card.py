@@ -1,4 +1,4 @@
-"""Cards: what the Hub and a reader are told about a corpus, rendered from values and never written by hand."""
+"""Cards of corpora for the Hub and its readers, rendered from values and never written by hand."""
 
 from __future__ import annotations
 
