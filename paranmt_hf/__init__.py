@@ -13,6 +13,7 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mining",
     "MegaBatchMiner": "paranmt_hf.training.mining",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
@@ -46,6 +47,7 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "License",
     "MarginLoss",
     "MegaBatchMiner",
     "NegativesConfig",
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.hub.licenses import License
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.average import average_encoders

@@ -8,3 +8,7 @@ class InputError(ValueError):
 
     The command line prints the sentence alone; anything else that is raised counts as a fault of the program.
     """
+
+
+class WriteError(InputError):
+    """Something cannot be written, most often for want of room; the same command goes on when it can."""

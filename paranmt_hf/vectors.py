@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import check_regular, replacing
+
+# What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
+UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
 
 
 @dataclass(frozen=True)
@@ -20,59 +25,93 @@ class WordVectors:
     Attributes:
         words: The words, most frequent first in the usual files.
         matrix: Vectors [word, dimension], float32.
+        unknown: The vector [dimension] that all other words share; None where the file has none.
     """
 
     words: list[str]
     matrix: np.ndarray
+    unknown: np.ndarray | None = None
 
 
 def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
     """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
 
-    A first line with two whole numbers (word2vec's header) is skipped. Of a word that stands twice the first counts.
+    A first line with two whole numbers (word2vec's header) is skipped, and must name the dimensions of the rows. Of a
+    word that stands twice the first counts.
 
     Args:
         path: The file, plain or `.gz`, UTF-8.
         limit: Read this many words from the beginning, and no others.
-        wanted: Words without blanks that are read behind the limit too, wherever they stand.
+        wanted: Words without blanks that are read behind the limit too, wherever they stand; `UNKNOWN_WORDS` among
+            them find the row of unknown words.
 
     Raises:
         InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
     """
     path = Path(path)
+    check_regular(path)
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
+    unknown: dict[str, np.ndarray] = {}
     missing = {word.encode() for word in wanted}
+    width = None
+    # A number beyond 32 bits becomes infinite, and is refused like one that is.
+    with _lines(path) as lines, np.errstate(over="ignore"):
+        for number, line in enumerate(lines, 1):
+            if number == 1 and (width := _header(line)) is not None:
+                continue
+            if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
+                continue
+            word, vector = _parse(line, path, number, width)
+            width = len(vector)
+            if word in UNKNOWN_WORDS:
+                unknown.setdefault(word, vector)
+            elif word not in words:
+                words[word] = len(rows)
+                rows.append(vector)
+            missing.discard(word.encode())
+            if limit is not None and len(rows) >= limit and not missing:
+                break
+    if not rows:
+        raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
+    shared = next((unknown[word] for word in UNKNOWN_WORDS if word in unknown), None)
+    return WordVectors(list(words), np.stack(rows), shared)
+
+
+def knows_any(path: Path | str, words: Collection[str]) -> bool:
+    """Tell whether a file has the vector of one of some words without blanks; it is read up to the first.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    wanted = {word.encode() for word in words}
+    with _lines(Path(path)) as lines:
+        return any(line.partition(b" ")[0] in wanted for line in lines)
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Iterator[bytes]]:
+    """Open a file, plain or `.gz`; its fields are parted by single blanks."""
     try:
         opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
         with opened as lines:
-            for number, line in enumerate(lines, 1):
-                if number == 1 and _is_header(line):
-                    continue
-                if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
-                    continue
-                word, vector = _parse(line, path, number, len(rows[0]) if rows else None)
-                if word not in words:
-                    words[word] = len(rows)
-                    rows.append(vector)
-                    missing.discard(word.encode())
-                if limit is not None and len(rows) >= limit and not missing:
-                    break
+            yield (line.replace(b"\t", b" ") for line in lines)
     except (OSError, EOFError) as error:
         raise InputError(
             f"cannot read word vectors from {path}: {getattr(error, 'strerror', None) or error}"
         ) from None
-    if not rows:
-        raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
-    return WordVectors(list(words), np.stack(rows))
 
 
-def _is_header(line: bytes) -> bool:
+def _header(line: bytes) -> int | None:
+    """Read the dimensions that word2vec's header names; None where the line is none."""
     fields = line.split()
-    return len(fields) == 2 and all(field.isdigit() for field in fields)
+    if len(fields) == 2 and all(field.isdigit() for field in fields):
+        return int(fields[1])
+    return None
 
 
 def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str, np.ndarray]:
+    """Read a word and its numbers; as many as `width`, where lines before it said so."""
     # Some files hold words with blanks inside, so the numbers are counted from the right.
     fields = line.rstrip().split(b" ")
     count = width if width is not None else len(fields) - 1
@@ -81,18 +120,30 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
             raise ValueError
         word = b" ".join(fields[:-count]).decode("utf8")
         vector = np.array(fields[-count:], dtype=np.float32)
+        if any(map(_is_number, fields[1:-count])):
+            raise ValueError
     except UnicodeDecodeError:
-        start = line[:40].decode("utf8", "replace").rstrip()
         raise InputError(
-            f"{path}, line {number}: expected text in UTF-8, found {start!r}; save the file in that encoding"
+            f"{path}, line {number}: expected text in UTF-8, found {_start(line)}; save the file in that encoding"
         ) from None
     except ValueError:
-        expected = f"a word and {width} numbers" if width else "a word and its numbers"
-        start = line[:40].decode("utf8", "replace").rstrip()
-        raise InputError(f"{path}, line {number}: expected {expected}, found {start!r}") from None
+        numbers = sum(map(_is_number, fields[1:]))
+        expected = f"a word and {width} numbers" if width is not None else "a word and its numbers"
+        raise InputError(
+            f"{path}, line {number}: expected {expected}, found {_start(line)} ({numbers} numbers)"
+        ) from None
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")
     return word, vector
+
+
+def _is_number(field: bytes) -> bool:
+    # `nan` and `inf` inside a word of several parts are words, and as numbers they are refused.
+    return re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", field) is not None
+
+
+def _start(line: bytes) -> str:
+    return repr(line[:40].decode("utf8", "replace").rstrip())
 
 
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.vectors import WordVectors, read_vectors, write_vectors
+from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors, knows_any, read_vectors, write_vectors
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
 
@@ -57,12 +57,43 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
         (b"a 1 2\ncaf\xe9 1 2\n", "v.txt, line 2: expected text in UTF-8, found 'caf"),
         ("a 1 2\nb 1 3\n".encode("utf16"), "v.txt, line 1: expected text in UTF-8"),
         (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
+        (b"a 1 nan\n", "line 1: the vector of 'a' has a number that is not finite"),
+        (b"a 1 1e39\n", "line 1: the vector of 'a' has a number that is not finite"),
+        (b"a 1 2\nb 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'b 1 2 3' \(3 numbers\)"),
+        (b"a 1 2\nb -.5 2e-1 3\n", r"line 2: expected a word and 2 numbers, found .* \(3 numbers\)"),
+        (b"the 0.5\ncat" + b" 0.1" * 20, r"line 2: expected a word and 1 numbers, found 'cat .* \(20 numbers\)"),
+        (b"3 20\ncat 1 2 3\n", r"line 2: expected a word and 20 numbers, found 'cat 1 2 3' \(3 numbers\)"),
+        (b"3 2\ncat 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'cat 1 2 3' \(3 numbers\)"),
+        (b"3 0\ncat 1 2 3\n", r"line 2: expected a word and 0 numbers"),
     ],
 )
 def test_malformed_line_is_named(tmp_path, content, message):
     (tmp_path / "v.txt").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_vectors(tmp_path / "v.txt")
+
+
+def test_fields_may_be_parted_by_tabs(tmp_path):
+    (tmp_path / "v.txt").write_text("a\t1 2\nb\t3\t4\n")
+    vectors = read_vectors(tmp_path / "v.txt")
+    assert vectors.words == ["a", "b"] and vectors.matrix.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("name", UNKNOWN_WORDS)
+def test_row_of_unknown_words_is_no_word(tmp_path, name):
+    (tmp_path / "v.txt").write_text(f"a 1 2\nunk 3 4\nb 5 6\n{name} 7 8\n{name} 9 9\n")
+    vectors = read_vectors(tmp_path / "v.txt")
+    assert vectors.words == ["a", "unk", "b"] and vectors.unknown.tolist() == [7, 8]
+    assert read_vectors(tmp_path / "v.txt", limit=1).unknown is None
+    some = read_vectors(tmp_path / "v.txt", limit=1, wanted=UNKNOWN_WORDS)
+    assert some.words == ["a"] and some.unknown.tolist() == [7, 8]
+
+
+def test_whether_a_word_is_known(tmp_path):
+    (tmp_path / "v.txt").write_text("2 2\na 1 2\nb\t5 6\nbroken\n")
+    assert knows_any(tmp_path / "v.txt", ["x", "b"]) and not knows_any(tmp_path / "v.txt", ["x", "1"])
+    with pytest.raises(InputError, match="cannot read word vectors from .*none.txt: No such file"):
+        knows_any(tmp_path / "none.txt", ["a"])
 
 
 def test_missing_and_truncated_files(tmp_path):

@@ -41,7 +41,7 @@ def _configure_sts(parser: CommandParser) -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.results import compare
+        from paranmt_hf.evaluation.results import compare, differences
         from paranmt_hf.workflows.evaluate import check_results_path, evaluate, write_results
 
         if arguments.json:
@@ -59,7 +59,10 @@ def _configure_sts(parser: CommandParser) -> None:
             print(result.markdown() if arguments.markdown else result.text(), end="\n\n")
         if len(evaluations) > 1:
             style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
-            print(compare([evaluation.result for evaluation in evaluations], style=style))
+            results = [evaluation.result for evaluation in evaluations]
+            print(compare(results, style=style))
+            if results[0].years:
+                print(f"\n{differences(results, style=style)}")
         if arguments.json:
             write_results(arguments.json, [evaluation.record for evaluation in evaluations])
             keep_options(arguments, arguments.json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
@@ -22,6 +22,7 @@ SUMMARY = "score pairs that are translated already, and release them"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
@@ -33,6 +34,12 @@ def configure(parser: CommandParser) -> None:
         type=columns,
         help="where each column is: reference=1,translation=2,para_score=3[,origin=4] (TSV) or by name (Parquet). "
         "With para_score and no scorer that score is kept",
+    )
+    parser.add_argument(
+        "--made-by",
+        choices=get_args(MadeBy),
+        default="unknown",
+        help="who wrote the second sentences: a machine that translated, or people (default: unknown)",
     )
     add_max_characters(parser)
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)
@@ -48,6 +55,7 @@ def configure(parser: CommandParser) -> None:
             scorer=None if keep else from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
+            made_by=arguments.made_by,
         )
         keep_options(arguments, built.folder, fresh=built.fresh)
         print_built(built)

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import add_switch
 from paranmt_hf.cli.parser import CommandParser
+from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
+    from paranmt_hf.hub.licenses import License
     from paranmt_hf.workflows.publish import Plan, Where
+
+# What options may say of a model as well as the file of --about.
+ABOUT = ("license", "license_name", "license_link", "datasets")
 
 SUMMARY = "check a release or an encoder, and put it on the Hub"
 
@@ -32,11 +37,13 @@ def configure(parser: CommandParser) -> None:
 def _configure_dataset(parser: CommandParser) -> None:
     """Options of `paranmt publish dataset`."""
     _add_common(parser, "what `paranmt build` or `paranmt import` wrote")
+    _add_license(parser, "corrects the one that the release was built with")
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.publish import plan_dataset
 
-        _publish(arguments, plan_dataset(arguments.folder, arguments.name, notes=arguments.notes, **_where(arguments)))
+        options = {"license": _license(arguments), "notes": arguments.notes}
+        _publish(arguments, plan_dataset(arguments.folder, arguments.name, **options, **_where(arguments)))
 
     parser.finish(run, "paranmt publish dataset paranmt50m you/paranmt50m --dry-run")
 
@@ -44,10 +51,12 @@ def _configure_dataset(parser: CommandParser) -> None:
 def _configure_model(parser: CommandParser) -> None:
     """Options of `paranmt publish model`."""
     _add_common(parser, "what `paranmt train` or `paranmt average` wrote")
-    parser.add_argument("--license", help="Hub licence id such as cc-by-4.0; required, here or in --about")
+    _add_license(parser, "required, here or in --about")
     parser.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
     parser.add_argument(
-        "--about", type=Path, help="YAML file: license, license_text, summary, data, commands, datasets"
+        "--about",
+        type=Path,
+        help="YAML file: license, license_name, license_link, license_text, summary, data, commands, datasets",
     )
     parser.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
 
@@ -55,7 +64,7 @@ def _configure_model(parser: CommandParser) -> None:
         from paranmt_hf.workflows.publish import plan_model
         from paranmt_hf.workflows.support.model_record import read_about
 
-        about = read_about(arguments.about, license=arguments.license, datasets=arguments.datasets)
+        about = read_about(arguments.about, **{name: getattr(arguments, name) for name in ABOUT})
         options = {"results": arguments.results, "notes": arguments.notes}
         _publish(arguments, plan_model(arguments.folder, arguments.name, about=about, **options, **_where(arguments)))
 
@@ -70,6 +79,12 @@ def _add_common(parser: CommandParser, made: str) -> None:
     parser.add_argument("--tag", help="name of this version (default: the next of v1, v2, ... on the main branch)")
     add_switch(parser, "--dry-run", dest="dry_run", help="check, print files, card and what is missing; touch nothing")
     parser.add_argument("--notes", type=Path, help="Markdown file with a section of your own for the card")
+
+
+def _add_license(parser: CommandParser, use: str) -> None:
+    parser.add_argument("--license", help=f"Hub licence id such as cc-by-4.0; {use}")
+    parser.add_argument("--license-name", help="with --license other: its name, such as my-license-1.0")
+    parser.add_argument("--license-link", help="with --license other: the address of its text")
 
 
 def _where(arguments: argparse.Namespace) -> Where:
@@ -92,6 +107,17 @@ def _publish(arguments: argparse.Namespace, plan: Plan) -> None:
     print(f"{plan.target.kind} {plan.target.name}: {state}{version}, commit {published.commit[:12]}")
     branch = None if plan.target.revision == "main" else plan.target.revision
     print(f"load it: {_usage(plan, published.tag or branch)}")
+
+
+def _license(arguments: argparse.Namespace) -> License | None:
+    """The licence that a release is published under, if that is said here."""
+    from paranmt_hf.hub.licenses import License
+
+    if arguments.license is None:
+        if arguments.license_name or arguments.license_link:
+            raise InputError("--license-name and --license-link go with --license other; add that")
+        return None
+    return License(arguments.license, arguments.license_name, arguments.license_link)
 
 
 @contextmanager

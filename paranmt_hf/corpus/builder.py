@@ -39,7 +39,7 @@ class ParaNMT(datasets.ArrowBasedBuilder):
     """Builds a paraphrase corpus from Parquet files with the columns of the schema.
 
     Takes `data_dir`, a release, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
-    holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (ParaNMT-50M, section 5.4),
+    holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (after ParaNMT-50M, table 5),
     `sample` a thousand rows drawn by chance.
 
     >>> builder = ParaNMT(config_name="filtered", data_dir="paranmt50m")        # doctest: +SKIP

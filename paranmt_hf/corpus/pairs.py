@@ -18,9 +18,11 @@ from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
+from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import checksum
+from paranmt_hf.hub.local_dataset import check_inside
+from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")
@@ -31,7 +33,7 @@ NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """Which pairs of a corpus are used (ParaNMT-50M, section 5.4: ranges of the paraphrase score and of length)."""
+    """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
 
     subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
     min_score: float | None = setting(None, "smallest paraphrase score")
@@ -127,6 +129,8 @@ class Pairs:
                 f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
                 "like 'organisation/name' or 'organisation/name@v1'"
             )
+        if path.is_dir():
+            check_inside(path, files)
         if not sum([self._check(file) for file in files]):
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
@@ -145,7 +149,7 @@ class Pairs:
     def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
         """A release is fetched and checked, any other dataset read as a stream."""
         subset = self._selection.subset
-        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
+        if subset in FOLDERS and (fetched := _fetch(name, revision, subset)) is not None:
             files, commit = fetched
             for file in files:
                 self._check(file)
@@ -156,6 +160,7 @@ class Pairs:
 
     def _check(self, file: Path) -> int:
         """Refuse a file that cannot be read or lacks a column; return its number of rows."""
+        check_regular(file)
         try:
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
@@ -172,11 +177,7 @@ class Pairs:
                 f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
                 "(`paranmt import`), or leave out the option that needs the column"
             )
-        for side in SIDES:
-            kind = schema.field(side).type
-            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-                raise InputError(f"{file}: the column {side} holds {kind}, expected text")
+        check_types(schema, self._columns, file)
         return rows
 
     @property
@@ -262,6 +263,17 @@ class Pairs:
                 for table in read_tables(reader.files, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
+
+
+def _fetch(name: str, revision: str | None, subset: str) -> tuple[list[Path], str] | None:
+    """Fetch a release; where there is none, a name below a folder that is here may have meant something in that."""
+    above = Path(name).parent
+    try:
+        return fetch_release(name, revision, subset)
+    except InputError as error:
+        if revision is not None or not above.is_dir():
+            raise
+        raise InputError(f"the folder {above} holds no {Path(name).name!r}, and {error}") from None
 
 
 def describe(file: Path) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import similar
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 RELEASE_RECORD = "build.json"
@@ -88,6 +89,10 @@ class ReleaseRecord:
         version: Version of this package that wrote it.
         schema_version: Version of the columns.
         license: Licence id as the Hub has it.
+        license_name: Name of a licence whose id is `other`.
+        license_link: Address of its text.
+        title: What the card is headed with, if not the name.
+        description: What the card says of the corpus in the words of who made it.
         settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`.
         dropped: Lines of the input that are not in it, by reason.
         columns: Names of its columns in order.
@@ -101,6 +106,10 @@ class ReleaseRecord:
     version: str
     schema_version: str
     license: str
+    license_name: str | None = None
+    license_link: str | None = None
+    title: str | None = None
+    description: str | None = None
     settings: dict[str, dict[str, Any]]
     dropped: dict[str, int]
     columns: list[str]
@@ -139,21 +148,39 @@ class ReleaseRecord:
         return record
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        return dict(to_json(self))
+        """Give the record as JSON values; what was not said is left out."""
+        values: dict[str, Any] = to_json(self)
+        return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def made_by(self) -> MadeBy | None:
+        """Who wrote the second sentences of pairs that were imported; None where this package translated."""
+        if "translator" in self.settings:
+            return None
+        made_by: MadeBy = self.settings.get("pairs", {}).get("made_by", "unknown")
+        return made_by if made_by in get_args(MadeBy) else "unknown"
+
+    def with_license(self, license: str, name: str | None = None, link: str | None = None) -> ReleaseRecord:
+        """The same record of a release under another licence."""
+        entries = {"license": license, "license_name": name, "license_link": link}
+        kept = {key: value for key, value in self.settings["release"].items() if key not in entries}
+        stated = {key: value for key, value in entries.items() if value is not None}
+        settings = {**self.settings, "release": {**stated, **kept}}
+        return replace(self, license=license, license_name=name, license_link=link, settings=settings)
 
 
 def check_license(license: object) -> None:
-    """Check that a corpus has a licence.
+    """Check that a corpus has a licence; whether the Hub lists it is checked where one is chosen.
 
     Raises:
         InputError: It is not spelt like an id of the Hub.
     """
     text = license if isinstance(license, str) else ""
-    if not text or not all(character.isalnum() or character in "-." for character in text) or text != text.lower():
+    if not text or not all(character.isalnum() or character in "-.+" for character in text) or text != text.lower():
+        examples = ", ".join(similar(text) or ["cc-by-4.0", "cc0-1.0", "other"])
         raise InputError(
             "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
-            f"(cc-by-4.0, cc0-1.0, other, ...), not {license!r}"
+            f"({examples}, ...), not {license!r}"
         )
 
 

@@ -17,9 +17,10 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord,
 from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
+from paranmt_hf.corpus.validation import check_text, check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
 
 MAX_SHARD_BYTES = 500_000_000
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
@@ -110,8 +111,7 @@ def write_release(
     tables: Iterable[pa.Table],
     folder: Path,
     *,
-    source: bool = False,
-    origin: bool = False,
+    optional: Collection[str] = (),
     seed: int = 0,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Release:
@@ -120,15 +120,14 @@ def write_release(
     Args:
         tables: The rows in order of their ids, with the columns of the schema.
         folder: Where to; the caller renames it when all is there.
-        source: Keep the foreign sentence.
-        origin: Keep the origin.
+        optional: Which optional columns of the schema to keep; the tables have them.
         seed: Decides the rows of `sample` and the examples.
         max_shard_bytes: Size that no file exceeds.
 
     Raises:
         InputError: There are no rows.
     """
-    schema = arrow_schema(source=source, origin=origin)
+    schema = arrow_schema(optional)
     statistics = Statistics(seed)
     writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
@@ -137,7 +136,7 @@ def write_release(
         if not table.num_rows:
             continue
         rows = table.select(schema.names).cast(schema)
-        statistics.add(rows if "translation_score" in rows.column_names else table)
+        statistics.add(rows)
         scores.append(rows["para_score"].to_numpy())
         # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
         chosen = sample_ids(np.concatenate([chosen, rows["id"].to_numpy()]), SAMPLE_ROWS, seed)
@@ -300,15 +299,21 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> 
     """Read Parquet files one row group at a time.
 
     Raises:
-        InputError: A file cannot be read, or lacks a column of the schema.
+        InputError: A file cannot be read, lacks a column of the schema, or holds something else in one.
     """
     for path in files:
+        check_regular(path)
         try:
             with pq.ParquetFile(path) as file:
                 needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
                 if missing := sorted(needed - set(file.schema_arrow.names)):
                     raise InputError(f"{path} lacks the columns {', '.join(missing)}; it is not part of a release")
+                check_types(file.schema_arrow, columns or file.schema_arrow.names, path)
+                first = 0
                 for group in range(file.num_row_groups):
-                    yield file.read_row_group(group, columns=columns)
+                    table = file.read_row_group(group, columns=columns)
+                    check_text(table, path, first)
+                    yield table
+                    first += table.num_rows
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"cannot read {path}: {error}; the file is damaged, copy or build it again") from None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import pyarrow as pa
 
 SCHEMA_VERSION = "1.0.0"
+# Who wrote the second sentences of pairs that were imported.
+MadeBy = Literal["machine", "people", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ COLUMNS = (
         "translation_score",
         pa.float32(),
         "log-probability (natural logarithm, at most 0) of the hypothesis divided by its number of target tokens, "
-        "the end token included; null when the translations were imported",
+        "the end token included",
         nullable=True,
+        optional=True,
     ),
     Column("para_score", pa.float32(), "paraphrase score: cosine of the two sentence embeddings, from -1 to 1"),
     Column(
@@ -54,18 +59,53 @@ COLUMNS = (
 )
 
 
-def arrow_schema(*, source: bool = False, origin: bool = False) -> pa.Schema:
+OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
+# What columns mean in a release of pairs that were imported.
+IMPORTED = {
+    "id": "number of the pair in the input, from 0; stable across runs",
+    "reference": "first sentence of the pair, as written, white space normalised",
+    "reference_length": "number of word tokens of the first sentence",
+    "translation_length": "number of word tokens of the second sentence",
+    "translation_score": "null, because these pairs were imported",
+}
+SECOND: dict[MadeBy, str] = {
+    "machine": "second sentence of the pair, a machine translation that was imported",
+    "people": "second sentence of the pair, written by people",
+    "unknown": "second sentence of the pair",
+}
+
+
+def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
     """Build the Arrow schema of a release.
 
     Args:
-        source: Keep the foreign sentence.
-        origin: Keep the origin of the line.
+        optional: Names of the optional columns that it has; other names count for nothing.
     """
-    chosen = {"source": source, "origin": origin}
     return pa.schema(
         [
             pa.field(column.name, column.type, nullable=column.nullable)
             for column in COLUMNS
-            if chosen.get(column.name, True)
+            if not column.optional or column.name in optional
         ]
     )
+
+
+def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str]:
+    """Say what each column means in a release.
+
+    Args:
+        made_by: Who wrote the second sentences of imported pairs; None where this package translated.
+        source: What the rows came from, as its reader identifies it; `columns` says what became which column.
+
+    Returns:
+        One sentence for each column of the schema.
+    """
+    found = {column.name: column.meaning for column in COLUMNS}
+    if made_by is not None:
+        found |= {**IMPORTED, "translation": SECOND[made_by]}
+    columns = source.get("columns")
+    if isinstance(columns, Mapping) and "origin" in columns:
+        mapped = columns["origin"]
+        name = f"column {mapped!r}" if isinstance(mapped, str) else f"column number {mapped}"
+        found["origin"] = f"what stands in the input's {name} (null where that is empty)"
+    return found

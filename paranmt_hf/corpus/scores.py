@@ -1,6 +1,6 @@
 """The score columns: paraphrase score, trigram overlap, lengths. Pure functions from columns to columns.
 
-ParaNMT-50M (Wieting & Gimpel 2018), sections 3.2 and 5.1: the paraphrase score of a pair is the cosine of its two
+ParaNMT-50M (Wieting & Gimpel 2018), sections 3.1 and 5.4: the paraphrase score of a pair is the cosine of its two
 sentence embeddings; the trigram overlap counts shared word trigrams.
 """
 
@@ -13,6 +13,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder, TokenEncoder
 from paranmt_hf.tokens import TokenTable, WordTokenizer, ngram_starts
 
+# Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
+SMALLEST, LARGEST = 1e-15, 1e15
+
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Cosine of each row of `left` with the same row of `right`; 0 where a row is all zeros.
@@ -24,9 +27,15 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     Returns:
         Cosines [sentence], float32, clipped to [-1, 1].
     """
-    products = np.multiply(left, right).sum(axis=1)
-    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = np.multiply(left, right).sum(axis=1)
+        lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
+        norms = lengths[0] * lengths[1]
+        values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
+    # The squares of very small and very large numbers are none of 32 bits.
+    outside = np.logical_or(*(~((length > SMALLEST) & (length < LARGEST)) for length in lengths))
+    if outside.any() and left.dtype != np.float64:
+        values[outside] = cosines(left[outside].astype(np.float64), right[outside].astype(np.float64))
     return np.clip(values, -1, 1).astype(np.float32)
 
 

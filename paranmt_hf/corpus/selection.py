@@ -1,6 +1,6 @@
 """Which rows to take: by score, by length, by chance. A score is a column; only here does it decide.
 
-ParaNMT-50M (Wieting & Gimpel 2018), section 5.4 and table 6: training data are chosen by tenths of the paraphrase
+ParaNMT-50M (Wieting & Gimpel 2018), table 5: training data are chosen by tenths of the paraphrase
 score and by sentence length.
 """
 
@@ -65,7 +65,7 @@ def in_ranges(table: pa.Table, ranges: Mapping[str, Range]) -> pa.ChunkedArray:
 
 
 def filtered_ranges(scores: np.ndarray) -> dict[str, Range]:
-    """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens (section 5.4)."""
+    """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens."""
     return {
         "para_score": (top_tenths(scores), None),
         "reference_length": (None, MAX_TOKENS),

@@ -1,6 +1,7 @@
 """What a corpus looks like, counted while it streams past: rows per score range, overlap, lengths, examples.
 
-The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
+The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018), whose first one is (-0.1, 0.2]; lower
+scores count in it here.
 """
 
 from __future__ import annotations
@@ -70,13 +71,10 @@ class Statistics:
         self.rows += table.num_rows
         self.histogram += np.histogram(scores, BINS, (-1, 1))[0]
         self._tokens += [length.sum(dtype=np.int64) for length in lengths]
-        quality = table["translation_score"].to_numpy(zero_copy_only=False)
-        known = ~np.isnan(quality)
         self._count("trigram_overlap", overlap[~np.isnan(overlap)])
         self._count("length", np.concatenate(lengths))
-        self._count("translation_score", quality[known])
-        self._score_sum += float(quality[known].sum(dtype=np.float64))
-        self._score_rows += int(known.sum())
+        if "translation_score" in table.column_names:
+            self._add_quality(table["translation_score"].to_numpy(zero_copy_only=False))
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
         draws = lottery(table["id"].to_numpy(), self._seed)
@@ -84,6 +82,12 @@ class Statistics:
             inside = np.flatnonzero(range_of == index)
             if len(inside):
                 self._add_range(part, table, inside, overlap[inside], lengths, draws)
+
+    def _add_quality(self, scores: np.ndarray) -> None:
+        known = scores[~np.isnan(scores)]
+        self._count("translation_score", known)
+        self._score_sum += float(known.sum(dtype=np.float64))
+        self._score_rows += len(known)
 
     def _count(self, name: str, values: np.ndarray) -> None:
         low, high, bins = HISTOGRAMS[name]

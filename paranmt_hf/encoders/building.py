@@ -16,7 +16,13 @@ from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
-from paranmt_hf.vectors import WordVectors
+from paranmt_hf.util.memory import total_memory
+from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors
+
+# A weight of 32 bits and the two moments of Adam.
+BYTES_TO_TRAIN = 12
+# Lengths of rows that are much smaller count as zero where cosines are trained.
+SMALLEST_SPREAD = 1e-7
 
 
 def choose_vocabularies(
@@ -28,6 +34,7 @@ def choose_vocabularies(
         config: The settings.
         counts: How often each unit occurs in the training text, by kind.
         vectors: Pretrained vectors; of their words those of the training text come first, then the others, in order.
+            Where unknown words share the file's vector, words without one of their own are left out.
 
     Raises:
         InputError: A vocabulary is empty.
@@ -37,9 +44,12 @@ def choose_vocabularies(
         size = config.words if kind == "word" else config.trigrams
         chosen = most_frequent(kind, counts[kind], size, min_count=config.min_count)
         if kind == "word" and vectors is not None:
-            seen = set(chosen.units)
+            units, seen = chosen.units, set(chosen.units)
+            if config.unknown == "share":
+                known = {units[0], *vectors.words}
+                units = [unit for unit in units if unit in known]
             others = [word for word in vectors.words if word not in seen]
-            chosen = Vocabulary("word", [*chosen.units, *others][: size + 1])
+            chosen = Vocabulary("word", [*units, *others][: size + 1])
         found[kind] = chosen
     return found
 
@@ -60,8 +70,11 @@ def build_encoder(
         seed: Decides the random weights.
 
     Raises:
-        InputError: The vectors' width is not the encoder's.
+        InputError: The vectors' width is not the encoder's, they cannot be told from zeros, or the encoder is larger
+            than the memory.
     """
+    config = config.resolved(vectors.matrix.shape[1] if vectors is not None else None)
+    _refuse_too_large(config, vocabularies)
     generator = np.random.default_rng(seed)
     chains: list[list[nn.Module]] = []
     for family in config.families:
@@ -73,6 +86,26 @@ def build_encoder(
             chains.append(family.load_code().build(vocabulary.units, weight, config, family))
     modules = chains[0] if len(chains) == 1 else [_combine(chains, config)]
     return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
+
+
+def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabulary]) -> None:
+    """Refuse an encoder that cannot be trained in the memory of this machine, before it takes any."""
+    numbers = 0
+    for family in config.families:
+        width, out = config.table_dimension(family), config.dimension or 0
+        numbers += len(vocabularies[family.units]) * width
+        if family.ordered:
+            # The four gates of an LSTM, each over the word and the state before.
+            numbers += 4 * out * (width + out)
+        elif family.dense:
+            numbers += width * out
+    needed = numbers * BYTES_TO_TRAIN
+    if needed > (memory := total_memory()):
+        raise InputError(
+            f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes "
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --dimension, --words or "
+            "--trigrams, or raise --min-count"
+        )
 
 
 def _combine(chains: list[list[nn.Module]], config: EncoderConfig) -> Combination:
@@ -98,11 +131,24 @@ def _initial(
                 f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set --dimension "
                 f"{vectors.matrix.shape[1]} (or --word-dimension for an LSTM)"
             )
-        weight *= float(vectors.matrix.std()) / std
+        spread = float(vectors.matrix.std(dtype=np.float64))
+        if not spread > SMALLEST_SPREAD:
+            raise InputError(
+                f"the vectors are too near zero to be told apart in 32 bits (standard deviation {spread:.0e}); "
+                "multiply the numbers of their file"
+            )
+        weight *= spread / std
         row_of = {word: row for row, word in enumerate(vectors.words)}
         rows = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
         weight[rows >= 0] = vectors.matrix[rows[rows >= 0]]
-    if config.unknown == "drop":
+    if config.unknown == "share" and vectors is not None:
+        if vectors.unknown is None:
+            raise InputError(
+                f"--unknown share needs a row for unknown words ({', '.join(UNKNOWN_WORDS)}) in the file of "
+                "--vectors; it has none, so choose drop or train"
+            )
+        weight[0] = vectors.unknown
+    elif config.unknown != "train":
         weight[0] = 0
     return weight
 

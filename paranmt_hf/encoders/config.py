@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from paranmt_hf.encoders.families import FAMILIES, Family, Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
+
+# Dimensions of the paper's vectors, and the most that are taken for meant.
+DIMENSION, WIDEST = 300, 100_000
 
 
 @dataclass(frozen=True)
@@ -20,19 +23,34 @@ class EncoderConfig:
         f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
         "word-trigram is word,trigram (default: word)",
     )
-    dimension: int = setting(300, "dimensions of each encoder's vector (section 5.1)", at_least=1)
+    dimension: int | None = setting(
+        None,
+        f"dimensions of each encoder's vector (section 5.2; default: {DIMENSION}, with --vectors those of the file)",
+        at_least=1,
+        at_most=WIDEST,
+    )
     word_dimension: int | None = setting(
-        None, "dimensions of the word embeddings of an LSTM or a projection (default: as --dimension)", at_least=1
+        None,
+        "dimensions of the word embeddings of an LSTM or a projection (default: as --dimension)",
+        at_least=1,
+        at_most=WIDEST,
     )
     trigram_dimension: int | None = setting(
-        None, "dimensions of TRIGRAM beside a wider or narrower encoder (default: as --dimension)", at_least=1
+        None,
+        "dimensions of TRIGRAM beside a wider or narrower encoder (default: as --dimension)",
+        at_least=1,
+        at_most=WIDEST,
     )
     words: int = setting(100_000, "most frequent words to keep", at_least=1)
     trigrams: int = setting(100_000, "most frequent character trigrams to keep", at_least=1)
     min_count: int = setting(1, "leave out words and trigrams that occur less often", at_least=1)
-    unknown: Literal["drop", "train"] = setting("drop", "unknown units: zeros, or one trained vector for all of them")
-    directions: Literal["concatenate", "average"] = setting(
-        "concatenate", "how a BLSTM joins its directions (table 14: concatenate)"
+    unknown: Literal["drop", "train", "share"] = setting(
+        "drop",
+        "unknown units: zeros; one trained vector for all of them; or, for words, the vector that --vectors has for "
+        "them (UUUNKKK, <unk>), shared by all words without one of their own",
+    )
+    directions: Literal["average", "concatenate"] = setting(
+        "average", "how a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate)"
     )
     pooling: Literal["mean", "max"] = setting("mean", "LSTM: mean or maximum over the words")
     init_std: float = setting(
@@ -55,6 +73,8 @@ class EncoderConfig:
             raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
         if self.init_from and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")
+        if self.unknown == "share" and self.vectors is None:
+            raise InputError("unknown 'share' is about the unknown words of --vectors; name a file, or choose another")
 
     @property
     def parts(self) -> list[str]:
@@ -76,6 +96,19 @@ class EncoderConfig:
         """Kinds of vocabulary that the encoders need, words first."""
         return sorted({family.units for family in self.families}, reverse=True)
 
+    def resolved(self, width: int | None = None) -> EncoderConfig:
+        """Fill in the dimension where it was left open.
+
+        Args:
+            width: Dimensions of the word vectors to start from, if there are any.
+        """
+        if self.dimension is not None:
+            return self
+        readers = [family for family in self.families if family.units == "word"]
+        # Of no use for a model whose word vectors have a width of their own.
+        own = all(getattr(self, family.table_dimension) is not None for family in readers)
+        return replace(self, dimension=DIMENSION if width is None or own else width)
+
     def table_dimension(self, family: Family) -> int:
         """Width of the table of one of the encoders."""
-        return getattr(self, family.table_dimension) or self.dimension
+        return int(getattr(self, family.table_dimension) or self.dimension or DIMENSION)

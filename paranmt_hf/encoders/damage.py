@@ -9,6 +9,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.families import FILES
+from paranmt_hf.errors import InputError
 
 LISTS = ("vocabulary.json", "parts.json", "modules.json")
 
@@ -35,6 +36,25 @@ def fault(folder: Path, kind: str) -> str | None:
     if kind == "Combination":
         return _fault_of_parts(folder)
     return None
+
+
+def refuse_not_finite(folder: Path) -> None:
+    """Refuse a model with a weight that is not finite, such as training that diverged leaves.
+
+    Args:
+        folder: The model.
+
+    Raises:
+        InputError: There is one; with file and tensor.
+    """
+    for path in sorted(folder.rglob("*.safetensors")):
+        with safe_open(path, "pt") as stored:
+            for name in stored.keys():  # noqa: SIM118 - it is no dictionary
+                tensor = stored.get_tensor(name)
+                if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                    raise InputError(
+                        f"{path}: the tensor {name!r} holds a number that is not finite; train the model again"
+                    )
 
 
 def damage(path: Path) -> str | None:

@@ -14,12 +14,13 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.damage import damage, fault
 from paranmt_hf.encoders.families import FILES
+from paranmt_hf.encoders.modules.lstm import directions_before
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.saving import CLASSES, MODULES, PREFIX, SETTINGS
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate, readable
 
 
 def load(
@@ -47,9 +48,10 @@ def load(
         raise InputError(f"dtype must be torch.float32 or torch.float16, was {dtype}")
     model = locate(EMBEDDED if name is None else name, revision)
     entries = _module_list(model.folder, model.name)
-    chain = [_load_module(model, entry) for entry in entries]
+    with readable(model) as folder:
+        chain = [_load_module(model, folder, entry) for entry in entries]
     try:
-        own = [own_module(chain[0]), *chain[1:]]
+        own = directions_before([own_module(chain[0]), *chain[1:]])
     except ValueError as error:
         raise _unreadable(model, entries[0], error) from error
     composition = composition_of(own)
@@ -69,15 +71,21 @@ def load(
     return encoder.eval()
 
 
-def _load_module(model: Model, entry: dict[str, str]) -> torch.nn.Module:
-    """Load a module of a model; no code of the model's runs, and nothing is fetched."""
+def _load_module(model: Model, folder: Path, entry: dict[str, str]) -> torch.nn.Module:
+    """Load a module of a model from its readable files; no code of the model's runs, and nothing is fetched."""
     kind = _resolve(entry["type"], model.name)
     try:
         return kind.load(  # type: ignore[attr-defined]
-            str(model.folder), subfolder=entry["path"], local_files_only=True, trust_remote_code=False
+            str(folder),
+            subfolder=entry["path"],
+            local_files_only=True,
+            trust_remote_code=False,
+            # A configuration may ask for others.
+            model_kwargs={"use_safetensors": True},
         )
     except Exception as error:
-        raise _unreadable(model, entry, error) from error
+        reason = ValueError(str(error).replace(str(folder), str(model.folder)))
+        raise _unreadable(model, entry, reason) from error
 
 
 def own_module(module: torch.nn.Module) -> torch.nn.Module:

@@ -6,15 +6,17 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
+from torch import nn
 
 from paranmt_hf import text
 from paranmt_hf.encoders import modules
 from paranmt_hf.encoders.modules.average import AverageEmbedding
+from paranmt_hf.encoders.modules.lstm import directions_behind
 from paranmt_hf.encoders.modules.word import WordEmbedding
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
@@ -51,15 +53,22 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
 
 @contextmanager
 def saved_modules(model: SentenceTransformer) -> Iterator[None]:
-    """Put the stock module in the place of WORD while a model is written; rows of 8 bits have no stock module."""
+    """Put stock modules in the place of ours while a model is written; rows of 8 bits have no stock module."""
     own = dict(model._modules)
-    for name, module in own.items():
-        if isinstance(module, WordEmbedding) and module.precision != "int8":
-            model._modules[name] = module.stock()
+    stock = [
+        module.stock() if isinstance(module, WordEmbedding) and module.precision != "int8" else module
+        for module in directions_behind(list(model))
+    ]
+    _replace(model, {str(index): module for index, module in enumerate(stock)})
     try:
         yield
     finally:
-        model._modules.update(own)
+        _replace(model, own)
+
+
+def _replace(model: SentenceTransformer, modules: Mapping[str, nn.Module | None]) -> None:
+    model._modules.clear()
+    model._modules.update(modules)
 
 
 def add_code(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,10 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import TokenTable
+from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.vectors import WordVectors, read_vectors
+from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -32,10 +33,12 @@ class ScorerConfig:
     vectors: str | None = setting(
         None, "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"
     )
-    device: str | None = setting(None, "torch device of the scorer")
+    device: str | None = setting(None, "cpu, cuda, cuda:N or mps")
 
     def __post_init__(self) -> None:
         check(self)
+        if self.device is not None and not re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device):
+            raise InputError(f"--scorer-device must be cpu, cuda, cuda:N or mps, was {self.device!r}")
         if self.name and self.vectors:
             raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
 
@@ -62,12 +65,34 @@ class ScorerConfig:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}
 
+    def check_knows(self, sentences: list[str]) -> None:
+        """Refuse a file of word vectors that is not for this text.
+
+        Args:
+            sentences: Some of the corpus.
+
+        Raises:
+            InputError: It has no vector for any of their words.
+        """
+        if not self.vectors:
+            return
+        table = WordTokenizer().tables(sentences)[0]
+        if not knows_any(self.vectors, table.vocabulary):
+            # What is wrong with a file that is none is said first.
+            read_vectors(self.vectors, limit=1)
+            shown = ", ".join(map(repr, table.vocabulary[:3]))
+            raise InputError(
+                f"--vectors {self.vectors} knows none of the {len(table.vocabulary):,} words of the first "
+                f"{len(sentences):,} references, such as {shown}; expected vectors of words of their language"
+            )
+
     def load(self) -> Encoder:
         """Load the encoder.
 
         Raises:
             InputError: It cannot be found or read, or would need code or pickles from outside.
         """
+        _check_device(self.device)
         if self.vectors:
             return FastScorer(average_of(read_vectors(self.vectors)))
         from paranmt_hf.encoders.loading import load
@@ -78,16 +103,35 @@ class ScorerConfig:
         return SlowScorer(encoder)
 
 
+def _check_device(device: str | None) -> None:
+    """Refuse a device that is not there."""
+    if device is None or device == "cpu":
+        return
+    import torch
+
+    number = int(device.partition(":")[2] or 0)
+    there = torch.backends.mps.is_available() if device == "mps" else number < torch.cuda.device_count()
+    if not there:
+        raise InputError(
+            f"--scorer-device {device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out, or give cpu"
+        )
+
+
 def average_of(vectors: WordVectors) -> SentenceEncoder:
-    """Make the WORD encoder of word vectors; unknown words shorten its averages and do not turn them."""
+    """Make the WORD encoder of word vectors.
+
+    Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
+    """
     from paranmt_hf.encoders.modules.word import WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.encoders.vocabulary import UNKNOWN
 
-    # A row for unknown words, which some files bring, is not for those that are unknown here.
+    # The name of row 0, where a file has a word of that name.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]
+    if vectors.unknown is not None:
+        weight[0] = vectors.unknown
     units = [UNKNOWN, *(vectors.words[row] for row in known)]
     return SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu")
 

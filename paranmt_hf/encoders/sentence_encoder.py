@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,10 @@ from paranmt_hf.hub.repository import Model
 
 # Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
 BATCH = 8192
+
+# The threads of OpenMP do not survive a fork, and a process that was forked would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class SentenceEncoder(SentenceTransformer):
@@ -35,7 +41,8 @@ class SentenceEncoder(SentenceTransformer):
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
 
         On the CPU an averaging encoder cuts and averages thousands of sentences at once, whatever `batch_size` says,
-        on as many threads as torch uses. Its vectors are float32, and of no sentences [0, dimension].
+        on as many threads as torch uses; one in a process that was forked. Its vectors are float32, and of no
+        sentences [0, dimension].
         """
         if inputs is None and "sentences" in kwargs:
             # The argument's name in older releases.

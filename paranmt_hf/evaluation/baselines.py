@@ -84,7 +84,10 @@ class Meteor:
 
         folder = find_wordnet(wordnet)
         self.stages = ("exact", "stem", "synonym") if folder else ("exact", "stem")
-        self.notes = (f"METEOR: mean of both directions; stages: {', '.join(self.stages)}.",)
+        self.notes = (
+            "METEOR: nltk's; the paper's is that of Denkowski & Lavie 2014. Mean of both directions; stages: "
+            f"{', '.join(self.stages)}.",
+        )
         self._stemmer = _CachedStemmer(stemmer)
         self._dictionary = _Dictionary(read_wordnet(folder) if folder else None)
 

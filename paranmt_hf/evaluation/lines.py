@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
 
 
 def read_lines(path: Path) -> list[str]:
@@ -14,6 +15,7 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         InputError: The file is missing, empty, unreadable or not UTF-8; with file and line.
     """
+    check_regular(path)
     try:
         raw = path.read_bytes()
     except OSError as error:

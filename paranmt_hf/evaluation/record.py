@@ -103,6 +103,8 @@ class ResultsRecord:
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON values; what was not measured of an encoder is left out."""
         values: dict[str, Any] = to_json(self)
+        if values["speed"] is not None:
+            values["speed"] = {key: value for key, value in values["speed"].items() if value is not None}
         return {key: value for key, value in values.items() if value is not None or key not in ("weights", "speed")}
 
     def figures(self) -> dict[str, Any]:

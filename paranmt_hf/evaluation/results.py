@@ -123,36 +123,36 @@ def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] 
     return (_markdown_table if style == "markdown" else _text_table)(header, rows)
 
 
-def mean_absolute_differences(
-    results: Sequence[StsResult], of: Literal["similarities", "pearson"] = "similarities"
-) -> np.ndarray:
-    """How much models differ, after Table 10 of ParaNMT-50M.
+def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
+    """How much the results of models differ; ParaNMT-50M, Table 10.
 
     Args:
         results: Results of the models on the same data.
-        of: What to compare: the similarities of the pairs, averaged over each set and then over the sets; or
-            Pearson's r on the sets, averaged over them.
 
     Returns:
-        Mean absolute differences [model, model], 0 on the diagonal. Subsets do not count again.
+        Mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
+        [model, model]; 0 on the diagonal. The STS benchmark is drawn from these sets and does not count again.
 
     Raises:
-        InputError: There is no result, or the models were evaluated on different data.
+        InputError: There is no result, the models were evaluated on different data, or no set is of a competition.
     """
     _check_same_sets(results)
-    chosen = [index for index, result in enumerate(results[0].sets) if not result.part_of]
-    differences = np.zeros((len(results), len(results)))
-    for row, left in enumerate(results):
-        for column, right in enumerate(results[:row]):
-            values = [_difference(left.sets[index], right.sets[index], of) for index in chosen]
-            differences[row, column] = differences[column, row] = np.mean(values)
-    return differences
+    pearsons = np.array([[each.pearson for each in result.sets if each.year] for result in results])
+    if not pearsons.size:
+        raise InputError(
+            "expected sets of the yearly competitions (STS 2012 to 2016), found none; name a folder with them"
+        )
+    return 100 * np.abs(pearsons[:, None] - pearsons).mean(axis=2)
 
 
-def _difference(left: SetResult, right: SetResult, of: str) -> float:
-    if of == "pearson":
-        return abs(left.pearson - right.pearson)
-    return float(np.abs(left.similarities - right.similarities).mean())
+def differences(results: Sequence[StsResult], *, style: Literal["markdown", "text"] = "text") -> str:
+    """Write a table of `mean_absolute_differences`; it raises what that raises."""
+    rows = [
+        (result.model, *(f"{value:.1f}" for value in line))
+        for result, line in zip(results, mean_absolute_differences(results), strict=True)
+    ]
+    header = ("Mean absolute difference", *(result.model for result in results))
+    return (_markdown_table if style == "markdown" else _text_table)(header, rows)
 
 
 def _check_same_sets(results: Sequence[StsResult]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 import time
@@ -28,6 +29,9 @@ class Speed:
         sentences: Sentences in each.
         words: Words (separated by white space) in a sentence, on average.
         processor: Name of the processor.
+        cores: Cores that this process may use; None in records of earlier versions.
+        load: Mean number of processes of the machine that were at work in the minute before, which slow each other
+            down; None where the system does not say, and in records of earlier versions.
     """
 
     sentences_per_second: int
@@ -35,6 +39,8 @@ class Speed:
     sentences: int
     words: float
     processor: str
+    cores: int | None = None
+    load: float | None = None
 
 
 def encoding_speed(
@@ -59,6 +65,7 @@ def encoding_speed(
     if count < 1:
         raise InputError(f"speed is measured on at least {passes + 1} distinct sentences, there are {len(distinct)}")
     rates: list[float] = []
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     started = time.monotonic()
     for index in range(passes + 1):
         part = distinct[index * count : (index + 1) * count]
@@ -76,6 +83,8 @@ def encoding_speed(
         sentences=count,
         words=round(sum(len(sentence.split()) for sentence in used) / len(used), 1),
         processor=processor(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        load=load,
     )
 
 

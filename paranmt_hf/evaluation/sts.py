@@ -1,6 +1,6 @@
 """Semantic textual similarity: how well a model's similarities follow people's judgements.
 
-The papers report Pearson's r for each data set and, for a year, the mean over its data sets (P18-1042, section 5.2).
+The papers report Pearson's r for each data set and, for a year, the mean over its data sets (P18-1042, section 5.1).
 MTEB puts a year's pairs together and reports Spearman's rho. Both are computed, because the same vectors differ by
 several points between them.
 """
@@ -23,6 +23,8 @@ from paranmt_hf.util.progress import Progress
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.
 _NO_SPREAD = 1e-6
+# More narrow no interval.
+MOST_RESAMPLES = 1_000_000
 
 
 def evaluate_sts(
@@ -47,6 +49,8 @@ def evaluate_sts(
     """
     if bootstrap < 0:
         raise InputError(f"the number of bootstrap resamples cannot be negative, got {bootstrap}")
+    if bootstrap > MOST_RESAMPLES:
+        raise InputError(f"the number of bootstrap resamples must be at most {MOST_RESAMPLES:,}, was {bootstrap:,}")
     sets = read_sts(data) if isinstance(data, str | Path) else list(data)
     if not sets:
         raise InputError("there is nothing to evaluate: expected at least one set of pairs")

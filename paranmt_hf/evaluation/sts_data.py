@@ -13,6 +13,8 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+from paranmt_hf.hub.local_dataset import own_files
+from paranmt_hf.util.files import check_regular
 
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
 COUNTS: Mapping[str, Mapping[str, int]] = {
@@ -40,6 +42,10 @@ _TRACK5, _TRACK5_PAIRS = "track5.en-en", 250
 _CAPTIONS = "main-captions"
 _INPUT = re.compile(r"STS(?:20\d\d)?\.input\.(.+)\.txt")
 _YEAR = re.compile(r"STS(?:20)?(1[2-6])(?!\d)", re.IGNORECASE)
+_LAYOUTS = (
+    "STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, folders with such files, or a dataset with the "
+    "split 'test' and the columns score, sentence1 and sentence2"
+)
 _TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
 
 
@@ -92,6 +98,7 @@ def read_sts(data: Path | str) -> list[StsSet]:
         InputError: There is nothing to read, or a file is damaged.
     """
     path = Path(data)
+    check_regular(path)
     if path.is_file():
         return [read_tsv(path)]
     if not path.is_dir():
@@ -105,10 +112,7 @@ def read_sts(data: Path | str) -> list[StsSet]:
     if not sets and any(file.name.endswith(_TABLES) for file in path.rglob("*")):
         return [read_hub(str(path))]
     if not sets:
-        raise InputError(
-            f"{path} holds no STS data: expected STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, "
-            "or folders with such files"
-        )
+        raise InputError(f"{path} holds no STS data: expected {_LAYOUTS}")
     _check_twice(sets, path)
     return sets
 
@@ -281,10 +285,19 @@ def read_hub(
     Raises:
         InputError: It cannot be loaded, or lacks a column, or a value is malformed.
     """
-    from datasets import load_dataset
+    from datasets import load_dataset, load_dataset_builder
 
+    folder = Path(dataset) if Path(dataset).is_dir() else None
     try:
+        splits = own_files(folder, lambda: load_dataset_builder(dataset)) if folder is not None else None
+        if splits is not None and split not in splits:
+            raise InputError(
+                f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data are "
+                f"{_LAYOUTS}"
+            )
         rows = load_dataset(dataset, split=split, revision=revision)
+    except InputError:
+        raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"cannot load the split {split!r} of {dataset}: {reason}") from None
@@ -293,7 +306,11 @@ def read_hub(
             f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "
             "columns of score and sentences"
         )
-    values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
+    try:
+        values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
+    # Parquet readers do not check that text is UTF-8.
+    except UnicodeDecodeError:
+        raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
     name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
     return collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
 

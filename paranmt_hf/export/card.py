@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
 from paranmt_hf.export.formats import Format
+from paranmt_hf.hub.markdown import escape, quoted
 from paranmt_hf.hub.repository import Model
+from paranmt_hf.util.yaml_files import card_header
 
 LICENSE_KEYS = ("license", "license_name", "license_link")
 TRIGRAM_NOTE = (
@@ -45,28 +46,23 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
         notes.append("The source states no licence; ask its authors before you pass this on.")
     text = "\n\n".join(notes)
     return (
-        f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {name}\n\n"
-        f"{', '.join(kinds)}: the sentence encoder {source.name} of paranmt-hf, exported with "
+        f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {escape(name)}\n\n"
+        f"{', '.join(kinds)}: the sentence encoder {escape(source.name)} of paranmt-hf, exported with "
         f"`paranmt export --format {format.name}`.\n\n```python\n{_usage(name, format, len(kinds))}\n```\n\n{text}\n"
     )
 
 
 def _usage(name: str, format: Format, parts: int) -> str:
     suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
-    return format.usage.format(name=name, suffixes=json.dumps(suffixes))
+    # It stands in a string of Python there.
+    return format.usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
 
 
 def stated_license(source: Model) -> dict[str, str]:
     """Read what the header of a model's README.md, or else its training.json, says about its licence."""
-    readme, record = source.folder / "README.md", source.folder / "training.json"
-    stated: Any = None
-    if readme.is_file():
-        found = re.match(r"---\s*\n(.*?)\n---\s*(?:\n|\Z)", readme.read_text(encoding="utf8"), re.DOTALL)
-        try:
-            stated = yaml.safe_load(found[1]) if found else None
-        except yaml.YAMLError:
-            stated = None
-    if (not isinstance(stated, dict) or "license" not in stated) and record.is_file():
+    record = source.folder / "training.json"
+    stated: Any = card_header(source.folder / "README.md")
+    if "license" not in stated and record.is_file():
         try:
             stated = json.loads(record.read_text(encoding="utf8"))
         except ValueError:

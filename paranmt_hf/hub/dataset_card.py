@@ -9,6 +9,10 @@ from typing import Any
 
 import yaml
 
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.markdown import Code, code, escape, quoted, table
+from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, USES, PairKind
+
 # What the small translator that the package carries is: its name says too little.
 CARRIED_TRANSLATORS = {
     "captions-cs-en": ", the small Czech-English translator that paranmt-hf carries: trained on captions of Multi30k, "
@@ -24,8 +28,8 @@ SIZES = (
 )
 
 
-TRANSLATED = "Each pair is the English side of a bitext and a machine translation of the other side"
-IMPORTED = "Each pair is a reference and what was brought as its translation or paraphrase"
+# Settings that are words of the card.
+WORDS = ("title", "description")
 
 
 class _Plain(yaml.SafeDumper):
@@ -45,6 +49,7 @@ def dataset_card(values: Mapping[str, Any]) -> str:
 
     Args:
         values: The content of a release's `build.json`; under `columns` name, type and meaning of each column; under
+            `made_by` who wrote the second sentences of imported pairs, None for translations of this package; under
             `picture` the histograms' file, if there is one, and under `text_histogram` one of the score in characters;
             under `repository` the id on the Hub, or None for a card that speaks of the folder; under
             `revision` the name of a version there, or None; under `notes` Markdown of the publisher's own.
@@ -63,15 +68,15 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
     configs = values["configs"]
     features = [{"name": column["name"], "dtype": column["type"]} for column in values["columns"]]
     header: dict[str, Any] = {
-        "pretty_name": values["name"],
-        "license": values["license"],
+        "pretty_name": " ".join(_title(values).split()),
+        **_license(values).header,
         "language": ["en"],
         "multilinguality": ["monolingual"],
-        "language_creators": ["found", "machine-generated"],
+        "language_creators": list(_kind(values).creators),
         "source_datasets": [_source_dataset(values["settings"])],
         "task_categories": ["sentence-similarity", "text-generation"],
         "size_categories": [size_category(configs["default"]["rows"])],
-        "tags": ["paraphrase", "back-translation", "paranmt"],
+        "tags": ["paraphrase", *_kind(values).tags, "paranmt"],
         "configs": [],
         "dataset_info": [],
     }
@@ -95,6 +100,18 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
     return header
 
 
+def _kind(values: Mapping[str, Any]) -> PairKind:
+    return BUILT if values["made_by"] is None else IMPORTED[values["made_by"]]
+
+
+def _title(values: Mapping[str, Any]) -> str:
+    return str(values.get("title") or values["name"])
+
+
+def _license(values: Mapping[str, Any]) -> License:
+    return License(values["license"], values.get("license_name"), values.get("license_link"))
+
+
 def _source_dataset(settings: Mapping[str, Any]) -> str:
     """The Hub's name for where a corpus comes from: a dataset there, or text from elsewhere."""
     source = settings.get("bitext", settings.get("pairs", {}))
@@ -102,25 +119,25 @@ def _source_dataset(settings: Mapping[str, Any]) -> str:
 
 
 def _usage(values: Mapping[str, Any]) -> str:
-    configs, name = values["configs"], values["repository"] or values["name"]
+    configs, name = values["configs"], quoted(values["repository"] or values["name"])
     where = "" if values["repository"] else ", from the folder above this one"
     lines = [
         "from datasets import load_dataset",
         "",
-        f'pairs = load_dataset("{name}")  # every pair{where}',
+        f"pairs = load_dataset({name})  # every pair{where}",
     ]
     if "filtered" in configs:
         lines.append(
-            f'best = load_dataset("{name}", "filtered")  # top two tenths of the paraphrase score, at most 30 tokens'
+            f'best = load_dataset({name}, "filtered")  # top two tenths of the paraphrase score, at most 30 tokens'
         )
-    lines.append(f'few = load_dataset("{name}", "sample")  # at most 1,000 pairs drawn by chance')
+    lines.append(f'few = load_dataset({name}, "sample")  # at most 1,000 pairs drawn by chance')
     if revision := values["revision"]:
         lines.append(
-            f'same = load_dataset("{name}", revision="{revision}")  # one of the versions, which stay as they are'
+            f'same = load_dataset({name}, revision="{revision}")  # one of the versions, which stay as they are'
         )
     lines += [
         "stream = load_dataset(",
-        f'    "{name}",',
+        f"    {name},",
         '    split="train",',
         "    streaming=True,",
         '    columns=["reference", "translation", "para_score"],',
@@ -133,19 +150,19 @@ def _usage(values: Mapping[str, Any]) -> str:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    statistics, configs = values["statistics"], values["configs"]
-    picture = values["picture"]
+    statistics, configs, kind = values["statistics"], values["configs"], _kind(values)
     return {
-        "name": values["name"],
-        "rows": f"{statistics['rows']:,}",
-        "origin": TRANSLATED if "translator" in values["settings"] else IMPORTED,
+        "title": escape(_title(values)),
+        "description": _description(values, kind),
         "usage": _usage(values),
-        "configs": _table(
-            [_Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
+        "uses": "\n\n".join(USES),
+        "configs": table(
+            [Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
             for name, config in configs.items()
         ),
-        "columns": _table([_Code(column["name"]), column["type"], column["meaning"]] for column in values["columns"]),
-        "ranges": _table(
+        "columns": table([Code(column["name"]), column["type"], column["meaning"]] for column in values["columns"]),
+        "reading": _reading(values),
+        "ranges": table(
             [
                 part["range"],
                 f"{part['rows']:,}",
@@ -154,20 +171,59 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
             ]
             for part in statistics["ranges"]
         ),
-        "picture": f"![Histograms of scores, overlap and length]({picture})\n\n" if picture else "",
-        "histogram": values["text_histogram"],
+        "histogram": _histogram(values),
         "examples": _examples(statistics["ranges"]),
-        "mean_reference_length": str(statistics["mean_reference_length"]),
-        "mean_translation_length": str(statistics["mean_translation_length"]),
-        "mean_translation_score": _number(statistics["mean_translation_score"], 3),
+        "means": _means(statistics),
         "made": _settings(values["settings"]),
-        "dropped": ", ".join(f"{count:,} {reason}" for reason, count in values["dropped"].items()) or "nothing",
-        "schema_version": values["schema_version"],
-        "version": values["version"],
+        "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
+        or "nothing",
+        "schema_version": escape(values["schema_version"]),
+        "version": escape(values["version"]),
         "warnings": _warnings(values),
-        "license": values["license"],
-        "provenance": _provenance(values["settings"]),
+        "license": _stated(_license(values)),
+        "provenance": _provenance(values["settings"], kind),
+        "noise": kind.noise,
     }
+
+
+def _description(values: Mapping[str, Any], kind: PairKind) -> str:
+    own = [escape(values["description"])] if values.get("description") else []
+    counted = f"{values['statistics']['rows']:,} pairs of English sentences that mean about the same. {kind.pairs}"
+    return "\n\n".join([*own, counted])
+
+
+def _reading(values: Mapping[str, Any]) -> str:
+    """Say how to read the columns that tell where a row comes from and how good it is."""
+    names = {column["name"] for column in values["columns"]}
+    lines = [
+        "Provenance: `id` counts the rows of the input that is named below, those of its files one after the other "
+        "and dropped ones too, so the same number means the same row in every release of that input."
+    ]
+    if "origin" in names:
+        lines.append("`origin` repeats what the input says of a row; filter by it to take or leave a part.")
+    if "translation_score" in names and values["made_by"] is None:
+        lines.append("`translation_score` compares translations of one model, and not those of different models.")
+    return " ".join(lines)
+
+
+def _histogram(values: Mapping[str, Any]) -> str:
+    if picture := values["picture"]:
+        return f"![Histograms of scores, overlap and length]({picture})"
+    return f"```\n{values['text_histogram']}\n```"
+
+
+def _means(statistics: Mapping[str, Any]) -> str:
+    lines = [
+        f"Mean length: {statistics['mean_reference_length']} tokens (reference), "
+        f"{statistics['mean_translation_length']} tokens (translation)."
+    ]
+    if (score := statistics.get("mean_translation_score")) is not None:
+        lines.append(f"Mean translation score: {_number(score, 3)}.")
+    return "\n".join(lines)
+
+
+def _stated(license: License) -> str:
+    return f"[{escape(license.name)}]({license.link})" if license.name and license.link else code(license.id)
 
 
 def _selection(name: str, selection: Mapping[str, Any]) -> str:
@@ -182,28 +238,6 @@ def _selection(name: str, selection: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _table(rows: Any) -> str:  # noqa: ANN401
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
-
-
-class _Code(str):
-    """A cell to be set as code."""
-
-
-def _cell(text: str) -> str:
-    """Keep text from breaking out of its table cell or becoming markup."""
-    if isinstance(text, _Code):
-        return _code(text)
-    for character in "\\|<>`*_[]":
-        text = text.replace(character, f"\\{character}")
-    return " ".join(text.split())
-
-
-def _code(value: object) -> str:
-    """Set a value as code; a backtick in it would end that."""
-    return "`" + " ".join(str(value).replace("`", "'").replace("|", "/").split()) + "`"
-
-
 def _number(value: float | None, digits: int) -> str:
     return "none" if value is None else f"{value:.{digits}f}"
 
@@ -214,40 +248,40 @@ def _examples(ranges: Sequence[Mapping[str, Any]]) -> str:
         for part in ranges
         for row in part["examples"]
     ]
-    return f"| range | score | reference | translation |\n|---|---:|---|---|\n{_table(rows)}"
+    return f"| range | score | reference | translation |\n|---|---:|---|---|\n{table(rows)}"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
-    """List nested settings, one line for each part."""
+    """List nested settings, one line for each part; the words at the top of the card are left out."""
     lines = []
     for part, value in settings.items():
         if isinstance(value, Mapping):
-            text = ", ".join(f"{name} {_short(entry)}" for name, entry in value.items() if entry not in (None, [], {}))
+            shown = {name: entry for name, entry in value.items() if entry not in (None, [], {}) and name not in WORDS}
+            text = ", ".join(f"{escape(name)} {_short(entry)}" for name, entry in shown.items())
         else:
             text = _short(value)
-        lines.append(f"- **{part.replace('_', ' ')}**: {text}")
+        lines.append(f"- **{escape(part.replace('_', ' '))}**: {text}")
     return "\n".join(lines)
 
 
 def _short(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, Mapping):
-        return "(" + ", ".join(f"{name} {_short(entry)}" for name, entry in value.items()) + ")"
+        return "(" + ", ".join(f"{escape(name)} {_short(entry)}" for name, entry in value.items()) + ")"
     if isinstance(value, list | tuple):
         return ", ".join(_short(entry) for entry in value)
-    return _code(value)
+    return code(value)
 
 
 def _warnings(values: Mapping[str, Any]) -> str:
-    lines = [f"**Warning:** {_cell(warning)}." for warning in values.get("warnings", ())]
+    lines = [f"**Warning:** {escape(warning)}." for warning in values.get("warnings", ())]
     lines += [f"## Notes\n\n{values['notes'].strip()}"] if values.get("notes") else []
     return "".join(f"{line}\n\n" for line in lines)
 
 
-def _provenance(settings: Mapping[str, Any]) -> str:
-    lines = ["The reference sentences come from the input named above; its licence binds whoever uses them."]
-    if "translator" in settings:
-        model = settings["translator"]["model"]
-        lines.append(f"The translations were made by the model {_code(model)}{CARRIED_TRANSLATORS.get(model, '')}.")
-    else:
-        lines.append("The translations were imported; which system made them is for the input's owner to say.")
-    return " ".join(lines)
+def _provenance(settings: Mapping[str, Any], kind: PairKind) -> str:
+    model = settings.get("translator", {}).get("model", "")
+    translator = f"{code(model)}{CARRIED_TRANSLATORS.get(model, '')}"
+    return (
+        "The reference sentences come from the input named above; its licence binds whoever uses them. "
+        f"{kind.provenance.replace('{translator}', translator)}"
+    )

@@ -9,10 +9,15 @@ from typing import Any
 
 import yaml
 
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.markdown import code, escape, quoted
+
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
 DROPPED = "count, but have vectors of zeros"
 TRAINED = "share one trained vector"
+SHARED = "share the trained vector that the word vectors it started from have for them (trigrams: zeros)"
+UNKNOWN = {"drop": DROPPED, "train": TRAINED, "share": SHARED}
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 
 
@@ -21,12 +26,14 @@ def model_card(record: Mapping[str, Any]) -> str:
 
     Args:
         record: `name`; `repository`, the id on the Hub, if it has one; `summary`, `data`, `commands`, `license`,
-            `license_text`; `datasets`, ids on the Hub; `training` (the content of the model's `training.json`);
+            `license_name`, `license_link` and `license_text`, where a licence is stated; `datasets`, ids
+            on the Hub; `training` (the content of the model's `training.json`);
             `limits`, a sentence, and `trigrams`, whether it reads character trigrams;
             `stock`, whether it loads without this package and without code of its own; `results` (an `StsResult` as
             JSON values), if it was measured; `precisions`: for each way to store the rows its size in bytes and
-            results; `speed`, as `encoding_speed` gives it, if that was measured; `notes`, Markdown of the publisher's
-            own.
+            results; `speed`, as `encoding_speed` gives it, which is shown if it says how busy the machine was;
+            `picture`, the file that shows the course of training, if there is one; `notes`, Markdown of the
+            publisher's own.
 
     Returns:
         YAML header and Markdown text.
@@ -61,11 +68,11 @@ def eval_results(record: Mapping[str, Any]) -> str | None:
 
 
 def _header(record: Mapping[str, Any]) -> dict[str, Any]:
-    header = {
+    header: dict[str, Any] = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         "language": ["en"],
-        "license": record["license"],
+        **_license(record),
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "paranmt", "paraphrase"],
     }
     if record.get("datasets"):
@@ -73,6 +80,12 @@ def _header(record: Mapping[str, Any]) -> dict[str, Any]:
     if results := record.get("results"):
         header["model-index"] = [{"name": record["name"], "results": _index(results)}]
     return header
+
+
+def _license(record: Mapping[str, Any]) -> dict[str, str]:
+    if not record.get("license"):
+        return {}
+    return License(record["license"], record.get("license_name"), record.get("license_link")).header
 
 
 def _index(results: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -98,19 +111,23 @@ def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
     training = record["training"]
     return {
-        "name": record["name"],
+        "name": escape(record["name"]),
         "summary": record["summary"],
         "usage": _usage(record.get("repository") or record["name"], record["stock"]),
         "results": _results(record.get("results")),
+        "size_title": "Size and speed" if _is_comparable(record.get("speed")) else "Size",
         "sizes": _sizes(record),
         "data": record["data"],
         "commands": "\n".join(record["commands"]),
         "training": _training(training, record.get("results") or {}),
+        "picture": f"![Loss and development score over the steps]({record['picture']})\n\n"
+        if record.get("picture")
+        else "",
         "trigrams": " and character trigrams" if record["trigrams"] else "",
         "order": record["limits"],
         "license_text": record["license_text"],
         "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
-        "unknown": TRAINED if training["settings"]["encoder"].get("unknown") == "train" else DROPPED,
+        "unknown": UNKNOWN[training["settings"]["encoder"].get("unknown") or "drop"],
     }
 
 
@@ -130,7 +147,7 @@ def _results(results: Mapping[str, Any] | None) -> str:
         ]
         for year in results["years"]:
             figures = [year[name] for name in ("mean", "weighted_mean", "all_pearson", "all_spearman")]
-            rows.append(f"| {year['name']} | " + " | ".join(map(_percent, figures)) + " |")
+            rows.append(f"| {escape(year['name'])} | " + " | ".join(map(_percent, figures)) + " |")
         rows.append(f"| mean | **{_percent(results['mean'])}** | | | |")
         blocks.append("\n".join(rows))
     notes = list(results["notes"])
@@ -147,13 +164,20 @@ def _sizes(record: Mapping[str, Any]) -> str:
         figures = f"{_percent(entry['mean'])} | {_percent(entry['development'])}"
         rows.append(f"| {name} | {entry['bytes'] / 1e6:.1f} | {figures} |")
     blocks = ["\n".join(rows)]
-    if speed := record.get("speed"):
+    speed = record.get("speed")
+    if speed and _is_comparable(speed):
         blocks.append(
             f"`paranmt_hf.load(...).encode` encodes {_rounded(speed['sentences_per_second'])} sentences of "
-            f"{speed['words']} words a second of one core ({speed['processor']}): text not seen before, median of "
-            f"{speed['passes']} passes over {speed['sentences']:,} sentences each."
+            f"{speed['words']} words a second of one core ({escape(speed['processor'])}, {speed['cores']} cores, load "
+            f"{speed['load']} in the minute before): text not seen before, median of {speed['passes']} passes over "
+            f"{speed['sentences']:,} sentences each."
         )
     return "\n\n".join(blocks)
+
+
+def _is_comparable(speed: Mapping[str, Any] | None) -> bool:
+    """Tell whether a figure of speed says of what machine it is, and how busy that was."""
+    return speed is not None and None not in (speed.get("cores"), speed.get("load"))
 
 
 def _rounded(rate: float) -> str:
@@ -162,10 +186,10 @@ def _rounded(rate: float) -> str:
 
 
 def _usage(name: str, stock: bool) -> str:
-    lines = ["import paranmt_hf", "", f'model = paranmt_hf.load("{name}")  # no code of the model runs']
+    lines = ["import paranmt_hf", "", f"model = paranmt_hf.load({quoted(name)})  # no code of the model runs"]
     flag = "" if stock else ", trust_remote_code=True"
     lines += ["", "# without this package", "from sentence_transformers import SentenceTransformer", ""]
-    lines.append(f'model = SentenceTransformer("{name}"{flag})')
+    lines.append(f"model = SentenceTransformer({quoted(name)}{flag})")
     lines += ["", 'vectors = model.encode(["A dog runs.", "A dog is running."])']
     return "\n".join(lines)
 
@@ -179,7 +203,7 @@ def _sets(results: Mapping[str, Any]) -> str:
             if part["part_of"] and part["part_of"] not in part["name"]
             else part["name"]
         )
-        name = f"{part['year']} {name}" if part["year"] else name
+        name = escape(f"{part['year']} {name}" if part["year"] else name)
         interval = " to ".join(_percent(bound) for bound in part["interval"]) if part["interval"] else ""
         rows.append(
             f"| {name} | {part['pairs']:,} | {_percent(part['pearson'])} | {interval} | {_percent(part['spearman'])} |"
@@ -191,18 +215,19 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     inputs = training.get("inputs", {})
     objective = _objective(settings, inputs.get("teacher"))
-    versions = ", ".join(f"{name} {version}" for name, version in training["versions"].items())
+    seconds = f"; {history['seconds']:,.0f} s of training" if history.get("seconds") is not None else ""
+    versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in training["versions"].items())
     lines = [
         f"The last command: {history['pairs']:,} pairs in passes over {training['pairs']:,}, mini-batches of "
         f"{settings['batch_size']} pairs, {objective}, Adam at "
-        f"{settings['learning_rate']}, seed {settings['seed']}; {history['seconds']:,.0f} s of training. "
+        f"{settings['learning_rate']}, seed {settings['seed']}{seconds}. "
         f"{training['dimension']} dimensions, "
-        f"{training['parameters']:,} parameters. Made with paranmt-hf {training['paranmt_hf']}, {versions}."
+        f"{training['parameters']:,} parameters. Made with paranmt-hf {escape(training['paranmt_hf'])}, {versions}."
     ]
     if start := inputs.get("init_from"):
-        lines.append(f"It went on from the encoder `{start}`.")
+        lines.append(f"It went on from the encoder {code(start)}.")
     if others := training.get("mean_of"):
-        names = ", ".join(f"`{other['name']}`" for other in others)
+        names = ", ".join(code(other["name"]) for other in others)
         lines.append(f"The weights are the mean of those of the models {names}; these settings are the last one's.")
     development = results.get("development") or training["development"]
     if development is not None:
@@ -223,7 +248,7 @@ def _objective(settings: Mapping[str, Any], teacher: str | None) -> str:
     if not settings["teacher"] or settings["teacher_weight"] < 1:
         terms.append(f"margin {settings['margin']} with M = {settings['mega_batch']}")
     if settings["teacher"]:
-        terms.append(f"the similarities of the teacher `{teacher}`" if teacher else "a teacher's similarities")
+        terms.append(f"the similarities of the teacher {code(teacher)}" if teacher else "a teacher's similarities")
     return " and ".join(terms)
 
 

@@ -1,17 +1,23 @@
-"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle."""
+"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle, and nothing beside them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import math
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 Kind = Literal["encoder", "translator"]
@@ -21,8 +27,14 @@ CARRIED: dict[Kind, str] = {"encoder": "word-trigram-small", "translator": "capt
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
-# Endings of the files that make up a model.
-SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt")
+# Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
+SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
+# Settings by which the configuration of a module makes the loader read something else than the model's own files.
+LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
+# Numbers of a configuration that are no larger than the number of tensors, than their largest dimension, or than this.
+LAYERS = re.compile(r"\w*layers?")
+WIDTHS = ("hidden_dim", "in_features", "out_features")
+LARGEST = {"num_labels": 2**20, "max_position_embeddings": 2**21}
 
 
 @dataclass(frozen=True)
@@ -95,17 +107,122 @@ def plain_name(name: str) -> str:
 
 def _check_safe(folder: Path) -> str:
     """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
-    # Files of the client's cache are links; a folder that is one would lead to files that nobody looks at.
-    if links := sorted(path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()):
-        raise InputError(f"{links[0]} is a link to a folder; put the folder itself there")
+    for path in folder.rglob("*"):
+        check_regular(path)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    _refuse_links(folder)
     if not any(path.suffix == ".safetensors" for path in files):
         raise InputError(_advice(folder, [path for path in files if _is_pickle(path)]))
     safe = {path.parent for path in files if path.name in ("model.safetensors", "model.safetensors.index.json")}
     # A part of a stacked model in a folder of its own, whose weights would be read from a pickle.
     if unsafe := [path for path in files if _is_pickle(path) and path.parent not in safe]:
         raise InputError(_advice(folder, unsafe))
-    return _checksum_of(folder, [path for path in files if path.suffix in SUFFIXES])
+    for path in files:
+        _refuse_leading_out(path)
+    _refuse_absurd(folder, files)
+    return _checksum_of(folder, _own_files(folder))
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """The files that make up a model."""
+    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
+    return sorted(path for path in found if path.is_file())
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse links to folders, and to files elsewhere; those of the client's cache lead to its `blobs`."""
+    if folder.is_relative_to(ASSETS):
+        # Some installers make links of all files of a package.
+        return
+    inside = [folder.resolve()]
+    if folder.resolve().parent.name == "snapshots":
+        inside.append(folder.resolve().parents[1] / "blobs")
+    for path in sorted(path for path in folder.rglob("*") if path.is_symlink()):
+        if path.is_dir():
+            raise InputError(f"{path} is a link to a folder; put the folder itself there")
+        if not any(path.resolve().is_relative_to(place) for place in inside):
+            raise InputError(f"{path} is a link that leads out of {folder}; put the file itself there")
+
+
+def _refuse_leading_out(path: Path) -> None:
+    """Refuse a configuration that names weights, a tokenizer or code elsewhere."""
+    if path.name == "adapter_config.json":
+        raise InputError(
+            f"{path.parent} is an adapter to another model; merge it into that model (merge_and_unload) and save it"
+        )
+    if path.name.endswith(".safetensors.index.json"):
+        content = _json_or_none(path)
+        weight_map = content.get("weight_map") if isinstance(content, dict) else None
+        for name in weight_map.values() if isinstance(weight_map, dict) else ():
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+                raise InputError(f"{path} names the weights {name!r}; expected the name of a .safetensors file beside")
+    for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
+        if key in LEADING_OUT and value:
+            raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
+
+
+def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse a configuration of more or wider layers than there are weights for; making them would take for ever."""
+    shapes: list[list[int]] = []
+    for path in files:
+        if path.suffix == ".safetensors":
+            # What is wrong with one that is damaged is said when it is read.
+            with suppress(SafetensorError, OSError), safe_open(path, "np") as stored:
+                shapes += [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
+    widest = max((size for shape in shapes for size in shape), default=0)
+    for path in files:
+        for key, value in _entries(_json_or_none(path)) if path.name.endswith("config.json") and shapes else ():
+            if isinstance(value, int) and value > _limit(key, len(shapes), widest):
+                raise InputError(
+                    f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} ({len(shapes):,} "
+                    f"tensors, no dimension above {widest:,}); put a whole copy of the model in its place"
+                )
+
+
+def _limit(key: str, tensors: int, widest: int) -> float:
+    """The largest number that makes sense under a key of a configuration."""
+    if LAYERS.fullmatch(key):
+        # Layers may share weights.
+        return max(tensors, 1000)
+    return widest if key in WIDTHS else LARGEST.get(key, math.inf)
+
+
+def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
+    """Parse a JSON file; what is wrong with one that is damaged is said when it is read."""
+    try:
+        return json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Every key of a JSON value with its own value, at any depth."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            yield from inner.items()
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
+
+
+@contextmanager
+def readable(model: Model) -> Iterator[Path]:
+    """Lay out the files that make up a model, for a loader that would read others if it found them.
+
+    Loaders choose between safetensors and pickles by what a configuration says; here there are no pickles, and what is
+    read is what the checksum is over.
+
+    Yields:
+        A folder of links to them, which is there as long as the `with` block.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for path in _own_files(model.folder):
+            place = Path(folder) / path.relative_to(model.folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            link(path, place)
+        yield Path(folder)
 
 
 def weights_checksum(folder: Path) -> str:

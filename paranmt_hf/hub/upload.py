@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
-import shutil
 import sys
 import tempfile
 import textwrap
@@ -18,7 +17,7 @@ from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, is_id
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import checksum, link
 
 Kind = Literal["dataset", "model"]
 # What a file is in a repository: a path to read it from, or its content.
@@ -247,11 +246,8 @@ def stage(parcel: Parcel, folder: Path) -> None:
         staged.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
             staged.write_bytes(content)
-            continue
-        try:
-            staged.symlink_to(content.resolve())
-        except OSError:
-            shutil.copy(content, staged)
+        else:
+            link(content, staged)
 
 
 @contextmanager

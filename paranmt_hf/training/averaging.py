@@ -25,7 +25,7 @@ class TrainedTable:
     Attributes:
         reader: Name of the reader whose rows it holds.
         adam: The table and its optimiser.
-        initial: The table as it was, where it is pulled back to that.
+        initial: The table as it was, if it is pulled back to that.
         frozen: Keep row 0, of unknown units, at zeros.
     """
 
@@ -118,7 +118,7 @@ class AveragingTrainer:
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
         """Make one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
         flat = sentences.ravel()
-        steps = [_prepare(table.adam, mega.bags[table.reader].take(flat)) for table in self.tables]
+        steps = [_prepare(table, mega.bags[table.reader].take(flat)) for table in self.tables]
         vectors = [_mean(step.positions, step.local.weight, step.offsets).requires_grad_() for step in steps]
         loss = combined_loss(self._combine(vectors), mega.keys, sentences, self.config, self.teacher)
         value = float(loss.detach())
@@ -135,7 +135,8 @@ class AveragingTrainer:
         share = gradient / step.counts
         rows = embedding_bag(step.by_row, share, step.row_bounds, mode="sum", include_last_offset=True)
         if table.initial is not None:
-            rows += self.config.lambda_w * (step.local.weight - table.initial[step.local.rows])
+            # The gradient of lambda_w times the squared norm (arXiv:1511.08198, equation 1).
+            rows += 2 * self.config.lambda_w * (step.local.weight - table.initial[step.local.rows])
         if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
             rows[0] = 0
         table.adam.update(step.local, rows)
@@ -177,8 +178,12 @@ def _mean(rows: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor) -> to
     return embedding_bag(rows, weight, offsets.to(rows.dtype), mode="mean", include_last_offset=True)
 
 
-def _prepare(adam: RowwiseAdam, bags: Bags) -> _Step:
-    """Read the distinct rows of some sentences and note who uses which."""
+def _prepare(table: TrainedTable, bags: Bags) -> _Step:
+    """Read the distinct rows of some sentences and note who uses which.
+
+    Where rows are pulled back, every row that has moved takes part: how Adam moves a row by a gradient that depends on
+    the row itself has no closed form, so none may rest.
+    """
     counts = np.diff(bags.offsets)
     # Sorted by row, the units of one row stand together; `first` marks where another row begins.
     order = np.argsort(bags.rows, kind="stable")
@@ -188,8 +193,14 @@ def _prepare(adam: RowwiseAdam, bags: Bags) -> _Step:
     positions = np.empty(len(ordered), np.int32)
     positions[order] = np.cumsum(first) - 1
     sentence = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    rows = ordered[starts]
+    if table.initial is not None:
+        used, rows = rows, np.union1d(rows, np.flatnonzero(table.adam.last))
+        # Row `used[p]` is `rows[searchsorted(rows, used)[p]]`; a row that no unit uses starts where it ends.
+        positions = np.searchsorted(rows, used).astype(np.int32)[positions]
+        starts = np.searchsorted(ordered, rows)
     return _Step(
-        local=adam.read(torch.from_numpy(ordered[starts].astype(np.int64))),
+        local=table.adam.read(torch.from_numpy(rows.astype(np.int64))),
         positions=torch.from_numpy(positions),
         offsets=torch.from_numpy(bags.offsets),
         by_row=torch.from_numpy(sentence[order]),

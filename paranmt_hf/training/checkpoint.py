@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,17 @@ def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[s
     """
     with replacing(path, advice=f"{AGAIN}, which goes on from the last checkpoint") as aside:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, aside, metadata={"state": json.dumps(state)})
+        about = json.dumps(state)
+        save_file(tensors, aside, metadata={"state": about, "sha256": _checksum(tensors, about)})
+
+
+def _checksum(tensors: Mapping[str, torch.Tensor], about: str) -> str:
+    """SHA-256 over names and values; safetensors itself does not notice values that a disk has lost."""
+    digest = hashlib.sha256(about.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
@@ -40,6 +52,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
         return None
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
+            tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+        if _checksum(tensors, about["state"]) == about["sha256"]:
+            return tensors, json.loads(about["state"])
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is damaged; remove it and run again, from the start") from None
+        pass
+    raise InputError(f"{path} is damaged; remove it and run again, from the start")

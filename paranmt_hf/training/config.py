@@ -6,30 +6,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, seed_setting, setting
 
 Negatives = Literal["max", "mix", "rand"]
+# Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.1) unless said."""
+    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.2) unless said."""
 
-    margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, section 4)", above=0)
-    batch_size: int = setting(100, "pairs of a mini-batch (section 5.1)", at_least=1)
-    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4.2; table 6)", at_least=1)
-    learning_rate: float = setting(0.001, "rate of Adam (section 5.1)", above=0)
+    margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)", above=0)
+    batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1, at_most=MOST)
+    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1, at_most=MOST)
+    learning_rate: float = setting(0.001, "rate of Adam (section 5.2)", above=0)
     decay: bool = setting(False, "lower the rate linearly to zero (not in the paper)")
-    epochs: int = setting(5, "passes over the pairs (section 5.1)", at_least=1)
+    epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1, at_most=MOST)
     scrambling: float = setting(
         0.3,
-        "share of sentences whose words are shuffled, models that read words in order only (section 5.1)",
+        "share of sentences whose words are shuffled, models that read words in order only (section 5.2)",
         at_least=0,
         at_most=1,
     )
     negatives: Negatives = setting(
         "max",
-        "negative of a sentence: the most similar, half of them random, or all random (arXiv:1511.08198, section 4)",
+        "negative of a sentence: the most similar, half of them random, or all (arXiv:1511.08198, section 3.1.1)",
     )
     one_sided: bool = setting(
         False,
@@ -37,9 +39,13 @@ class TrainConfig:
         "(arXiv:1511.08198, equation 1)",
     )
     lambda_w: float = setting(
-        0.0, "pull towards the initial word embeddings (arXiv:1511.08198, equation 2)", at_least=0
+        0.0,
+        "weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1)",
+        at_least=0,
     )
-    lambda_c: float = setting(0.0, "L2 penalty on compositional parameters (arXiv:1511.08198, equation 2)", at_least=0)
+    lambda_c: float = setting(
+        0.0, "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)", at_least=0
+    )
     teacher: str | None = setting(
         None, "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"
     )
@@ -53,11 +59,11 @@ class TrainConfig:
         False,
         "mini-batches of pairs that the teacher finds similar; averaging models on the CPU (not in the papers)",
     )
-    seed: int = setting(1, "decides the order of pairs, scrambling, random negatives", at_least=0)
+    seed: int = seed_setting(1, "decides the order of pairs, scrambling, random negatives")
     patience: int | None = setting(
         None, "stop after so many evaluations without a better development score", at_least=1
     )
-    evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1)
+    evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1, at_most=MOST)
     checkpoint_seconds: float = setting(
         60.0, "time between two checkpoints; the result does not depend on it", at_least=0
     )
@@ -72,6 +78,11 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.margin_weight > 0 and self.mega_pairs < 2 and not self.gather_negatives:
+            raise InputError(
+                "--batch-size 1 with --mega-batch 1 leaves one pair to a mega-batch, where it can have no negative; "
+                "raise one of them"
+            )
         for name in ("weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 flag = f"--{name.replace('_', '-')}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from paranmt_hf.util.optional import available
 
+TRAINING_PICTURE = "training.png"
 # Enough for a picture; an even number.
 MOST_LOSSES = 4000
 

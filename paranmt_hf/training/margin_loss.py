@@ -16,7 +16,7 @@ def margin_loss(
 ) -> torch.Tensor:
     """Mean over the pairs of max(0, d - cos(s, s') + cos(s, t)) + max(0, d - cos(s, s') + cos(s', t')).
 
-    arXiv:1511.08198, equation 2; ParaNMT-50M (Wieting & Gimpel 2018), section 4.1, prints the first term alone. The
+    arXiv:1511.08198, equation 1; ParaNMT-50M (Wieting & Gimpel 2018), section 4, prints the first term alone. The
     margin is relative: sentence-transformers' `MegaBatchMarginLoss` has two absolute ones and is another objective.
 
     Args:

@@ -159,7 +159,7 @@ def select(
     *,
     one_sided: bool = False,
 ) -> np.ndarray:
-    """Choose negatives by MAX, MIX (each one random with probability one half) or RAND. arXiv:1511.08198, section 4.
+    """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
 
     Args:
         vectors: Sentence vectors [2 x pair, dimension]; not needed for `rand`.

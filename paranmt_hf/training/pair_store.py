@@ -13,11 +13,12 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags, TokenTable
 from paranmt_hf.training.token_store import TokenHashes, sentence_keys
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
 BLOCK_PAIRS = 1024
 BUFFER_BLOCKS = 256
+ABOUT = "pairs.json"
 
 
 class Reader(Protocol):
@@ -65,28 +66,31 @@ def write_pairs(
     Raises:
         InputError: No pair is left.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pairs.json").unlink(missing_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ABOUT).unlink(missing_ok=True)
     writers = {name: _SideWriter(folder, name, rows[name]) for name in readers}
     hashes = TokenHashes()
     read = kept = 0
-    with (folder / "keys").open("wb") as key_file:
-        for batch in tables:
-            bags = {name: [reader.bags(table) for table in batch] for name, reader in readers.items()}
-            known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
-            positions = np.flatnonzero(known)
-            for name, sides in bags.items():
-                writers[name].write([side.take(positions) for side in sides])
-            keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
-            np.stack(keys, axis=1).tofile(key_file)
-            read, kept = read + len(known), kept + len(positions)
+    key_file = ChecksummedFile(folder / "keys")
+    for batch in tables:
+        bags = {name: [reader.bags(table) for table in batch] for name, reader in readers.items()}
+        known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
+        positions = np.flatnonzero(known)
+        for name, sides in bags.items():
+            writers[name].write([side.take(positions) for side in sides])
+        keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
+        key_file.write(np.stack(keys, axis=1).tobytes())
+        read, kept = read + len(known), kept + len(positions)
+    checksums = {"keys": key_file.close()}
     for writer in writers.values():
-        writer.close()
+        checksums |= writer.close()
     if not kept:
         reason = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
         raise InputError(f"nothing to train on: {reason}; look at the filters, the vocabulary and the data")
-    about = {"pairs": kept, "left_out": read - kept, "readers": {name: rows[name] for name in readers}}
-    write_bytes(folder / "pairs.json", json.dumps(about).encode())
+    sizes = {name: rows[name] for name in readers}
+    about = {"pairs": kept, "left_out": read - kept, "readers": sizes, "sha256": checksums}
+    write_bytes(folder / ABOUT, json.dumps(about).encode())
     return PairStore(folder)
 
 
@@ -98,23 +102,24 @@ class _SideWriter:
     """Appends the rows of pairs: reference and translation of each pair after each other."""
 
     def __init__(self, folder: Path, name: str, rows: int) -> None:
-        self._rows = (folder / f"{name}.rows").open("wb")
-        self._bounds = (folder / f"{name}.bounds").open("wb")
+        self._name = name
+        self._rows = ChecksummedFile(folder / f"{name}.rows")
+        self._bounds = ChecksummedFile(folder / f"{name}.bounds")
         self._type = _row_type(rows)
         self._end = 0
-        np.zeros(1, np.int64).tofile(self._bounds)
+        self._bounds.write(np.zeros(1, np.int64).tobytes())
 
     def write(self, sides: list[Bags]) -> None:
         pairs = len(sides[0])
         # Joined, reference i is sentence i and its translation sentence pairs + i: read the two rows by columns.
         joined = join(sides).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
-        joined.rows.astype(self._type).tofile(self._rows)
-        (joined.offsets[1:] + self._end).tofile(self._bounds)
+        self._rows.write(joined.rows.astype(self._type).tobytes())
+        self._bounds.write((joined.offsets[1:] + self._end).astype(np.int64).tobytes())
         self._end += len(joined.rows)
 
-    def close(self) -> None:
-        self._rows.close()
-        self._bounds.close()
+    def close(self) -> dict[str, str]:
+        """End the files; returns the checksum of each by its name."""
+        return {f"{self._name}.rows": self._rows.close(), f"{self._name}.bounds": self._bounds.close()}
 
 
 def join(parts: Sequence[Bags]) -> Bags:
@@ -134,12 +139,20 @@ class PairStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            about = json.loads((folder / "pairs.json").read_text(encoding="utf8"))
+            about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
             self.pairs: int = about["pairs"]
             self.left_out: int = about["left_out"]
             self._rows: dict[str, int] = about["readers"]
-        except (ValueError, KeyError, TypeError):
+            self._checksums: dict[str, str] = about["sha256"]
+        except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{folder} is damaged; remove that folder and run again") from None
+
+    def is_whole(self) -> bool:
+        """Whether every file holds what was written; all of them are read for that."""
+        return all(
+            (self._folder / name).is_file() and checksum(self._folder / name) == wanted
+            for name, wanted in self._checksums.items()
+        )
 
     def keys(self) -> np.ndarray:
         """A number for each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""

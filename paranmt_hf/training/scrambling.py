@@ -1,4 +1,4 @@
-"""Scrambling: shuffle the words of some training sentences. ParaNMT-50M (Wieting & Gimpel 2018), section 5.1."""
+"""Scrambling: shuffle the words of some training sentences. ParaNMT-50M (Wieting & Gimpel 2018), section 5.2."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.util.files import replacing, writing
 from paranmt_hf.util.progress import Progress
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -103,11 +104,14 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
     Raises:
         InputError: The folder holds another teacher's vectors, a file in it is damaged, or the disk is full.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     owner = folder / "teacher.txt"
     if owner.exists() and owner.read_text(encoding="utf8") != name:
         raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
-    owner.write_text(name, encoding="utf8")
+    if not owner.exists():
+        with replacing(owner) as aside:
+            aside.write_text(name, encoding="utf8")
     keys, texts = _distinct(sentences)
     parts = [_read(path) for path in sorted(folder.glob("part-*.safetensors"))]
     known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])

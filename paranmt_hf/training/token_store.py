@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
-KEYS, IDS, LENGTHS = "keys", "ids", "lengths"
+KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 # Tokens that are hashed at once.
 SLICE = 100_000
 
@@ -128,24 +129,34 @@ def write_tokens(
         folder: Where to.
         count: Sees each table as it passes, to count its units; None if nobody needs them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CHECKSUM).unlink(missing_ok=True)
     tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), _CorpusIds()
     sizes: list[int] = []
-    with (
-        (folder / IDS).open("wb") as ids,
-        (folder / LENGTHS).open("wb") as lengths,
-        (folder / KEYS).open("wb") as keys,
-    ):
-        for batch in batches:
-            tables = tokenizer.tables(*batch)
-            for table in tables:
-                if count is not None:
-                    count(table)
-                corpus_ids.of(table).tofile(ids)
-                table.lengths.tofile(lengths)
-            np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tofile(keys)
-            sizes.append(len(tables[0]))
+    ids, lengths, keys = (ChecksummedFile(folder / name) for name in (IDS, LENGTHS, KEYS))
+    for batch in batches:
+        tables = tokenizer.tables(*batch)
+        for table in tables:
+            if count is not None:
+                count(table)
+            ids.write(corpus_ids.of(table).tobytes())
+            lengths.write(table.lengths.tobytes())
+        keys.write(np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tobytes())
+        sizes.append(len(tables[0]))
+    for file in (ids, lengths):
+        file.close()
+    # Of the three only the keys are read again by a run that goes on.
+    write_bytes(folder / CHECKSUM, keys.close().encode())
     return TokenStore(folder, list(corpus_ids.index_of), sizes)
+
+
+def keys_are_whole(folder: Path) -> bool:
+    """Tell whether the keys in a folder are those that `write_tokens` wrote."""
+    try:
+        return (folder / CHECKSUM).read_text(encoding="utf8") == checksum(folder / KEYS)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def read_keys(folder: Path) -> np.ndarray:

@@ -31,6 +31,7 @@ from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
 
 Features = dict[str, torch.Tensor]
@@ -159,7 +160,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if not torch.isfinite(loss):
             raise diverged(self._describe(epoch, index, mini), float(loss.detach()))
         self.losses.append(float(loss.detach()))
-        loss = loss + self._penalty(mega, sentences.ravel())
+        loss = loss + self._penalty()
         return (loss, {}) if return_outputs else loss
 
     @torch.no_grad()
@@ -170,6 +171,11 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
+
+    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        """Write a checkpoint; of what the trainer's own files need, an error names the path."""
+        with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
+            super()._save_checkpoint(*arguments, **options)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         """Write the weights of a checkpoint, in full precision whatever the model is released in."""
@@ -192,19 +198,17 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         """No norm is logged: torch has none for the sparse gradients of the tables."""
         return grad_norm
 
-    def _penalty(self, mega: _Mega, sentences: np.ndarray) -> torch.Tensor | float:
-        """Regularisation; arXiv:1511.08198, equation 2. Of the tables only the rows of this step are pulled."""
+    def _penalty(self) -> torch.Tensor:
+        """Regularisation; arXiv:1511.08198, equation 1. With `lambda_w` every row of a table has a gradient."""
         config, penalty = self._config, torch.zeros((), device=self.args.device)
         if config.lambda_w:
             for reading, start in zip(self._readings, self._start, strict=True):
-                rows = torch.from_numpy(np.unique(mega.batch.bags[reading.reader].take(sentences).rows))
-                rows = rows.to(reading.table.weight.device).long()
-                own = nn.functional.embedding(rows, reading.table.weight, sparse=reading.table.sparse)
-                penalty = penalty + config.lambda_w / 2 * (own - start.to(own.device)[rows]).square().sum()
+                weight = reading.table.weight
+                penalty = penalty + config.lambda_w * (weight - start.to(weight.device)).square().sum()
         if config.lambda_c:
             tables = {id(reading.table.weight) for reading in self._readings}
             others = [weight for weight in self.model.parameters() if id(weight) not in tables]
-            penalty = penalty + config.lambda_c / 2 * sum(weight.square().sum() for weight in others)
+            penalty = penalty + config.lambda_c * sum(weight.square().sum() for weight in others)
         return penalty
 
     def _take(self, model: nn.Module, epoch: int, index: int) -> _Mega:

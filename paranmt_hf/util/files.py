@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 
+# What torch says in place of the system's reason when it cannot write.
+TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 
 
@@ -29,7 +32,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
         Where to write: a hidden file ending in `.tmp` in the same folder. One that a kill left behind is overwritten.
 
     Raises:
-        InputError: It cannot be written; the hidden file is removed.
+        WriteError: It cannot be written; the hidden file is removed.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp" if shared else f".{path.name}.tmp")
     try:
@@ -43,27 +46,114 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
             aside.unlink()
         if (reason := write_failure(error)) is None:
             raise
-        raise InputError(f"cannot {doing} {path}: {reason}; {advice}") from None
+        raise WriteError(f"cannot {doing} {path}: {reason}; {advice}") from None
+
+
+@contextmanager
+def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
+    """Name the path where a `with` block that writes it, or into it, fails.
+
+    Raises:
+        WriteError: It cannot be written; half of it may be there.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (reason := write_failure(error)) is None:
+            raise
+        raise WriteError(f"cannot write {path}: {reason}; {advice}") from None
 
 
 def write_failure(error: BaseException) -> str | None:
     """Say in a few words why something could not be written; None for an error of another kind."""
-    if isinstance(error, InputError) or not isinstance(error, OSError | SafetensorError):
+    if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
+        return "torch failed writing a file"
+    # Tokenizers raise errors of no class of their own.
+    of_tokenizers = type(error) is Exception and "(os error" in str(error)
+    if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):
         return None
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe, a socket or a device, whose reading may never end; whether anything is there is not checked.
+
+    Raises:
+        InputError: It is one.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8.
+
+    Raises:
+        InputError: It is no regular file.
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    check_regular(path)
+    return path.read_text(encoding="utf8")
+
+
 def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
+    """SHA-256 of a file.
+
+    Raises:
+        InputError: It is no regular file.
+    """
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class ChecksummedFile:
+    """A file under writing, and the SHA-256 of what was written.
+
+    Args:
+        path: The file; what was there goes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._digest = path, hashlib.sha256()
+        with writing(path):
+            self._file = path.open("wb")
+
+    def write(self, content: bytes | memoryview) -> None:
+        """Append bytes.
+
+        Raises:
+            WriteError: There is no room.
+        """
+        with writing(self._path):
+            self._file.write(content)
+        self._digest.update(content)
+
+    def close(self) -> str:
+        """End the file; returns the checksum.
+
+        Raises:
+            WriteError: There is no room.
+        """
+        with writing(self._path):
+            self._file.close()
+        return self._digest.hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that its name never stands for half of it.
 
     Raises:
-        InputError: It cannot be written.
+        WriteError: It cannot be written.
     """
     with replacing(path, shared=True) as aside:
         aside.write_bytes(content)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file a second name: a link where the system has them, else a copy."""
+    try:
+        target.symlink_to(source.resolve())
+    except OSError:
+        shutil.copy(source, target)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import read_text
 
 Record = TypeVar("Record")
 NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "nothing (null)"}
@@ -31,7 +32,9 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
         InputError: It cannot be read or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf8"))
+        return json.loads(read_text(path))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
     except (ValueError, RecursionError) as error:

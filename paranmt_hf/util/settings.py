@@ -39,6 +39,15 @@ def setting(
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
+# What every generator of random numbers takes.
+LARGEST_SEED = 2**32 - 1
+
+
+def seed_setting(default: int, help: str) -> Any:  # noqa: ANN401
+    """Make a field that is a seed."""
+    return setting(default, help, at_least=0, at_most=LARGEST_SEED)
+
+
 def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
     """Check each field of a settings object against its type, its choices and its range.
 

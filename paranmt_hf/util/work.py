@@ -3,6 +3,8 @@
 What is in progress for `OUT` lies in `OUT.work` beside it, which one command at a time holds. A result appears under
 its name whole or not at all.
 
+A work folder says which command it belongs to, in its file `command`; no other command takes it or removes it.
+
 What determines a result is called its identity: JSON values that hold checksums of everything that is read.
 """
 
@@ -11,26 +13,51 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import AGAIN, write_failure
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.util.files import AGAIN, write_bytes, write_failure, writing
+from paranmt_hf.util.records import read_json
 
 Record = TypeVar("Record")
 Identity = dict[str, Any]
-LOCK = "lock"
+# Says whether what lies in a work folder took long to make.
+Holds = Callable[[Path], bool]
+LOCK, OWNER = "lock", "command"
 # Characters of a value that are shown.
 BRIEF = 100
 
 
 def work_folder(out: Path) -> Path:
-    """Name the folder of the work in progress for a result."""
+    """Name the folder of the work in progress for a result.
+
+    Raises:
+        InputError: The result is the root of the file system.
+    """
+    if not out.name:
+        raise InputError(f"{out} is the root of the file system, which cannot be written anew; name a folder in it")
     return out.with_name(f"{out.name}.work")
+
+
+def result_folder(out: str | Path) -> Path:
+    """Resolve the folder that a result is to get, and refuse one that none can get.
+
+    Raises:
+        InputError: It is the root, the folder that the command runs in, or lies below a file.
+    """
+    folder = Path(out).expanduser().resolve()
+    work_folder(folder)
+    if folder == Path.cwd():
+        raise InputError(
+            f"--out {out} is the folder that this command runs in, which cannot be written anew; name a new folder"
+        )
+    if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
+        raise InputError(f"--out {out} would lie below {file}, which is a file; name another folder")
+    return folder
 
 
 def is_free(out: Path) -> bool:
@@ -39,21 +66,106 @@ def is_free(out: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one command; the lock goes with the process, however it ends.
+def locked(folder: Path, command: str, *, worth: Holds) -> Iterator[None]:
+    """Hold a work folder for one command; the lock goes with the process, however it ends.
+
+    A command that refuses its input leaves no folder behind, unless what lies there took long to make.
+
+    Args:
+        folder: The folder; made where it is not there.
+        command: Name of the command, such as `train`, to which the folder belongs from now on.
+        worth: Says whether what lies in the folder took long to make.
 
     Raises:
-        InputError: Another command is at work in the folder, or the folder is somebody else's.
+        InputError: Another command is at work in the folder, it belongs to another one, or is somebody else's.
     """
-    if folder.exists() and not (folder / LOCK).exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and owner_of(folder) is None and not _is_unused(folder):
         raise InputError(f"{folder} is needed for work in progress and holds something else; move it away")
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     sweep_removed(folder)
     try:
         with FileLock(folder / LOCK, blocking=False):
-            yield
+            _take(folder, command)
+            try:
+                yield
+            except InputError as error:
+                if folder.exists() and not (isinstance(error, WriteError) or worth(folder)):
+                    remove(folder)
+                raise
     except Timeout:
         raise InputError(f"another command is at work in {folder}; wait for it, or stop it first") from None
+
+
+def _take(folder: Path, command: str) -> None:
+    """Write down whose a folder is, or refuse one that belongs to another command."""
+    owner = owner_of(folder)
+    if owner is None:
+        write_bytes(folder / OWNER, command.encode())
+    elif owner != command:
+        raise InputError(
+            f"{folder} holds work of `paranmt {owner}`, unfinished or kept; let that command finish, or delete that "
+            "folder or move it away"
+        )
+
+
+def owner_of(folder: Path) -> str | None:
+    """Name of the command that a work folder belongs to; None where it does not say so."""
+    try:
+        return (folder / OWNER).read_text(encoding="utf8") or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _is_unused(folder: Path) -> bool:
+    """Tell whether a folder holds at most what a kill at the very beginning leaves: a lock, half a file."""
+    return folder.is_dir() and all(
+        path.name == LOCK or (path.name.startswith(f".{OWNER}.") and path.suffix == ".tmp")
+        for path in folder.iterdir()
+    )
+
+
+def keep_identity(folder: Path, identity: Identity, *, worth: Holds, doing: str) -> None:
+    """Write down in a work folder what determines the result, or refuse to go on with something else.
+
+    Args:
+        folder: The work folder; it is emptied where it is of other settings and nothing in it took long to make.
+        identity: What determines the result.
+        worth: Says whether what lies in the folder took long to make.
+        doing: What is done there, for the error: `training`.
+
+    Raises:
+        InputError: The folder holds work with other settings, or what it says of them is damaged.
+    """
+    path = folder / "settings.json"
+    if path.exists():
+        expected = f"the settings of a run; delete {folder} to begin anew"
+        known = read_json(path, expected)
+        if not isinstance(known, dict):
+            raise InputError(f"{path} is damaged: it holds no object; expected {expected}")
+        differences = describe_differences(known, identity)
+        if not differences:
+            return
+        if worth(folder):
+            raise InputError(
+                f"{folder} holds unfinished {doing} with other settings: {'; '.join(differences)}; give the same ones "
+                "to go on, or delete that folder"
+            )
+        # A corrected command must not be refused for the sake of what is made again in no time. The settings go last:
+        # after a kill meanwhile nothing of the former ones may be taken for what the next run made.
+        clear(folder, last=path.name)
+    write_bytes(path, json.dumps(identity).encode())
+
+
+def remove_leftover(out: Path, command: str) -> None:
+    """Remove the work folder of a finished result where a kill at the very end, or the user's wish, left it.
+
+    Not one of another command, or one in which a command is at work.
+    """
+    work = work_folder(out)
+    if owner_of(work) == command:
+        with suppress(InputError), locked(work, command, worth=lambda folder: True):
+            remove(work)
 
 
 def remove(folder: Path) -> None:
@@ -73,12 +185,17 @@ def _gone(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.gone")
 
 
-def clear(folder: Path) -> None:
-    """Empty a work folder, but for the lock that this command holds."""
-    for path in folder.iterdir():
+def clear(folder: Path, *, last: str | None = None) -> None:
+    """Empty a work folder, but for the lock that this command holds, and its name.
+
+    Args:
+        folder: The work folder.
+        last: What is removed last, so that a kill meanwhile leaves it.
+    """
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == last):
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != LOCK:
+        elif path.name not in (LOCK, OWNER):
             path.unlink()
 
 
@@ -114,6 +231,7 @@ def finished(
         return None
     record = read(out)
     sweep_removed(work_folder(out))
+    _sweep_aside(out)
     if differences := describe_differences(identity_of(record), as_json(identity)):
         raise InputError(
             f"{out} was {made} with other settings: {'; '.join(differences)}; choose another --out or delete it"
@@ -129,39 +247,61 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 @contextmanager
-def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN, shared: bool = False) -> Iterator[Path]:
+def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Iterator[Path]:
     """Let a `with` block fill a folder, which appears whole or not at all.
 
     Args:
         out: The folder; nothing may be there but an empty folder.
         doing: What is done to it, as the error says it: `cannot write FOLDER: ...`.
         advice: What to do about an error.
-        shared: Whether others may make the same folder meanwhile; who comes second drops what it made.
 
     Yields:
-        A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first; not
-        where it is shared, because it may be somebody's who is at work.
+        A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first.
 
     Raises:
-        InputError: It cannot be written.
+        InputError: It cannot be written, or another command is writing it.
     """
-    aside = out.with_name(f".{out.name}.{uuid4().hex}.tmp" if shared else f".{out.name}.tmp")
+    aside = _aside(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        yield aside
-        try:
-            put_in_place(aside, out)
-        except OSError:
-            if not (shared and out.is_dir()):
-                raise
-            shutil.rmtree(aside, ignore_errors=True)
+        with _alone(out):
+            try:
+                shutil.rmtree(aside, ignore_errors=True)
+                aside.mkdir()
+                yield aside
+                put_in_place(aside, out)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
     except BaseException as error:
-        shutil.rmtree(aside, ignore_errors=True)
         if (reason := write_failure(error)) is None:
             raise
-        raise InputError(f"cannot {doing} {out}: {reason}; {advice}") from None
+        raise WriteError(f"cannot {doing} {out}: {reason}; {advice}") from None
+
+
+def _aside(out: Path) -> Path:
+    return out.with_name(f".{out.name}.tmp")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold a result for one command while it is written aside."""
+    lock = out.with_name(f".{out.name}.lock")
+    try:
+        with FileLock(lock, blocking=False):
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    lock.unlink()
+    except Timeout:
+        raise InputError(f"another command is writing {out}; wait for it, or stop it first") from None
+
+
+def _sweep_aside(out: Path) -> None:
+    """Delete what a kill at the very end of `folder_aside` left; not where a command is at it."""
+    if _aside(out).exists() or out.with_name(f".{out.name}.lock").exists():
+        with suppress(InputError, OSError), _alone(out):
+            shutil.rmtree(_aside(out), ignore_errors=True)
 
 
 def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from paranmt_hf.errors import InputError
 OPTIONS_FILE = "paranmt.yaml"
 # No file of options comes near it.
 MOST_BYTES = 1_000_000
+HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,6 +35,19 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
+    """Parse YAML into plain values.
+
+    Raises:
+        yaml.YAMLError: It is no YAML, is nested too deeply, holds a reference, or a key twice.
+    """
+    try:
+        # The loader is a safe one: it makes plain values alone.
+        return yaml.load(text, Loader=_Loader)  # noqa: S506
+    except RecursionError:
+        raise yaml.YAMLError("it is nested too deeply") from None
+
+
 def read_yaml(path: Path, expected: str) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
@@ -48,19 +63,31 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; expected {expected}")
-        # The loader is a safe one: it makes plain values alone.
-        values = yaml.load(content.decode("utf8"), Loader=_Loader)  # noqa: S506
+        values = parse_yaml(content.decode("utf8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
-    except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+    except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else reason
         raise InputError(f"cannot read {path}: {reason}; expected {expected}") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
         raise InputError(f"{path} holds {_kind(values)}; expected {expected}")
     return values
+
+
+def card_header(path: Path) -> dict[str, Any]:
+    """Read the header of a card.
+
+    Returns:
+        Its entries; none where there is no card, no header, or one that cannot be read.
+    """
+    try:
+        found = HEADER.match(path.read_text(encoding="utf8")) if path.is_file() else None
+        values = parse_yaml(found[1]) if found else None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def as_yaml(values: dict[str, Any]) -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.util.work import folder_aside, is_free
+from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
+from paranmt_hf.util.records import read_json
+from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.workflows.support.model_record import write_model_card
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -31,19 +36,21 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         out: Folder of the result; its `training.json` is that of the last model, and says of what this is the mean.
 
     Raises:
-        InputError: They cannot be averaged, or there is something at `out` already.
+        InputError: They cannot be averaged, or there is something at `out` already that is not their mean.
     """
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
     if len(models) < 2:
         raise InputError("name at least two models to average")
-    if not is_free(out):
-        raise InputError(f"{out} is there already; choose another --out or move it away")
-    mean = trainable(load(models[0], device="cpu"))
-    located = [mean.source]
+    located = [locate(model) for model in models]
+    for model in located:
+        refuse_not_finite(model.folder)
+    identity = {"mean_of": [{"name": model.name, "revision": model.revision} for model in located]}
+    if finished(out, identity, _read_mean, lambda record: record, made="averaged") is not None:
+        return load(out, device="cpu")
+    mean = trainable(load(located[0], device="cpu"))
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
-    for name in models[1:]:
-        other = load(name, device="cpu")
-        located.append(other.source)
+    for name, source in zip(models[1:], located[1:], strict=True):
+        other = load(source, device="cpu")
         weights = other.state_dict()
         if _kind(other) != _kind(mean) or any(weights[key].shape != sums[key].shape for key in sums):
             raise InputError(
@@ -53,17 +60,31 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         for key, weight in weights.items():
             sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
-    sources = [source for source in located if source is not None]
-    last = sources[-1].folder / TRAINING_FILE
-    record = json.loads(last.read_text(encoding="utf8")) if last.is_file() else {}
+    last = located[-1].folder / TRAINING_FILE
+    values = read_json(last, "what training wrote down of a model") if last.is_file() else {}
+    if not isinstance(values, dict):
+        raise InputError(f"{last} is damaged: expected an object; copy or train the model again")
     # What the last model reached on the development set, this one does not.
-    revisions = [{"name": source.name, "revision": source.revision} for source in sources]
-    record |= {"mean_of": revisions, "development": None}
+    values |= identity | {"development": None}
     with folder_aside(out) as aside:
         save(mean, aside)
-        (aside / TRAINING_FILE).write_text(json.dumps(record, indent=1), encoding="utf8")
+        (aside / TRAINING_FILE).write_text(json.dumps(values, indent=1), encoding="utf8")
+        # The record of another version says too little for a card.
+        with suppress(InputError):
+            write_model_card(aside, out.name, TrainingRecord.from_json(values, last))
     mean.source = locate(out)
     return mean
+
+
+def _read_mean(folder: Path) -> dict[str, Any]:
+    """Read of what a folder is the mean."""
+    refusal = InputError(f"{folder} is there already; choose another --out or move it away")
+    if not (folder / TRAINING_FILE).is_file():
+        raise refusal
+    record = read_json(folder / TRAINING_FILE, "the record of a mean")
+    if not isinstance(record, dict) or "mean_of" not in record:
+        raise refusal
+    return {"mean_of": record["mean_of"]}
 
 
 def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]]]:

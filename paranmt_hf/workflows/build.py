@@ -11,6 +11,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import result_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -36,6 +37,8 @@ def build(
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    out = result_folder(out)
+    release.check_license()
     engine = (engine or EngineConfig()).resolved()
     if engine.workers > 1 and (translator.device or "").startswith("cuda:"):
         raise InputError(
@@ -48,5 +51,11 @@ def build(
     identity = {"bitext": bitext.identity, **translate.identity, **score.identity}
     stages: list[Stage] = [translate, score]
     return make_release(
-        lambda report: bitext.batches(report, rows=release.rows_per_shard), out, identity, stages, release, engine
+        lambda report: bitext.batches(report, rows=release.rows_per_shard),
+        out,
+        identity,
+        stages,
+        release,
+        engine,
+        command="build",
     )

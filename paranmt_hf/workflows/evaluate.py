@@ -17,7 +17,7 @@ from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.repository import weights_checksum
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import replacing
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -140,4 +140,5 @@ def write_results(path: str | Path, records: Sequence[ResultsRecord]) -> None:
         path.write_text(text, encoding="utf8")
     else:
         # A link keeps leading to the file that it leads to.
-        write_bytes(path.resolve(), text.encode())
+        with replacing(path.resolve()) as aside:
+            aside.write_text(text, encoding="utf8")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from paranmt_hf.encoders.composition import Composition, composition_of
+from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -21,8 +24,11 @@ from paranmt_hf.export.stock import STATIC, TOKENIZERS
 from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.work import folder_aside, is_free
+from paranmt_hf.util.records import read_json
+from paranmt_hf.util.work import finished, folder_aside, result_folder
 
+# Says beside an export of what it is one.
+EXPORT_FILE = "export.json"
 # In the order in which a better one is looked for.
 FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX)}
 # How often the sample is encoded to measure the speed.
@@ -69,7 +75,7 @@ def export_encoder(
 
     Args:
         model: Folder or Hub id of the encoder, or `embedded`.
-        out: Folder to write; must not exist or be empty.
+        out: Folder to write; must not exist, be empty, or hold this export already.
         format: `static` (WORD as a stock sentence-transformers model), `tokenizers` (TRIGRAM as one), `model2vec`
             (WORD or TRIGRAM), `onnx` (each of our encoders).
         revision: Branch, tag or commit on the Hub.
@@ -79,23 +85,38 @@ def export_encoder(
     """
     if format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen, out = FORMATS[format], Path(out).expanduser()
-    if not is_free(out):
-        raise InputError(f"{out} exists and is not an empty folder; name another one or delete it")
+    chosen, out = FORMATS[format], result_folder(out)
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)
+    identity = {"format": format, "model": source.name, "revision": source.revision}
+    made = finished(out, identity, _read_record, lambda record: record, made="exported")
+    refuse_not_finite(source.folder)
     encoder = load(source, device="cpu")
     composition = _check(encoder, chosen, source.name)
     titles = [part.family.title for part in composition.parts]
-    with folder_aside(out, doing="write the folder") as aside:
-        chosen.write(encoder, aside)
-        (aside / "README.md").write_text(card(out.name, chosen, titles, source), encoding="utf8")
-        _make_readable(aside)
-        checked = _measure(encoder, aside, chosen)
+    if made is not None:
+        checked = _measure(encoder, out, chosen)
+    else:
+        with folder_aside(out, doing="write the folder") as aside:
+            chosen.write(encoder, aside)
+            (aside / "README.md").write_text(card(out.name, chosen, titles, source), encoding="utf8")
+            (aside / EXPORT_FILE).write_text(json.dumps(identity, indent=1), encoding="utf8")
+            _make_readable(aside)
+            checked = _measure(encoder, aside, chosen)
     trigrams = [part.vocabulary.units for part in composition.parts if part.family.units == "trigram"]
     alphabet = {character for units in trigrams for character in alphabet_of(units)}
     return Exported(out, format, composition.title, composition.dimension, *checked, len(alphabet) or None)
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    """Read what determined an export."""
+    if not (folder / EXPORT_FILE).is_file():
+        raise InputError(f"{folder} exists and is not an empty folder; name another one or delete it")
+    record = read_json(folder / EXPORT_FILE, "the record of an export; delete the folder")
+    if not isinstance(record, dict):
+        raise InputError(f"{folder / EXPORT_FILE} is damaged: it holds no object; delete the folder")
+    return record
 
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from paranmt_hf.corpus.bitext.readers import AlignedText
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import result_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
 
@@ -18,6 +22,7 @@ def import_pairs(
     scorer: ScorerConfig | None,
     release: ReleaseConfig,
     engine: EngineConfig | None = None,
+    made_by: MadeBy = "unknown",
 ) -> Built:
     """Score pairs that are already translated, and release them.
 
@@ -27,12 +32,24 @@ def import_pairs(
         scorer: The encoder of the paraphrase score; None keeps the score that came with the pairs.
         release: Licence and form of the release.
         engine: Where scoring runs.
+        made_by: Who wrote the second sentences: a machine that translated, or people; the card says so.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
     """
+    out = result_folder(out)
+    release.check_license()
+    if made_by not in get_args(MadeBy):
+        raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
     stage = ScoreStage(scorer)
-    identity = {"pairs": pairs.identity, **stage.identity}
+    stated = {} if made_by == "unknown" else {"made_by": made_by}
+    identity = {"pairs": {**pairs.identity, **stated}, **stage.identity}
     return make_release(
-        lambda report: pairs.batches(report, rows=release.rows_per_shard), out, identity, [stage], release, engine
+        lambda report: pairs.batches(report, rows=release.rows_per_shard),
+        out,
+        identity,
+        [stage],
+        release,
+        engine,
+        command="import",
     )

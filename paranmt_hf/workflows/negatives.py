@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.token_store import TokenHashes, sentence_keys
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, seed_setting, setting
 
 # Below any cosine.
 EXCLUDED = -2
@@ -34,7 +34,7 @@ class NegativesConfig:
 
     mega_batches: tuple[int, ...] = setting((1, 20, 40), "values of M", at_least=1)
     batch_size: int = setting(100, "pairs of a mini-batch", at_least=1)
-    seed: int = setting(1, "decides which pairs the mega-batches hold")
+    seed: int = seed_setting(1, "decides which pairs the mega-batches hold")
 
     def __post_init__(self) -> None:
         check(self)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
 from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
 from paranmt_hf.training.record import TrainingRecord, read_training
 from paranmt_hf.workflows.support.check_folder import left_here, read_notes, refuse_unsafe
@@ -24,7 +25,7 @@ from paranmt_hf.workflows.support.check_model import (
     results_of_weights,
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
-from paranmt_hf.workflows.support.model_record import AboutModel, model_record
+from paranmt_hf.workflows.support.model_record import AboutModel, folder_card, model_record
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
@@ -71,12 +72,21 @@ class Plan:
         return upload(self.parcel, self.target)
 
 
-def plan_dataset(folder: str | Path, name: str, *, notes: str | Path | None = None, **where: Unpack[Where]) -> Plan:
+def plan_dataset(
+    folder: str | Path,
+    name: str,
+    *,
+    license: License | None = None,
+    notes: str | Path | None = None,
+    **where: Unpack[Where],
+) -> Plan:
     """Check a release and lay out what is published; touches nothing.
 
     Args:
         folder: The release.
         name: `organisation/name` on the Hub.
+        license: The licence that it is published under, in place of the one that it was built with; the record and the
+            card that are published state it, and those in the folder stay as they are.
         notes: Markdown file with a section of one's own for the card.
         where: `private`, `revision` and `tag`, see `Where`.
 
@@ -87,22 +97,29 @@ def plan_dataset(folder: str | Path, name: str, *, notes: str | Path | None = No
     folder = Path(folder).expanduser()
     if (folder / "modules.json").exists():
         raise InputError(f"{folder} is an encoder and no release; publish it with `paranmt publish model`")
-    record = check_release(folder)
+    record = check_release(folder, license)
     refuse_unsafe(folder)
     return _plan_release(folder, record, target, read_notes(notes))
 
 
 def publish_dataset(
-    folder: str | Path, name: str, *, notes: str | Path | None = None, **where: Unpack[Where]
+    folder: str | Path,
+    name: str,
+    *,
+    license: License | None = None,
+    notes: str | Path | None = None,
+    **where: Unpack[Where],
 ) -> Published:
     """Publish a release as a dataset: `plan_dataset(...).send()`, with the same arguments."""
-    return plan_dataset(folder, name, notes=notes, **where).send()
+    return plan_dataset(folder, name, license=license, notes=notes, **where).send()
 
 
 def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: str) -> Plan:
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     checksums = {path: checksum for config in record.configs.values() for path, checksum in config.files.items()}
-    files[RELEASE_RECORD] = folder / RELEASE_RECORD
+    built = parse_record(folder, str(folder))
+    # As it lies there, unless it is published under another licence.
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record_bytes(record)
     missing = []
     if picture := draw_histograms(record):
         files[HISTOGRAMS_PICTURE] = picture
@@ -113,7 +130,7 @@ def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: st
     files["README.md"] = card.encode()
     message = f"Release of {record.statistics.rows:,} pairs"
     parcel = Parcel(files, lambda path: bool(RELEASE_FILES.fullmatch(path)), message, checksums)
-    own_card = release_card(record, picture=(folder / HISTOGRAMS_PICTURE).exists())
+    own_card = release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists())
     return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
 
 
@@ -191,7 +208,8 @@ def _plan_encoder(
         files[RESULTS_FILE] = entries.encode()
     parcel = Parcel(files, belongs_to_a_model, f"Encoder {record['name']}")
     missing = _missing(training, about, results)
-    return Plan(target, parcel, card, missing, left_here(folder, files, None))
+    own_card = folder_card(folder, folder.resolve().name, training)
+    return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
 
 
 def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:

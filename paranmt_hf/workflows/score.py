@@ -13,9 +13,12 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.util.work import locked, put_in_place, remove, work_folder
+from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
 from paranmt_hf.util.yaml_files import OPTIONS_FILE
-from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
+from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds_shards, write_rows
+
+# In the work folder, the release as it was, while the new one gets its name.
+OLD, NEW = "old", "new"
 
 
 def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None = None) -> Built:
@@ -27,16 +30,19 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
         InputError: The folder is not a release.
     """
     folder = Path(folder).resolve()
-    work = work_folder(folder)
-    if not (work / "old").exists():
+    work, engine = work_folder(folder), (engine or EngineConfig()).resolved()
+    if not (work / OLD).exists():
         release_files(folder)
-    with locked(work):
+    with locked(work, "score", worth=_is_worth):
         _finish_swap(folder)
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
         if parts["scorer"] == scorer.identity:
             remove(work)
             return Built(folder, record, fresh=False)
+        parts["scorer"] = scorer.identity
+        identity = as_json({**parts, "rescored": record.configs["default"].files})
+        keep_identity(work, identity, worth=_is_worth, doing="scoring")
         files = release_files(folder)
 
         def batches(report: Report) -> Iterator[pa.Table]:
@@ -45,11 +51,11 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
                 report.kept += table.num_rows
                 yield table
 
-        parts["scorer"] = scorer.identity
-        built = make_release(
+        made = write_rows(
             batches,
-            work / "new",
-            {**parts, "rescored": record.configs["default"].files},
+            work,
+            work / NEW,
+            identity,
             [ScoreStage(scorer)],
             ReleaseConfig(**record.settings["release"]),
             engine,
@@ -60,17 +66,22 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
         )
         # How the corpus was made stays with it.
         if (folder / OPTIONS_FILE).is_file():
-            shutil.copyfile(folder / OPTIONS_FILE, built.folder / OPTIONS_FILE)
-        folder.rename(work / "old")
+            shutil.copyfile(folder / OPTIONS_FILE, work / NEW / OPTIONS_FILE)
+        folder.rename(work / OLD)
         _finish_swap(folder)
         remove(work)
-    return Built(folder, built.record, fresh=True)
+    return Built(folder, made, fresh=True)
+
+
+def _is_worth(work: Path) -> bool:
+    return holds_shards(work) or (work / OLD).exists()
 
 
 def _finish_swap(folder: Path) -> None:
     """Give the release that was scored again its name; also after a kill in the middle of that."""
     work = work_folder(folder)
-    if (work / "old").exists():
+    if (work / OLD).exists():
         if not folder.exists():
-            put_in_place(work / "new", folder)
-        shutil.rmtree(work / "old")
+            put_in_place(work / NEW, folder)
+        # While the old release is there, a kill is known to have come after the swap.
+        clear(work, last=OLD)

@@ -8,8 +8,8 @@ import platform
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -31,16 +31,27 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.history import History, plot_history
+from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.util.work import finished, folder_aside, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.work import (
+    finished,
+    folder_aside,
+    keep_identity,
+    locked,
+    put_in_place,
+    remove,
+    remove_leftover,
+    result_folder,
+    work_folder,
+)
 from paranmt_hf.version import __version__
+from paranmt_hf.workflows.support.model_record import write_model_card
 from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
-from paranmt_hf.workflows.support.training_run import TrainingRun, keep_identity, resolve
+from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
 if TYPE_CHECKING:
@@ -100,11 +111,13 @@ def train(
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
+    _check_device(config)
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
-        run.encoder,
+        # A dimension that was left open is given by nobody.
+        replace(run.encoder, dimension=encoder.dimension),
         config,
         development=run.development is not None,
         teacher_cache=teacher_cache is not None,
@@ -113,10 +126,7 @@ def train(
     work = work_folder(out)
     record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
     if record is not None:
-        # A kill may have come between the last rename and the removal.
-        if work.exists():
-            with suppress(InputError), locked(work):
-                remove(work)
+        remove_leftover(out, "train")
         return Trained(out, record, fresh=False)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -127,8 +137,11 @@ def train(
     first = rank == 0 or processes == 1
     if not first:
         _wait_for(work / READY)
-    with locked(work) if first else nullcontext():
-        keep_identity(work / "settings.json", run.identity)
+    with locked(work, "train", worth=holds_training) if first else nullcontext():
+        keep_identity(work, run.identity, worth=holds_training, doing="training")
+        if first:
+            # Left by a run that was killed.
+            (work / READY).unlink(missing_ok=True)
         model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
         (work / READY).touch()
         history = fit(model, store, config, work, run.development, teacher)
@@ -136,11 +149,12 @@ def train(
             _wait_for(out / TRAINING_FILE)
             return Trained(out, _read_record(out), fresh=True)
         if not history.losses:
+            remove(work)
             raise InputError(
                 f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-                f"copies or paraphrases of each other; delete {work} and give more data"
+                "copies or paraphrases of each other; give more data"
             )
-        record = _write(model, work / "model", run, history, store)
+        record = _write(model, work / "model", run, history, store, out.name)
         put_in_place(work / "model", out)
         remove(work)
     return Trained(out, record, fresh=True)
@@ -180,8 +194,7 @@ def fit(
         teacher: The teacher's vectors, if similarities are learned too.
     """
     composition = take_apart(list(model))
-    if config.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("there is no GPU that torch can use; leave out --device, or name the CPU")
+    _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
     if not composition.only_tables or config.device == "cuda":
         from paranmt_hf.training.trainer import train_with_trainer
@@ -194,6 +207,12 @@ def fit(
     rates = learning_rates(store.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
     return Loop(AveragingTrainer(tables, composition.mode, config, teacher), store, work, evaluate).run()
+
+
+def _check_device(config: TrainConfig) -> None:
+    """Refuse a GPU that is not there, before the data is read."""
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
 
 
 def _readings(composition: Composition) -> list[Reading]:
@@ -244,9 +263,9 @@ class _Quiet:
 
 
 def _write(
-    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore
+    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore, name: str
 ) -> TrainingRecord:
-    """Write the encoder with its record and, where matplotlib is there, its picture."""
+    """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
     record = TrainingRecord(
         settings=run.identity,
@@ -264,5 +283,6 @@ def _write(
         save(model, aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         if history.losses:
-            plot_history(history, aside / "training.png", run.encoder.model)
+            plot_history(history, aside / TRAINING_PICTURE, run.encoder.model)
+        write_model_card(aside, name, record)
     return record

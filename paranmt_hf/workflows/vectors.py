@@ -13,6 +13,7 @@ from paranmt_hf.encoders.distillation import DistillConfig, distill
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.vocabulary import count_units, most_frequent
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.vectors import WordVectors, write_vectors
 
 
@@ -63,6 +64,7 @@ def distill_vectors(
 
 def _read_words(path: Path, limit: int) -> list[str]:
     words: dict[str, None] = {}
+    check_regular(path)
     try:
         with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
             for line in lines:

@@ -156,7 +156,12 @@ def test_unwritable_output(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "file").write_text("")
     arguments = ["import", "pairs.txt", "--vectors", "vectors.txt", "--license", "mit", "--workers", "1"]
-    fails(capsys, [*arguments, "--out", "file/out"], "paranmt: cannot use ", "file", "who may write there")
+    fails(
+        capsys,
+        [*arguments, "--out", "file/out"],
+        "--out file/out would lie below",
+        "which is a file; name another folder",
+    )
 
 
 def test_second_command_on_one_folder(folder):

@@ -47,7 +47,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--development", "none"], ["none"]),
         (["--development", "empty"], ["empty"]),
         (["--exclude", "none"], ["none"]),
-        (["--batch-size", "0"], ["batch_size must be at least 1"]),
+        (["--batch-size", "0"], ["batch_size must be from 1 to 1,000,000, was 0"]),
         (["--margin", "-1"], ["margin must be above 0"]),
         (["--scrambling", "2"], ["scrambling must be from 0 to 1, was 2.0"]),
         (["--min-count", "100"], ["the word vocabulary is empty"]),
@@ -130,6 +130,9 @@ def test_average(encoder, folder, capsys):
     assert main(["average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
     assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
-    fails(capsys, ["average", "encoder", "more", "--out", "mean"], "mean is there already")
+    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    assert "mean: the mean of 2 models\n" in capsys.readouterr().out
+    fails(capsys, ["average", "more", "encoder", "--out", "mean"], "mean was averaged with other settings")
+    fails(capsys, ["average", "encoder", "more", "--out", "more"], "more is there already")
     fails(capsys, ["average", "encoder", "--out", "other"], "name at least two models to average")
     fails(capsys, ["average", "encoder", "./none", "--out", "other"], "./none")

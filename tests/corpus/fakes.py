@@ -63,7 +63,7 @@ def make_input(folder: Path, shards: int = 4, rows: int = 5) -> Manifest:
 
 
 def run(folder: Path, *, seconds: float = 0.0, workers: int = 1, engine: str = "local", shards: int = 4) -> Manifest:
-    with locked(folder):
+    with locked(folder, "build", worth=lambda folder: True):
         source = make_input(folder / "input", shards)
         stage = UpperStage(str(folder / "log"), seconds)
         return run_job(source, folder / "output", stage, EngineConfig(engine, workers, threads=1))

@@ -186,7 +186,7 @@ def test_other_types_of_text(tmp_path, kind):
 
 def test_columns_that_are_no_text(tmp_path):
     pq.write_table(pa.table({"reference": [1], "translation": ["a"]}), tmp_path / "p.parquet")
-    with pytest.raises(InputError, match="p.parquet: the column reference holds int64, expected text"):
+    with pytest.raises(InputError, match="p.parquet: the column reference holds values of type int64, expected text"):
         read(tmp_path / "p.parquet")
 
 

@@ -137,5 +137,6 @@ def test_what_is_no_record(tmp_path):
 @pytest.mark.parametrize("licence", [None, 3, "", "CC BY", "Mit", "cc-by-4.0\nx: y"])
 def test_licence_is_an_id(licence):
     check_license("cc-by-nc-4.0")
+    check_license("openrail++")
     with pytest.raises(InputError, match="a corpus needs a licence"):
         check_license(licence)

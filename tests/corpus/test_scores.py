@@ -27,6 +27,18 @@ def overlap_by_hand(reference: str, translation: str) -> float | None:
     return (left & right).total() / smaller if smaller else None
 
 
+@pytest.mark.parametrize("size", [1e-45, 1e-30, 1e-25, 1e-20, 1e-7, 1, 1e9, 1e20, 1e37])
+@pytest.mark.parametrize("other", [1e-25, 1, 1e25])
+def test_cosines_of_very_small_and_large_vectors(size: float, other: float) -> None:
+    left = np.array([[size, 0], [size, 0], [size, 0], [0, 0], [1, 1]], np.float32)
+    right = np.array([[other, 0], [0, other], [-other, 0], [other, 0], [other, other]], np.float32)
+    np.testing.assert_allclose(cosines(left, right), [1, 0, -1, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(cosines(left[:1], left[:1]), [1], atol=1e-6)
+    three_four = np.array([[3 * size / 4, size]], np.float32)
+    if size >= 1e-40:  # below, 32 bits have hardly any digits
+        np.testing.assert_allclose(cosines(three_four, right[1:2]), [0.8], atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("reference", "translation", "expected"),
     [

@@ -235,5 +235,5 @@ def test_encoders_beside_each_other_have_widths_of_their_own():
     encoder = build_encoder(config, vocabularies)
     assert encoder.get_embedding_dimension() == 7
     assert [part.table.weight.shape for part in encoder.composition.parts] == [(3, 4), (3, 3)]
-    with pytest.raises(InputError, match="trigram_dimension must be at least 1, was 0"):
+    with pytest.raises(InputError, match="trigram_dimension must be from 1 to 100,000, was 0"):
         EncoderConfig(trigram_dimension=0)

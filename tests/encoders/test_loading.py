@@ -323,6 +323,18 @@ def test_rows_that_are_not_the_vocabulary(copy, name):
         load(folder)
 
 
+@pytest.mark.parametrize(("content", "found"), [([5], "holds 5"), (["[UNK]", None], "holds None")])
+def test_a_vocabulary_of_other_things(copy, content, found):
+    folder = copy("trigram")
+    units = json.loads((folder / "vocabulary.json").read_text())
+    (folder / "vocabulary.json").write_text(json.dumps([*content, *units[len(content) :]]))
+    with pytest.raises(InputError, match=f"model/vocabulary.json must be a list of texts, and {found}$"):
+        load(folder)
+    (folder / "vocabulary.json").write_text("3")
+    with pytest.raises(InputError, match=r"model/vocabulary.json is damaged \(expected a JSON list\)"):
+        load(folder)
+
+
 def test_there_is_no_such_model(tmp_path):
     with pytest.raises(InputError, match="expected a folder that exists or a Hub id"):
         load(tmp_path / "nowhere")

@@ -35,6 +35,26 @@ def test_average_of_vectors_leaves_unknown_words_out(average):
     assert scores == [pytest.approx(-1 / np.sqrt(10)), 0.0, pytest.approx(-1 / np.sqrt(10))]
 
 
+def test_unknown_words_share_the_vector_that_the_file_has_for_them(tmp_path):
+    (tmp_path / "v.txt").write_text("a 1 0\ncat 0 2\nUUUNKKK 0 -4\n")
+    average = ScorerConfig(vectors=str(tmp_path / "v.txt")).load()
+    found = average.encode(["a cat", "a zebra", "zebra lion", "", "UUUNKKK"])
+    np.testing.assert_allclose(found, [[0.5, 1], [0.5, -2], [0, -4], [0, 0], [0, -4]], atol=1e-6)
+    scores = paraphrase_scores(pa.array(["zebra"]), pa.array(["lion"]), average).to_pylist()
+    assert scores == [1.0]
+
+
+def test_vectors_of_another_language_are_refused(tmp_path):
+    (tmp_path / "v.txt").write_text("kočka 1 0\npes 0 1\n")
+    pq.write_table(pa.table({"reference": ["a cat.", "dogs"], "translation": ["pes", "pes"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    message = "v.txt knows none of the 4 words of the first 2 references, such as 'a', 'cat', '.'; expected vectors"
+    scorer = ScorerConfig(vectors=str(tmp_path / "v.txt"))
+    with pytest.raises(InputError, match=message):
+        import_pairs(pairs, tmp_path / "out", scorer=scorer, release=RELEASE, engine=LOCAL)
+    assert not (tmp_path / "out").exists()
+
+
 def test_average_of_vectors_follows_a_tokenizer_that_forgets(average):
     tokenizer = WordTokenizer(capacity=1)
     for text, expected in (("a", [1, 0]), ("cat sat", [1, 2]), ("dog", [0, -1]), ("a dog", [0.5, -0.5])):

@@ -116,7 +116,7 @@ SEQUENCES = [
     "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",
 ]  # fmt: skip
 # Saved as stock modules, so they load without a flag and without this package.
-STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "projection"]
+STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "blstm-average", "projection"]
 EVERY = AVERAGES + REDUCED + SEQUENCES
 # A projection adds its bias also where there is no word.
 BIASED = [name for name in EVERY if "projection" in name]

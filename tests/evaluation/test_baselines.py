@@ -71,7 +71,9 @@ def test_meteor(no_wordnet):
     # Two matches in one chunk, of two words and of four: precision and recall change places with the direction.
     one_way, other = 1 * 0.5 / (0.9 * 1 + 0.1 * 0.5), 0.5 * 1 / (0.9 * 0.5 + 0.1 * 1)
     assert part == pytest.approx((one_way + other) / 2 * (1 - 0.5 * (1 / 2) ** 3))
-    assert meteor.notes == ("METEOR: mean of both directions; stages: exact, stem.",)
+    assert meteor.notes == (
+        "METEOR: nltk's; the paper's is that of Denkowski & Lavie 2014. Mean of both directions; stages: exact, stem.",
+    )
 
 
 def test_meteor_with_synonyms(dictionary):

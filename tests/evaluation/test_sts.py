@@ -9,7 +9,7 @@ from paranmt_hf.encoders.scorer import average_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import compare, mean_absolute_differences
+from paranmt_hf.evaluation.results import compare, differences, mean_absolute_differences
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, development_set
 from paranmt_hf.vectors import read_vectors
@@ -168,15 +168,20 @@ def test_tables():
 
 
 def test_differences_between_models():
-    sets = [sts_set("a", GOOD, "STS12"), sts_set("b", BAD)]
-    first = evaluate_sts(Plane(), sets, bootstrap=0)
-    second = evaluate_sts(Plane({**PLANE, "y": [-1, 0]}), sets, bootstrap=0)
-    # y moves from cosine 0 to -1: one pair of three, one of two.
+    sets = [sts_set("a", GOOD, "STS12"), sts_set("b", BAD, "STS13"), sts_set("benchmark", GOOD)]
+    first = evaluate_sts(Plane(), sets, bootstrap=0, name="one")
+    second = evaluate_sts(Plane({**PLANE, "y": [-1, 0]}), sets, bootstrap=0, name="two")
+    # The sets of a year alone: the benchmark is drawn from them.
+    expected = 50 * sum(abs(first.sets[index].pearson - second.sets[index].pearson) for index in (0, 1))
+    assert expected > 1
     found = mean_absolute_differences([first, second, first])
-    expected = (1 / 3 + 1 / 2) / 2
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
-    moved = abs(first.sets[0].pearson - second.sets[0].pearson) / 2
-    assert mean_absolute_differences([first, second], "pearson")[0, 1] == pytest.approx(moved)
+    assert differences([first, second], style="markdown").splitlines()[2:] == [
+        f"| one | 0.0 | {expected:.1f} |",
+        f"| two | {expected:.1f} | 0.0 |",
+    ]
+    with pytest.raises(InputError, match="expected sets of the yearly competitions .* found none"):
+        mean_absolute_differences([evaluate_sts(Plane(), sets[2:], bootstrap=0)])
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
     for function in (mean_absolute_differences, compare):
         with pytest.raises(InputError, match="evaluated on different data"):

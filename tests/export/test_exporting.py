@@ -2,11 +2,13 @@
 
 import json
 import re
+import resource
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
@@ -24,6 +26,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.workflows import export as exporting
 from paranmt_hf.workflows.export import FORMATS, export_encoder
 from tests.encoders.toys import BIASED, EVERY, SENTENCES, encoder, rows, trigram
+from tests.workflows.toys import bytes_of
 
 WORD = ["word", "word-stock", "word-float16", "word-int8"]
 TRIGRAM = ["trigram", "trigram-float16", "trigram-int8"]
@@ -208,6 +211,19 @@ def test_licence_of_the_source_is_taken_over(tmp_path, file, content, expected):
     assert {key: header[key] for key in header if key.startswith("license")} == expected
 
 
+@pytest.mark.parametrize("name", ["a|b", "`a`", "a](http:x)", "<script>", 'a"b', "a\n---\nlicense: x", "```\nx"])
+def test_a_name_stays_a_name(tmp_path, name):
+    save(encoder("word"), tmp_path / name)
+    export_encoder(tmp_path / name, tmp_path / "out" / name)
+    text = (tmp_path / "out" / name / "README.md").read_text(encoding="utf8")
+    header, body = text.removeprefix("---\n").split("\n---\n", 1)
+    assert "license" not in yaml.safe_load(header)
+    assert sum(line.startswith("```") for line in body.split("\n")) == 2
+    prose = body.split("```python")[0]
+    assert not re.search(r"(?<!\\)[|\[\]<>]", prose) and prose.count("`") - prose.count("\\`") == 2
+    compile(re.search(r"```python\n(.*?)\n```", body, re.DOTALL)[1], "card", "exec")
+
+
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
@@ -273,6 +289,57 @@ class TestOut:
         with pytest.raises(RuntimeError, match="gives other vectors"):
             export_encoder(sources / "word", tmp_path / "out")
         assert not list(tmp_path.iterdir())
+
+
+class TestAgain:
+    @pytest.mark.parametrize("format", HERE)
+    def test_the_same_command_finds_what_it_made(self, sources, tmp_path, format):
+        made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+        before = bytes_of(tmp_path / "out")
+        # What a kill right after the last rename leaves.
+        (tmp_path / ".out.lock").touch()
+        again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+        assert bytes_of(tmp_path / "out") == before
+        assert replace(again, speed=made.speed, own_speed=made.own_speed) == made
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_another_model_or_format_is_refused(self, sources, tmp_path):
+        export_encoder(sources / "word", tmp_path / "out", format="static")
+        with pytest.raises(InputError, match="exported with other settings: model: was 'word', now 'word-int8'"):
+            export_encoder(sources / "word-int8", tmp_path / "out", format="static")
+        (tmp_path / "out" / "export.json").write_text("{")
+        with pytest.raises(InputError, match=r"out/export.json is damaged: it is not JSON .*; delete the folder"):
+            export_encoder(sources / "word", tmp_path / "out", format="static")
+
+    def test_what_a_kill_left_is_not_exported_with_it(self, sources, tmp_path):
+        (tmp_path / ".out.tmp").mkdir()
+        (tmp_path / ".out.tmp" / "stale.safetensors").touch()
+        export_encoder(sources / "word", tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        assert not (tmp_path / "out" / "stale.safetensors").exists()
+
+
+def test_weights_that_are_not_finite(tmp_path):
+    save(encoder("word,trigram"), tmp_path / "in")
+    path = tmp_path / "in" / "1_0_TrigramEmbedding" / "model.safetensors"
+    stored = load_file(path)
+    stored["embedding.weight"][2, 1] = float("nan")
+    save_file(stored, path)
+    with pytest.raises(InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite"):
+        export_encoder(tmp_path / "in", tmp_path / "out", format="static")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("format", HERE)
+def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"^cannot write the folder {tmp_path / 'out'}: .*[Ff]ile too large"):
+            export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
 
 
 class TestMissingPackages:

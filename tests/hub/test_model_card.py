@@ -1,6 +1,7 @@
 """The cards of our encoders say what their records say."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,61 @@ def test_card_is_rendered_from_its_record(path):
     assert f"**{100 * record['results']['mean']:.1f}**" in card
     assert "trust_remote_code" in card or path.stem in ("word", "lstm")
     assert "$" not in card
+
+
+@pytest.fixture
+def record():
+    return json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
+
+
+def test_speed_is_shown_with_machine_and_load_alone(record):
+    assert "speed" in record and "a second of one core" not in model_card(record)
+    record["speed"] |= {"cores": 2, "load": 1.5, "processor": "CPU|x"}
+    card = model_card(record)
+    assert "(CPU\\|x, 2 cores, load 1.5 in the minute before)" in card and "## Size and speed" in card
+
+
+def test_picture_and_licence_where_there_are_any(record):
+    assert "training.png" not in model_card(record)
+    card = model_card({**record, "picture": "training.png"})
+    assert "\n\n![Loss and development score over the steps](training.png)\n\n## Limits" in card
+    named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://a.org"}
+    header = yaml.safe_load(model_card({**record, **named}).split("---\n")[1])
+    assert {name: header[name] for name in named} == named
+    del record["license"]
+    assert "license" not in yaml.safe_load(model_card(record).split("---\n")[1])
+
+
+@pytest.mark.parametrize("name", ["a|b", "`a`", "a](http://x)", "<script>", 'a"b', "a\n---\nlicense: x", "```\nx"])
+def test_a_name_stays_a_name(record, name):
+    plain = model_card(record).split("\n---\n", 1)[1]
+    record |= {"name": name}
+    record["training"]["inputs"] = {"init_from": name, "teacher": name}
+    record["training"]["mean_of"] = [{"name": name, "revision": "1"}]
+    header, text = model_card(record).split("\n---\n", 1)
+    assert yaml.safe_load(header.removeprefix("---\n"))["license"] == record["license"]
+    assert sum(line.startswith("```") for line in text.split("\n")) == sum(
+        line.startswith("```") for line in plain.split("\n")
+    )
+    compile(text.split("```python\n")[1].split("\n```")[0], "card", "exec")
+    heading = next(line for line in text.split("\n") if line.startswith("# "))
+    assert not re.search(r"(?<!\\)[|`\[\]<>]", heading)
+    assert "<script" not in text.replace("\\<script", "").replace("`<script>`", "").replace('"<script>"', "")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ("drop", "not in the vocabulary\ncount, but have vectors of zeros."),
+        ("train", "not in the vocabulary\nshare one trained vector."),
+        (
+            "share",
+            "not in the vocabulary\nshare the trained vector that the word vectors it started from have",
+        ),
+        (None, "not in the vocabulary\ncount, but have vectors of zeros."),
+    ],
+)
+def test_what_becomes_of_unknown_words(unknown, said):
+    record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
+    record["training"]["settings"]["encoder"]["unknown"] = unknown
+    assert said in model_card(record)

@@ -54,10 +54,8 @@ def plain_losses(plain, readers, megas, config):
             loss = margin_loss(*sides, margin=config.margin)
             losses.append(float(loss.detach()))
             if config.lambda_w:
-                used = np.concatenate(roles)
-                for table, initial, reader in zip(plain.tables, plain.start, readers, strict=True):
-                    rows = np.unique(mega.bags[reader].take(used).rows)
-                    loss = loss + config.lambda_w / 2 * (table.weight[rows] - initial[rows]).square().sum()
+                for table, initial in zip(plain.tables, plain.start, strict=True):
+                    loss = loss + config.lambda_w * (table.weight - initial).square().sum()
             adam.zero_grad()
             loss.backward()
             if plain.frozen:

@@ -2,12 +2,13 @@
 
 import os
 import resource
+from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import replacing, write_bytes
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.util.files import ChecksummedFile, checksum, replacing, write_bytes, writing
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -39,9 +40,16 @@ def test_other_errors_pass_and_nothing_is_left(tmp_path, error):
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file", "old")]
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        SafetensorError("No space left on device"),
+        Exception("No space left on device (os error 28)"),
+    ],
+)
 def test_a_full_disk_is_told(tmp_path, error):
-    expected = f"^cannot write the thing {tmp_path / 'file'}: No space left on device; buy another one$"
+    expected = rf"^cannot write the thing {tmp_path / 'file'}: No space left on device[^;]*; buy another one$"
     options = {"doing": "write the thing", "advice": "buy another one"}
     with pytest.raises(InputError, match=expected), replacing(tmp_path / "file", **options) as aside:
         aside.write_text("half")
@@ -72,3 +80,28 @@ def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="^cannot save .*/folder: Is a directory; "):
         write_bytes(tmp_path / "folder", b"")
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_path_is_named_where_it_cannot_be_written(tmp_path):
+    with pytest.raises(WriteError, match="^cannot write a/b: No space left on device; make room and run the same"):
+        with writing(Path("a/b")):
+            raise OSError(28, "No space left on device")
+    with pytest.raises(KeyError), writing(Path("a/b")):
+        raise KeyError("mine")
+    with pytest.raises(WriteError, match=f"^cannot write {tmp_path}/no/file: No such file or directory; make room"):
+        ChecksummedFile(tmp_path / "no" / "file")
+
+
+def test_a_file_with_its_checksum(tmp_path):
+    (tmp_path / "file").write_text("something longer that was there")
+    file = ChecksummedFile(tmp_path / "file")
+    file.write(b"one")
+    file.write(memoryview(b" two"))
+    assert file.close() == checksum(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"one two"
+
+
+def test_a_full_disk_under_a_file_with_its_checksum():
+    file = ChecksummedFile(Path("/dev/full"))
+    with pytest.raises(WriteError, match="^cannot write /dev/full: No space left on device; make room"):
+        file.write(bytes(1_000_000))

@@ -1,10 +1,12 @@
 """The mean of encoders."""
 
 import json
+import resource
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
@@ -12,8 +14,10 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import folder_aside
 from paranmt_hf.workflows.average import average_encoders
 from tests.training.toys import encoder_of, random_text
+from tests.workflows.toys import bytes_of
 
 
 def weights_of(model):
@@ -43,8 +47,93 @@ def test_mean_of_two(tmp_path, models):
         ("m2", "sha256:"),
     ]
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
-    with pytest.raises(InputError, match="mean is there already; choose another --out"):
-        average_encoders(models, tmp_path / "mean")
+    before = bytes_of(tmp_path / "mean")
+    again = average_encoders(models, tmp_path / "mean")
+    np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
+    assert bytes_of(tmp_path / "mean") == before
+    with pytest.raises(InputError, match="mean was averaged with other settings: mean_of: .*; choose another"):
+        average_encoders([models[0], models[0]], tmp_path / "mean")
+    with pytest.raises(InputError, match="m1 is there already; choose another --out"):
+        average_encoders(models, models[0])
+
+
+@pytest.fixture
+def trigrams(tmp_path):
+    """Two TRIGRAM models."""
+    names = [tmp_path / f"m{seed}" for seed in (1, 2)]
+    for seed, name in enumerate(names, 1):
+        save(encoder_of(random_text(20), model="trigram", dimension=6, seed=seed), name)
+    return names
+
+
+def test_what_a_killed_run_of_other_models_left_is_not_used(tmp_path, trigrams):
+    average_encoders(trigrams, tmp_path / "mean")
+    expected = bytes_of(tmp_path / "mean")
+    average_encoders(trigrams, tmp_path / "clean" / "mean")
+    left = tmp_path / "clean" / ".again.tmp"
+    left.mkdir()
+    (left / "model.safetensors").write_bytes(b"stale")
+    (left / "vocabulary.json").write_text("[]")
+    (left / "stale.safetensors").write_bytes(b"stale")
+    (tmp_path / "clean" / ".again.lock").touch()
+    average_encoders(trigrams, tmp_path / "clean" / "again")
+    assert bytes_of(tmp_path / "clean" / "again") == expected
+    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == ["again", "mean"]
+
+
+def test_two_at_once(tmp_path, trigrams):
+    with folder_aside(tmp_path / "mean") as aside:
+        (aside / "mine").touch()
+        with pytest.raises(InputError, match="another command is writing .*mean; wait for it"):
+            average_encoders(trigrams, tmp_path / "mean")
+    assert [path.name for path in (tmp_path / "mean").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite(tmp_path, trigrams, value):
+    path = trigrams[1] / "model.safetensors"
+    stored = load_file(path)
+    stored["embedding.weight"][3, 2] = value
+    save_file(stored, path)
+    with pytest.raises(
+        InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite; train"
+    ):
+        average_encoders(trigrams, tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
+    save(with_precision(load(trigrams[0], device="cpu"), "int8"), tmp_path / "int8")
+    path = tmp_path / "int8" / "model.safetensors"
+    stored = load_file(path)
+    rows = len(stored["embedding.weight"])
+    scale = stored.pop("embedding.scale")
+    for other, found in ((None, "none"), (scale[:1], r"the shape \[1\]"), (scale[:-1], "the shape")):
+        save_file(stored if other is None else {**stored, "embedding.scale": other}, path)
+        message = f"embedding.scale, a number for each of {rows} rows; found {found}"
+        with pytest.raises(InputError, match=message):
+            load(tmp_path / "int8")
+        with pytest.raises(InputError, match=message):
+            average_encoders([trigrams[0], tmp_path / "int8"], tmp_path / "mean")
+
+
+def test_a_stock_module_with_rows_of_8_bits(tmp_path):
+    save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
+    path = tmp_path / "word" / "model.safetensors"
+    save_file({"embedding.weight": torch.ones(load_file(path)["embedding.weight"].shape, dtype=torch.int8)}, path)
+    with pytest.raises(InputError, match="model.safetensors in .*word: Only Tensors of floating point"):
+        load(tmp_path / "word")
+
+
+def test_a_full_disk_is_told_with_the_folder(tmp_path, trigrams):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"^cannot write {tmp_path / 'mean'}: .*[Ff]ile too large.*; make room"):
+            average_encoders(trigrams, tmp_path / "mean")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m1", "m2"]
 
 
 def test_named_twice_counts_twice_and_alone_stays(tmp_path):

@@ -159,12 +159,33 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence)
 
 
+def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
+    with pytest.raises(InputError, match=r"give a Hub licence id \(mit, .*not 'MIT'"):
+        ReleaseConfig(license="MIT")
+    log = tmp_path / "log"
+    for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
+        with pytest.raises(InputError, match=message):
+            translator = FakeTranslatorConfig(log=str(log))
+            make(bitext, tmp_path / "out", vectors, translator=translator, release=ReleaseConfig(license=licence))
+    assert not log.exists() and not list(tmp_path.glob("out*"))
+    named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://example.org"}
+    record = make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).record
+    assert {name: record.to_json()[name] for name in named} == named
+    header = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---\n")[1])
+    assert {name: header[name] for name in named} == named
+    # The same again is there already, and scoring anew keeps the licence.
+    assert not make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).fresh
+    (tmp_path / "other.txt").write_text("word 1 0\n")
+    again = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    assert again.record.license_link == "https://example.org"
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"rows_per_shard": 0}, "rows_per_shard must be at least 1, was 0"),
+        ({"rows_per_shard": 0}, "rows_per_shard must be from 1 to 10,000,000, was 0"),
         ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
-        ({"seed": 1.5}, "seed must be a whole number, was 1.5"),
+        ({"seed": 1.5}, "seed must be a whole number from 0 to 4,294,967,295, was 1.5"),
     ],
 )
 def test_settings_out_of_range(values, message):
@@ -199,20 +220,22 @@ def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, m
     assert len(sentences) == len(set(sentences)) == 38
 
 
-def test_import_keeps_awkward_text(vectors, tmp_path):
+def test_import_keeps_awkward_text(tmp_path):
     text = ['He said "no', "it''s", "tab\tinside", "carriage\rreturn", "back\\slash", "№ ½ ﬁ"]
     table = pa.table({"ref": text, "mt": [t.upper() for t in text], "from": ["x", "y", None, "x", "y", "x"]})
     pq.write_table(table, tmp_path / "p.parquet")
     pairs = ParquetFiles(
         [tmp_path / "p.parquet"], {"reference": "ref", "translation": "mt", "origin": "from"}, optional={"origin"}
     )
-    import_pairs(pairs, tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), release=RELEASE, engine=LOCAL)
+    (tmp_path / "he.txt").write_text("he 1 0\n")
+    scorer = ScorerConfig(vectors=str(tmp_path / "he.txt"))
+    import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     rows = rows_of(tmp_path / "corpus")
     assert [row["reference"] for row in rows] == [
         'He said "no', "it''s", "tab inside", "carriage return", "back\\slash", "№ ½ ﬁ"
     ]  # fmt: skip
     assert [row["origin"] for row in rows] == ["x", "y", None, "x", "y", "x"]
-    assert {row["translation_score"] for row in rows} == {None}
+    assert "translation_score" not in rows[0], "no column without a value"
 
 
 def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
@@ -241,7 +264,7 @@ def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
     want = bytes_of(folder)
     work = tmp_path / "corpus.work"
     work.mkdir()
-    (work / "lock").touch()
+    (work / "command").write_text("score")
     (work / "old").mkdir()
     folder.rename(work / "new")
     rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)

@@ -14,6 +14,7 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import read_training
+from paranmt_hf.workflows.average import average_encoders
 from paranmt_hf.workflows.evaluate import evaluate
 from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
 from paranmt_hf.workflows.support.model_record import AboutModel
@@ -101,7 +102,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     "settings",
     [
         {"model": "blstm", "pooling": "max"},
-        {"model": "blstm", "directions": "average"},
+        {"model": "word+blstm"},
         {"model": "word,trigram,lstm"},
         {"model": "word+lstm"},
     ],
@@ -147,6 +148,31 @@ def test_model_is_laid_out(model, results):
     assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
     assert str(model.parent) not in plan.card
+
+
+def test_the_card_in_the_folder_of_a_model(model):
+    """Training writes one; publishing writes it anew with what people say, and shows the picture of training."""
+    card = (model / "README.md").read_text()
+    assert header(card)["library_name"] == "sentence-transformers" and "license" not in header(card)
+    assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
+    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
+    assert "s of training" not in card, "equal runs have equal cards"
+    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    assert plan.left_here == [] and header(plan.card)["license"] == "mit"
+    assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
+    assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
+    (model / "README.md").write_text(card + "mine")
+    assert plan_model(model, MODEL, about=AboutModel("mit")).left_here == [
+        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    ]
+
+
+def test_the_mean_of_models_has_a_card(model, tmp_path):
+    average_encoders([model, model], tmp_path / "mean")
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert "# mean\n" in card and "The weights are the mean of those of the models `word`, `word`" in card
+    assert "training.png" not in card
+    assert plan_model(tmp_path / "mean", MODEL, about=AboutModel("mit")).left_here == []
 
 
 def test_results_from_python(model, results):
@@ -314,6 +340,10 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
         (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
         (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
+        (["dataset", "FOLDER", "org/corpus", "--license-name", "x"], "go with --license other"),
+        (["dataset", "FOLDER", "org/corpus", "--license", "other"], "--license other needs --license-name"),
+        (["model", "FOLDER", "org/word", "--license", "apache"], "'apache' is no licence identifier of the Hub"),
         (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
         (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
@@ -328,24 +358,6 @@ def test_arguments_that_are_refused(arguments, message, release, tmp_path, capsy
     assert main(["publish", *(places.get(word, word) for word in arguments)]) == 1
     said = capsys.readouterr().err
     assert said.startswith("paranmt: ") and message in said and len(said.splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", ["- a list", "license: [mit]", "unknown: 1", "license: mit\ncommands: one", "a: ]"])
-def test_about_that_is_refused(text, release, tmp_path, capsys):
-    (tmp_path / "about.yaml").write_text(text)
-    about = str(tmp_path / "about.yaml")
-    assert main(["publish", "model", str(release), "org/word", "--about", about]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_licence_is_stated_once(release, tmp_path, capsys):
-    (tmp_path / "about.yaml").write_text("license: mit\nlicence: mit\n")
-    command = ["publish", "model", str(release), "org/word", "--about", str(tmp_path / "about.yaml")]
-    assert main(command) == 1
-    assert "it holds licence" in capsys.readouterr().err
-    (tmp_path / "about.yaml").write_text("license: mit\n")
-    assert main([*command, "--license", "apache-2.0"]) == 1
-    assert "states the license 'mit' and --license 'apache-2.0'; state it once" in capsys.readouterr().err
 
 
 def test_notes_and_an_edited_card(release, model, tmp_path):

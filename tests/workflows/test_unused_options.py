@@ -38,7 +38,7 @@ def test_defaults_and_what_every_model_has_go_on_working(model):
             "--pooling would change nothing for this 'word' model: it is for the models lstm, blstm",
         ),
         ("word,trigram", {"word_dimension": 5}, "--word-dimension .* the models lstm, blstm, projection"),
-        ("lstm", {"directions": "average"}, "--directions .* the models blstm"),
+        ("lstm", {"directions": "concatenate"}, "--directions .* the models blstm"),
         ("word,lstm", {"trigrams": 5}, "--trigrams .* the models trigram"),
         ("word", {"trigram_dimension": 5}, "--trigram-dimension .* the models trigram"),
         ("trigram", {"words": 5}, "--words .* models that read words"),
@@ -79,7 +79,7 @@ def test_options_of_other_ways_to_train(model, settings, message):
 
 
 def test_what_makes_them_matter():
-    check("blstm", pooling="max", directions="average", word_dimension=5)
+    check("blstm", pooling="max", directions="concatenate", word_dimension=5)
     check("trigram", trigrams=5, trigram_dimension=5)
     check("word,trigram", vectors="v.txt", init_std=0.1, words=5, trigram_dimension=6, dimension=7)
     check("lstm", {"scrambling": 0.5, "lambda_c": 0.1, "report_to": "trackio", "precision": "fp16"})

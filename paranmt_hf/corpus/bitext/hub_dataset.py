@@ -12,6 +12,7 @@ from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS, Piece, TableReader, TextOptions
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain
+from paranmt_hf.hub.local_dataset import own_files
 
 
 class HubDataset(TableReader):
@@ -58,6 +59,8 @@ class HubDataset(TableReader):
         """Read the stream batch by batch."""
         from datasets import load_dataset
 
+        if self._local:
+            self._local_files()
         options = {} if self._local else {"revision": self._commit()}
         stream = self._load(load_dataset, split=self.split, streaming=True, **options)
         rows = 0
@@ -76,10 +79,10 @@ class HubDataset(TableReader):
     def _local_files(self) -> list[Path]:
         from datasets import load_dataset_builder
 
-        files = self._load(load_dataset_builder).config.data_files or {}
+        files = own_files(Path(self.id), lambda: self._load(load_dataset_builder))
         # A slice such as `train[:10%]` is no key: then all files count.
         chosen = [files[self.split]] if self.split in files else files.values()
-        return sorted(Path(name) for group in chosen for name in group)
+        return sorted(path for group in chosen for path in group)
 
     def _commit(self) -> str:
         from huggingface_hub import HfApi

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
 
 BLOCK_BYTES = 1 << 20
 # A line longer than this is no sentence: the file has other line ends, or is no text.
@@ -48,6 +48,7 @@ def existing(files: Iterable[Path]) -> list[Path]:
             raise InputError(f"{path}: expected a file, but this is a folder; name the files in it")
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
+        check_regular(path)
     return paths
 
 

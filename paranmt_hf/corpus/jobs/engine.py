@@ -9,6 +9,9 @@ from typing import Literal
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
 
+# More than any cluster of today has; each worker is a process.
+MOST = 10_000
+
 
 @dataclass(frozen=True)
 class EngineConfig:
@@ -22,9 +25,9 @@ class EngineConfig:
     """
 
     engine: Literal["local", "ray"] = setting("local", "local processes, or a Ray cluster")
-    workers: int = setting(0, "worker processes (default: one per GPU, else up to 8 cores)", at_least=0)
-    threads: int = setting(0, "cores of one worker (default: an even share)", at_least=0)
-    gpus: int = setting(0, "GPUs of one worker (default: 1 where there are GPUs)", at_least=0)
+    workers: int = setting(0, "worker processes (default: one per GPU, else up to 8 cores)", at_least=0, at_most=MOST)
+    threads: int = setting(0, "cores of one worker (default: an even share)", at_least=0, at_most=MOST)
+    gpus: int = setting(0, "GPUs of one worker (default: 1 where there are GPUs)", at_least=0, at_most=MOST)
 
     def __post_init__(self) -> None:
         check(self)

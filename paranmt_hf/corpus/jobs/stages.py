@@ -150,11 +150,7 @@ def _windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """Set columns of a table and bring all into the order and types of the schema; unknown columns go.
-
-    A missing translation score is null: the translations were imported.
-    """
+    """Set columns of a table and bring all into the order and types of the schema; unknown columns go."""
     available = {name: table[name] for name in table.column_names} | columns
-    available.setdefault("translation_score", pa.nulls(table.num_rows, pa.float32()))
     fields = [column for column in COLUMNS if column.name in available]
     return pa.table({column.name: pc.cast(available[column.name], column.type) for column in fields})

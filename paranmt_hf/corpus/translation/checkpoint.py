@@ -17,7 +17,7 @@ from transformers import logging as transformers_logging
 
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.repository import Model, locate, readable
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +73,9 @@ def read_weights(files: Model, dtype: torch.dtype) -> Any:  # noqa: ANN401 - tra
         InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
     """
     try:
-        with _quiet():
+        with _quiet(), readable(files) as folder:
             model, report = AutoModelForSeq2SeqLM.from_pretrained(
-                files.folder,
+                folder,
                 dtype=dtype,
                 use_safetensors=True,
                 trust_remote_code=False,
@@ -112,11 +112,9 @@ class Checkpoint:
     def __init__(self, config: TranslatorConfig) -> None:
         self.files = locate(config.name, config.revision, kind="translator")
         try:
-            with _quiet():
-                self.config = AutoConfig.from_pretrained(self.files.folder, trust_remote_code=False)
-                self.tokenizer = AutoTokenizer.from_pretrained(
-                    self.files.folder, trust_remote_code=False, local_files_only=True
-                )
+            with _quiet(), readable(self.files) as folder:
+                self.config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+                self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         except _UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
 from paranmt_hf.corpus.translation.checkpoint import (
@@ -46,7 +47,7 @@ def converted(checkpoint: Checkpoint) -> Path:
     """Convert a model, or find it converted.
 
     The folder is named after the model's checksum and the version of CTranslate2, and appears under that name only
-    when complete; of two processes that convert at the same time the second drops its copy.
+    when complete. One process converts at a time; others wait and find what it made.
 
     Returns:
         Folder of the converted model, in float32.
@@ -61,12 +62,18 @@ def converted(checkpoint: Checkpoint) -> Path:
     target = cache_folder() / key
     if target.is_dir():
         return target
-    logger.info("converting %s for CTranslate2 into %s", files.name, target)
-    advice = "make room, or name another folder in PARANMT_CACHE"
-    with folder_aside(target, doing="write a converted model to", advice=advice, shared=True) as aside:
-        # The converter makes its own folder, and wants none there.
-        aside.rmdir()
-        _convert(checkpoint, aside)
+    doing, advice = "write a converted model to", "make room, or name another folder in PARANMT_CACHE"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(target.parent.with_suffix(".lock")):
+            if not target.is_dir():
+                logger.info("converting %s for CTranslate2 into %s", files.name, target)
+                with folder_aside(target, doing=doing, advice=advice) as aside:
+                    # The converter makes its own folder, and wants none there.
+                    aside.rmdir()
+                    _convert(checkpoint, aside)
+    except OSError as error:
+        raise InputError(f"cannot {doing} {target}: {error.strerror or error}; {advice}") from None
     return target
 
 

@@ -22,6 +22,8 @@ Backend = Literal["auto", "transformers", "ctranslate2"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
+# Memory and time grow with these, and no translation of a sentence gains from more.
+MOST_BEAMS, MOST_TOKENS = 200, 10_000
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,22 @@ class TranslatorConfig:
     backend: Backend = setting(
         "auto", "engine; auto takes ctranslate2 on a CPU where it is installed and fits the model"
     )
-    beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1)
+    beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1, at_most=MOST_BEAMS)
     batch_tokens: int | None = setting(
         None,
         "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
         at_least=1,
+        at_most=10_000_000,
     )
     max_source_tokens: int = setting(
-        256, "longest source in pieces, end token included; longer ones are dropped", at_least=2
+        256,
+        "longest source in pieces, end token included; longer ones are dropped",
+        at_least=2,
+        at_most=MOST_TOKENS,
     )
-    max_target_tokens: int = setting(256, "longest translation in pieces, end token included", at_least=2)
+    max_target_tokens: int = setting(
+        256, "longest translation in pieces, end token included", at_least=2, at_most=MOST_TOKENS
+    )
     device: str | None = setting(None, "cpu, cuda or cuda:N (default: cuda if there is one)")
     dtype: Dtype = setting(
         "auto", "number format; auto is float32 on a CPU, float16 on a GPU; int8 only with ctranslate2"

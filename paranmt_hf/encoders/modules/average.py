@@ -90,6 +90,9 @@ class AverageEmbedding(InputModule):
         if path is None:
             raise ValueError(f"{model_name_or_path} has no {VOCABULARY_FILE}, so it is no averaging encoder")
         units = json.loads(Path(path).read_text(encoding="utf8"))
+        wrong = [unit for unit in units if not isinstance(unit, str)] if isinstance(units, list) else [units]
+        if wrong:
+            raise ValueError(f"{path} must be a list of texts, and holds {wrong[0]!r}")
         weights = cls.load_file_path(model_name_or_path, WEIGHTS_FILE, **kwargs)
         if weights is None:
             raise ValueError(f"{model_name_or_path} has no {WEIGHTS_FILE}")
@@ -116,5 +119,14 @@ def store(weight: torch.Tensor, precision: str) -> dict[str, torch.Tensor]:
 
 def restore(stored: dict[str, torch.Tensor]) -> torch.Tensor:
     """Turn what was written into a table [row, dimension], float32."""
-    weight = stored["embedding.weight"].float()
-    return weight * stored["embedding.scale"].float()[:, None] if "embedding.scale" in stored else weight
+    weight = stored["embedding.weight"]
+    if weight.is_floating_point():
+        return weight.float()
+    scale = stored.get("embedding.scale")
+    if weight.dtype != torch.int8 or scale is None or scale.shape != weight.shape[:1]:
+        found = "none" if scale is None else f"the shape {list(scale.shape)}"
+        raise ValueError(
+            f"rows of {weight.dtype} are read as int8 with embedding.scale, a number for each of {len(weight)} rows; "
+            f"found {found}"
+        )
+    return weight.float() * scale.float()[:, None]

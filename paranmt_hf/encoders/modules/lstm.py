@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sentence_transformers.base.modules import Dense
 from sentence_transformers.base.modules.module import Module
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import nn
@@ -68,7 +69,7 @@ def lstm_modules(
     average_directions: bool = False,
     pooling: str = "mean",
 ) -> list[nn.Module]:
-    """Make the modules of an (B)LSTM encoder; stock ones unless directions are averaged or the maximum is pooled.
+    """Make the modules of an (B)LSTM encoder; section 4 averages the directions, table 14 has them concatenated.
 
     The LSTM is torch's, which has no peepholes; the paper's has.
 
@@ -90,6 +91,40 @@ def lstm_modules(
         modules.append(AverageDirections(dimension))
         width = dimension
     return [*modules, (MaxPooling if pooling == "max" else Pooling)(width, pooling_mode=pooling)]
+
+
+def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
+    """Write a BLSTM that averages its directions and then its words with stock modules alone.
+
+    Both are means, so they may change places: a stock `Dense` of fixed weights averages the directions of the sentence
+    vector. Where the maximum is pooled they may not, and the modules stay as they are.
+
+    Args:
+        modules: The modules of an encoder.
+    """
+    directions = modules[2] if len(modules) == 4 else None
+    if not isinstance(directions, AverageDirections) or isinstance(modules[3], MaxPooling):
+        return modules
+    width = directions.dimension
+    mean = Dense(2 * width, width, bias=False, activation_function=nn.Identity(), init_weight=_halves(width))
+    return [*modules[:2], Pooling(2 * width, pooling_mode="mean"), mean]
+
+
+def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
+    """Undo `directions_behind`; modules that it did not make stay as they are."""
+    pooling, mean = modules[2:] if len(modules) == 4 else (None, None)
+    if not isinstance(pooling, Pooling) or not isinstance(mean, Dense):
+        return modules
+    width = mean.out_features
+    plain = isinstance(mean.activation_function, nn.Identity) and not mean.bias and not mean.use_residual
+    if not plain or pooling.pooling_mode != "mean" or not torch.equal(mean.linear.weight, _halves(width)):
+        return modules
+    return [*modules[:2], AverageDirections(width), Pooling(width, pooling_mode="mean")]
+
+
+def _halves(width: int) -> torch.Tensor:
+    """Weights [width, 2 x width] that average dimension i of one direction and dimension i of the other."""
+    return torch.eye(width).repeat(1, 2) / 2
 
 
 def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import PICKLES
+from paranmt_hf.util.files import read_text
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
@@ -59,7 +60,9 @@ def read_notes(path: str | Path | None) -> str:
         InputError: It is no text.
     """
     try:
-        return "" if path is None else Path(path).expanduser().read_text(encoding="utf8")
+        return "" if path is None else read_text(Path(path).expanduser())
+    except InputError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"cannot read {path}: {reason}; expected a Markdown file in UTF-8") from None

@@ -14,7 +14,7 @@ import numpy as np
 from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord, read_results
-from paranmt_hf.hub.repository import weights_checksum
+from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content, Parcel, stage
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.workflows.support.check_folder import files_of
@@ -99,7 +99,9 @@ def check_whole(parcel: Parcel, encoder: SentenceEncoder, folder: Path) -> None:
 
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))
-        vectors = load(staged, device="cpu").encode(PROBE, show_progress_bar=False)
+        # Laid out as links to files that were checked where they lie.
+        laid_out = Model(folder.name, Path(staged), "")
+        vectors = load(laid_out, device="cpu").encode(PROBE, show_progress_bar=False)
     expected = encoder.encode(PROBE, show_progress_bar=False)
     if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
         raise InputError(f"{folder} gives other vectors than its published files would; train or copy it again")

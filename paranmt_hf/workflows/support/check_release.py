@@ -8,30 +8,67 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.util.optional import available
+from paranmt_hf.util.yaml_files import card_header
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE
 
 
-def check_release(folder: Path) -> ReleaseRecord:
+def check_release(folder: Path, license: License | None = None) -> ReleaseRecord:
     """Check a release: its record, and that its files are what the record says.
 
+    Args:
+        folder: The release.
+        license: The licence that it is published under, whatever the record says; that of the record if left out.
+
     Returns:
-        The record.
+        The record, under that licence.
 
     Raises:
-        InputError: It is no whole release of this schema, or its card would say what is not so.
+        InputError: It is no whole release of this schema, its card would say what is not so, or the Hub does not take
+            the licence.
     """
     record = read_record(folder)
-    schema = arrow_schema(source="source" in record.columns, origin="origin" in record.columns)
+    if license is not None:
+        license.check()
+        record = record.with_license(license.id, license.name, license.link)
+    else:
+        _check_license(folder, record)
+    schema = arrow_schema(record.columns)
     for name, config in record.configs.items():
         _check_rows(folder, name, config.rows, schema)
     _check_sizes(folder, record)
     return record
+
+
+def _check_license(folder: Path, record: ReleaseRecord) -> None:
+    """Refuse a licence that was edited in one place, and one that the Hub does not take."""
+    stated = License(record.license, record.license_name, record.license_link)
+    settings = record.settings["release"]
+    card = card_header(folder / "README.md")
+    for place, values in ((f"{RELEASE_RECORD} under 'settings.release'", settings), ("README.md", card or settings)):
+        other = License(str(values.get("license") or ""), values.get("license_name"), values.get("license_link"))
+        if other != stated:
+            raise InputError(
+                f"{folder / RELEASE_RECORD} states the licence {_spelt(stated)} and {place} {_spelt(other)}, so one "
+                "was edited; undo that, or say which one holds with --license"
+            )
+    try:
+        stated.check()
+    except InputError as error:
+        raise InputError(
+            f"{folder} is under the licence {stated.id!r}, which the Hub would not take: {error}; give the right one "
+            "with --license"
+        ) from None
+
+
+def _spelt(license: License) -> str:
+    return " ".join(repr(value) for value in (license.id, license.name, license.link) if value) or "none"
 
 
 def _check_rows(folder: Path, config: str, expected: int, schema: pa.Schema) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -17,9 +18,17 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.client import is_id
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.markdown import code, escape
+from paranmt_hf.hub.model_card import model_card
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.history import TRAINING_PICTURE
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.util.files import read_text
 from paranmt_hf.util.settings import check
+from paranmt_hf.util.yaml_files import parse_yaml
+
+NO_LICENSE = "None is stated yet; whoever publishes the model states one."
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,8 @@ class AboutModel:
 
     Attributes:
         license: Licence id of the Hub, such as `cc-by-4.0`.
+        license_name: Name of a licence whose id is `other`.
+        license_link: Address of its text.
         license_text: Why that one, in a sentence.
         summary: What the model is, in a sentence; made of its settings if left out.
         data: What it learned from; made of its settings if left out.
@@ -36,6 +47,8 @@ class AboutModel:
     """
 
     license: str
+    license_name: str | None = None
+    license_link: str | None = None
     license_text: str = ""
     summary: str = ""
     data: str = ""
@@ -46,6 +59,7 @@ class AboutModel:
         check(self)
         if not self.license:
             raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
+        License(self.license, self.license_name, self.license_link).check()
         if wrong := [name for name in self.datasets if not is_id(name)]:
             raise InputError(f"{wrong[0]!r} is no data set on the Hub: expected ORGANISATION/NAME")
 
@@ -64,7 +78,7 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
     values: Any = {}
     if path is not None:
         try:
-            values = yaml.safe_load(path.read_text(encoding="utf8")) or {}
+            values = parse_yaml(read_text(path)) or {}
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot read {path}: {reason}; expected YAML with {', '.join(sorted(known))}") from None
@@ -73,7 +87,9 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
             raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {content}")
     for name, value in given.items():
         if value and values.get(name, value) != value:
-            raise InputError(f"{path} states the {name} {values[name]!r} and --{name} {value!r}; state it once")
+            raise InputError(
+                f"{path} states the {name} {values[name]!r} and --{name.replace('_', '-')} {value!r}; state it once"
+            )
     values = {**values, **{name: value for name, value in given.items() if value}}
     if "license" not in values:
         raise InputError(
@@ -84,7 +100,11 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
 
 
 def model_record(
-    name: str, folder: Path, training: TrainingRecord, about: AboutModel, results: ResultsRecord | None
+    name: str,
+    folder: Path,
+    training: TrainingRecord,
+    about: AboutModel | None = None,
+    results: ResultsRecord | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together.
 
@@ -92,7 +112,7 @@ def model_record(
         name: Name of the model.
         folder: Where it is.
         training: What training wrote down.
-        about: What people say.
+        about: What people say; None before anybody did.
         results: Its figures, if it was measured.
 
     Returns:
@@ -103,14 +123,16 @@ def model_record(
     stored = {"bytes": size, "mean": None, "development": training.development}
     if results is not None:
         stored |= {"mean": results.mean, "development": results.development}
+    said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
-        **asdict(about),
-        "summary": about.summary or summary(training),
-        "data": about.data or data(training),
-        "commands": list(about.commands) or [command(training)],
-        "datasets": sorted({*about.datasets, *hub_datasets(training)}),
-        "license_text": about.license_text or f"`{about.license}`",
+        **{key: value for key, value in said.items() if value is not None},
+        "summary": said.get("summary") or summary(training),
+        "data": said.get("data") or data(training),
+        "commands": list(said.get("commands", ())) or [command(training)],
+        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training)}),
+        "license_text": said.get("license_text") or _license_text(about),
+        **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         **limits(training),
@@ -118,6 +140,33 @@ def model_record(
         "precisions": {"as stored": stored},
         "speed": None if results is None else results.to_json().get("speed"),
     }
+
+
+def _license_text(about: AboutModel | None) -> str:
+    if about is None:
+        return NO_LICENSE
+    if about.license_name and about.license_link:
+        return f"[{escape(about.license_name)}]({about.license_link})"
+    return code(about.license)
+
+
+def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
+    """Write the card of an encoder into its folder, as it is before somebody measures or publishes it.
+
+    Args:
+        folder: Where the encoder lies.
+        name: Name of the encoder.
+        training: Its record.
+    """
+    text = folder_card(folder, name, training)
+    (folder / "README.md").write_text(text, encoding="utf8")
+
+
+def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
+    """Render the card that `write_model_card` writes; equal runs have equal cards, so no time stands in it."""
+    record = model_record(name, folder, training)
+    history = {**record["training"]["history"], "seconds": None}
+    return model_card({**record, "training": {**record["training"], "history": history}})
 
 
 def summary(training: TrainingRecord) -> str:
@@ -138,7 +187,8 @@ def limits(training: TrainingRecord) -> dict[str, Any]:
 
 def data(training: TrainingRecord) -> str:
     """Say what a model learned from."""
-    return f"Trained on {training.pairs:,} pairs of sentences of {', '.join(sources(training)) or 'unnamed files'}."
+    names = ", ".join(map(escape, sources(training))) or "unnamed files"
+    return f"Trained on {training.pairs:,} pairs of sentences of {names}."
 
 
 def sources(training: TrainingRecord) -> list[str]:
@@ -164,9 +214,9 @@ def hub_datasets(training: TrainingRecord) -> list[str]:
 def command(training: TrainingRecord) -> str:
     """Write the command that made a model, without the folders of files."""
     settings = training.settings
-    words = ["paranmt train --data", *sources(training)]
+    words = ["paranmt train --data", *map(_word, sources(training))]
     inputs = training.inputs
-    for kind, values in ((EncoderConfig(), settings["encoder"]), (TrainConfig(), settings["training"])):
+    for kind, values in ((EncoderConfig().resolved(), settings["encoder"]), (TrainConfig(), settings["training"])):
         for entry in fields(kind):
             value = values.get(entry.name, getattr(kind, entry.name))
             if value == getattr(kind, entry.name):
@@ -199,4 +249,9 @@ def _option(name: str, value: Any) -> list[str]:  # noqa: ANN401
         return [flag]
     text = f"{value:g}" if isinstance(value, float) else str(value)
     # A checksum tells which file it was, but not its name.
-    return [flag, name.upper() if text.startswith("sha256:") else text]
+    return [flag, name.upper() if text.startswith("sha256:") else _word(text)]
+
+
+def _word(text: str) -> str:
+    """Write a word of a command, on one line and in quotes where the shell needs them."""
+    return shlex.quote(" ".join(text.split()))

@@ -6,8 +6,10 @@ Each is made once and kept in the work folder, so that going on after an interru
 from __future__ import annotations
 
 import logging
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +26,18 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.training.pair_store import ABOUT, PairStore, write_pairs
 from paranmt_hf.training.teacher import TeacherVectors, teach
-from paranmt_hf.training.token_store import TokenStore, read_keys, write_tokens
-from paranmt_hf.util.files import AGAIN
+from paranmt_hf.training.token_store import TokenStore, keys_are_whole, read_keys, write_tokens
+from paranmt_hf.util.files import AGAIN, write_bytes
 from paranmt_hf.util.work import folder_aside
-from paranmt_hf.vectors import WordVectors, read_vectors
+from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.workflows.support.training_run import TrainingRun
 
 logger = logging.getLogger(__name__)
+# In the work folder: the encoder before the first step and its checksum, the pairs as rows, the keys of sentences.
+INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs", "tokens"
 # What a full disk says of an encoder that cannot be written.
 SAVING, GO_ON = "save the encoder to", f"{AGAIN}, which goes on from what is kept in the folder above"
 
@@ -50,21 +55,46 @@ def prepare(
     Returns:
         The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any.
     """
-    initial, pairs = work / "initial", work / "pairs"
-    if initial.exists() and (pairs / "pairs.json").exists():
-        model, store = trainable(load(initial, device="cpu")), PairStore(pairs)
-    else:
+    initial, tokens = _whole_initial(work), None
+    store = _whole_pairs(run, work) if initial is not None else None
+    if store is None:
         # Units are counted for a vocabulary that is still to be chosen.
-        counter = UnitCounter(run.encoder.kinds) if run.start is None and not initial.exists() else None
-        tokens = _read_corpus(run, work / "tokens", counter)
-        if not initial.exists():
-            _save_initial(_build(run, counter) if counter else run.start, initial)
+        counter = UnitCounter(run.encoder.kinds) if run.start is None and initial is None else None
+        tokens = _read_corpus(run, work / TOKENS, counter)
+        if initial is None:
+            initial = _save_initial(_build(run, counter) if counter else run.start, work)
         # The counts of a large corpus are large, too.
         del counter
-        model = trainable(load(initial, device="cpu"))
-        store = _store(tokens, pairs, model, run)
+    assert initial is not None
+    model = trainable(load(initial, device="cpu"))
+    if store is None:
+        assert tokens is not None
+        store = _store(tokens, work / PAIRS, model, run)
         tokens.drop_tokens()
-    return model, store, _teach(run, work / "tokens", teacher_cache) if run.teacher else None
+    return model, store, _teach(run, work / TOKENS, teacher_cache) if run.teacher else None
+
+
+def _whole_initial(work: Path) -> Model | None:
+    """The encoder with its initial weights, where it is there as it was written."""
+    try:
+        found = locate(work / INITIAL)
+        if found.revision == (work / INITIAL_CHECKSUM).read_text(encoding="utf8"):
+            return found
+    except (InputError, OSError, UnicodeDecodeError):
+        pass
+    return None
+
+
+def _whole_pairs(run: TrainingRun, work: Path) -> PairStore | None:
+    """The pairs as rows, where they are there as they were written; and the keys of all sentences for a teacher."""
+    if not (work / PAIRS / ABOUT).exists():
+        return None
+    with suppress(InputError):
+        store = PairStore(work / PAIRS)
+        if store.is_whole() and (run.teacher is None or keys_are_whole(work / TOKENS)):
+            return store
+    logger.warning(f"warning: {work / PAIRS} is damaged and is made again")
+    return None
 
 
 def _read_corpus(run: TrainingRun, folder: Path, counter: UnitCounter | None) -> TokenStore:
@@ -92,13 +122,28 @@ def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVecto
     if run.vectors is None or "word" not in config.kinds:
         return None
     own = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
-    return read_vectors(run.vectors, limit=config.words, wanted=own.units)
+    # The row of unknown words may stand anywhere in the file, often at its end.
+    shared = UNKNOWN_WORDS if config.unknown == "share" else ()
+    vectors = read_vectors(run.vectors, limit=config.words, wanted=[*own.units, *shared])
+    if set(own.units).isdisjoint(vectors.words):
+        shown = ", ".join(map(repr, own.units[1:4]))
+        raise InputError(
+            f"--vectors {run.vectors} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
+            "expected vectors of words of their language"
+        )
+    return vectors
 
 
-def _save_initial(model: SentenceEncoder | None, folder: Path) -> None:
+def _save_initial(model: SentenceEncoder | None, work: Path) -> Model:
+    """Write the encoder with its initial weights, and its checksum."""
     assert model is not None
-    with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
+    folder = work / INITIAL
+    shutil.rmtree(folder, ignore_errors=True)
+    with folder_aside(folder, doing=SAVING) as aside:
         save(model, aside)
+    found = locate(folder)
+    write_bytes(work / INITIAL_CHECKSUM, found.revision.encode())
+    return found
 
 
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from paranmt_hf.corpus.record import ReleaseRecord
-from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.schema import COLUMNS, meanings
 from paranmt_hf.corpus.statistics import text_histogram
 from paranmt_hf.hub.dataset_card import dataset_card
 
@@ -32,13 +32,15 @@ def release_card(
     Returns:
         YAML header and Markdown text.
     """
+    said = meanings(record.made_by, record.settings.get("bitext") or record.settings.get("pairs") or {})
     columns = [
-        {"name": column.name, "type": _type_name(column.type), "meaning": column.meaning}
+        {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
         for column in COLUMNS
         if column.name in record.columns
     ]
     drawn = text_histogram(record.statistics.histogram)
     values = {
+        "made_by": record.made_by,
         "picture": HISTOGRAMS_PICTURE if picture else None,
         "text_histogram": drawn,
         "repository": repository,

@@ -16,24 +16,36 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
-from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, check_license, record_bytes
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
-from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import Identity, as_json, finished, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.work import (
+    Identity,
+    as_json,
+    finished,
+    locked,
+    put_in_place,
+    remove,
+    remove_leftover,
+    work_folder,
+)
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
@@ -42,6 +54,8 @@ logger = logging.getLogger(__name__)
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
 MISFIT = 0.4
+# What a release says of itself, where it was given.
+STATED = ("license_name", "license_link", "title", "description")
 # Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
@@ -51,9 +65,13 @@ class ReleaseConfig:
     """What the release is and what it says of itself."""
 
     license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
+    license_name: str | None = setting(None, "with --license other: its name, such as my-license-1.0")
+    license_link: str | None = setting(None, "with --license other: the address of its text")
+    title: str | None = setting(None, "title of the card (default: the name of the folder)")
+    description: str | None = setting(None, "a sentence or two of your own on the corpus, for the card")
     keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
-    seed: int = setting(0, "decides the sample and the examples")
-    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1)
+    seed: int = seed_setting(0, "decides the sample and the examples")
+    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1, at_most=10_000_000)
     max_shard_bytes: int = setting(MAX_SHARD_BYTES, "largest Parquet file of the release", at_least=1_000_000)
     keep_work: bool = setting(False, "keep the folder of intermediate shards")
 
@@ -64,7 +82,17 @@ class ReleaseConfig:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
-        return {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        said = {name: getattr(self, name) for name in STATED}
+        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        return kept | {name: value for name, value in said.items() if value is not None}
+
+    def check_license(self) -> None:
+        """Check the licence against the Hub's list, before work that takes hours.
+
+        Raises:
+            InputError: The Hub would not take it.
+        """
+        License(self.license or "", self.license_name, self.license_link).check()
 
 
 @dataclass(frozen=True)
@@ -90,24 +118,18 @@ def make_release(
     release: ReleaseConfig,
     engine: EngineConfig | None,
     *,
-    name: str | None = None,
-    recorded: Identity | None = None,
-    dropped: dict[str, int] | None = None,
-    warned: Sequence[str] = (),
+    command: str,
 ) -> Built:
     """Send rows through stages and release them, or find the release that is there already.
 
     Args:
         batches: Reads the input, counting in the report that it is given.
-        out: Folder of the release; work in progress lies in `<out>.work`.
+        out: Folder of the release; its name is that of the corpus. Work in progress lies in `<out>.work`.
         identity: What determines the rows: the input, the translator, the scorer.
         stages: What is done to the rows, in order.
         release: Licence and form of the release.
         engine: Where the stages run.
-        name: Name of the corpus; by default that of the folder.
-        recorded: What the record says determined the rows, where that is not `identity`.
-        dropped: Rows that are missing from the input already, by reason.
-        warned: Warnings that go with the input.
+        command: Name of the command, to which the work folder belongs.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -115,30 +137,81 @@ def make_release(
     engine = (engine or EngineConfig()).resolved()
     out = Path(out).resolve()
     work = work_folder(out)
-    wanted = {**(recorded or identity), "release": release.identity}
-    if (record := _finished(out, wanted)) is not None and not work.exists():
-        return Built(out, record, fresh=False)
-    with locked(work):
-        if (record := _finished(out, wanted)) is not None:
-            # Left over from a command that was killed at its very end, or kept on purpose.
-            if not release.keep_work:
-                remove(work)
-            return Built(out, record, fresh=False)
-        # Another scorer must not cost the translations, so each stage answers for its own settings only.
-        input_identity = {name: value for name, value in identity.items() if name not in ("translator", "scorer")}
-        input_identity["rows_per_shard"] = release.rows_per_shard
-        manifest = _cut_input(batches, work / "0-input", input_identity)
-        counts, warnings = dict(dropped or {}), list(warned)
-        manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
-        final = work / "release"
-        shutil.rmtree(final, ignore_errors=True)
-        written = _write(manifest, final, release)
-        record = _record(name or out.name, written, wanted, counts, warnings)
-        _write_card(final, record)
-        put_in_place(final, out)
+    wanted = {**identity, "release": release.identity}
+    if (found := _found(out, wanted, release, command)) is not None:
+        return found
+    with locked(work, command, worth=holds_shards):
+        # Another process may have finished it meanwhile.
+        if (found := _found(out, wanted, release, command)) is not None:
+            return found
+        record = write_rows(batches, work, work / "release", identity, stages, release, engine, name=out.name)
+        with writing(out):
+            put_in_place(work / "release", out)
         if not release.keep_work:
             remove(work)
     return Built(out, record, fresh=True)
+
+
+def holds_shards(work: Path) -> bool:
+    """Tell whether a work folder holds shards that took long to make: translated or scored ones."""
+    return any(work.glob("[1-9]*-*/shard-*"))
+
+
+def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
+    """The release where it is there already, without the work folder that a kill at the very end left."""
+    record = finished(out, wanted, _read, lambda record: record.settings, made="built")
+    if record is None:
+        return None
+    if not release.keep_work:
+        remove_leftover(out, command)
+    return Built(out, record, fresh=False)
+
+
+def write_rows(
+    batches: Batches,
+    work: Path,
+    folder: Path,
+    identity: Identity,
+    stages: Sequence[Stage],
+    release: ReleaseConfig,
+    engine: EngineConfig,
+    *,
+    name: str,
+    recorded: Identity | None = None,
+    dropped: dict[str, int] | None = None,
+    warned: Sequence[str] = (),
+) -> ReleaseRecord:
+    """Send rows through stages and write a release of them, going on with what a work folder holds.
+
+    Args:
+        batches: As of `make_release`, like `identity`, `stages`, `release` and `engine`.
+        work: The work folder, which the caller holds.
+        folder: Where the release is written; what is there goes.
+        identity: As above.
+        stages: As above.
+        release: As above.
+        engine: As above.
+        name: Name of the corpus.
+        recorded: What the record says determined the rows, where that is not `identity`.
+        dropped: Rows that are missing from the input already, by reason.
+        warned: Warnings that go with the input.
+
+    Raises:
+        InputError: Bad input, or the work folder holds work with other settings.
+    """
+    # Another scorer must not cost the translations, so each stage answers for its own settings only.
+    input_identity = {key: value for key, value in identity.items() if key not in ("translator", "scorer")}
+    input_identity["rows_per_shard"] = release.rows_per_shard
+    manifest = _cut_input(batches, work / "0-input", input_identity)
+    counts, warnings = dict(dropped or {}), list(warned)
+    manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
+    shutil.rmtree(folder, ignore_errors=True)
+    with writing(folder):
+        written = _write(manifest, folder, release)
+        wanted = {**(recorded or identity), "release": release.identity}
+        record = _record(name, written, wanted, counts, warnings)
+        _write_card(folder, record)
+    return record
 
 
 def _run_stages(
@@ -151,6 +224,7 @@ def _run_stages(
 ) -> Manifest:
     """Send the cut input through the stages, counting dropped rows and collecting warnings on the way."""
     _count(counts, manifest.extra["report"]["dropped"])
+    _check_scorer(manifest, stages)
     for index, stage in enumerate(stages, 1):
         manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
         _count(counts, manifest.dropped)
@@ -162,9 +236,12 @@ def _run_stages(
     return manifest
 
 
-def _finished(out: Path, identity: Identity) -> ReleaseRecord | None:
-    """The record of a finished release with this identity; None when there is nothing yet."""
-    return finished(out, identity, _read, lambda record: record.settings, made="built")
+def _check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
+    """Refuse a scorer that knows nothing of the text, before hours of translation."""
+    for stage in stages:
+        if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
+            first = pq.read_table(manifest.paths()[0], columns=["reference"])
+            stage.config.check_knows(first["reference"].to_pylist())
 
 
 def _read(out: Path) -> ReleaseRecord:
@@ -238,8 +315,7 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
         return write_release(
             tables(),
             folder,
-            source=release.keep_source and "source" in columns,
-            origin="origin" in columns,
+            optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
             seed=release.seed,
             max_shard_bytes=release.max_shard_bytes,
         )
@@ -253,6 +329,7 @@ def _record(
         version=__version__,
         schema_version=SCHEMA_VERSION,
         license=identity["release"]["license"],
+        **{name: identity["release"].get(name) for name in STATED},
         settings=as_json(identity),
         dropped=dropped,
         columns=written.schema.names,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -20,10 +19,10 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.files import checksum, write_bytes
-from paranmt_hf.util.records import read_json
+from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.work import Identity, as_json, clear, describe_differences
+from paranmt_hf.util.work import Identity, as_json
+from paranmt_hf.vectors import read_vectors
 
 # Settings that change nothing of the result.
 WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
@@ -104,6 +103,9 @@ def resolve(
         encoder = _resolved(encoder, start)
     teacher = locate(config.teacher) if config.teacher else None
     vectors = existing(encoder.vectors) if encoder.vectors else None
+    if start is None:
+        width = read_vectors(vectors, limit=1).matrix.shape[1] if vectors is not None else None
+        encoder = encoder.resolved(width)
     return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
 
 
@@ -139,18 +141,6 @@ def sentences_of(folder: str | Path) -> set[str]:
     return {sentence for part in sets for sentence in [*part.left, *part.right]}
 
 
-def keep_identity(path: Path, identity: Identity) -> None:
-    """Refuse to go on with other settings than the work in progress began with."""
-    if path.exists():
-        known = read_json(path, f"what a run wrote; delete {path.parent} to begin anew")
-        differences = describe_differences(known, identity)
-        if not differences:
-            return
-        if any(path.parent.glob("**/checkpoint*")) or any(path.parent.glob("teacher/part-*")):
-            raise InputError(
-                f"{path.parent} holds unfinished training with other settings: {'; '.join(differences)}; give "
-                "the same ones to go on, or delete that folder"
-            )
-        # Nothing in it took long to make; a corrected command must not be refused for its sake.
-        clear(path.parent)
-    write_bytes(path, json.dumps(identity).encode())
+def holds_training(work: Path) -> bool:
+    """Tell whether a work folder holds what took long to make: a checkpoint, vectors of a teacher."""
+    return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/part-*"))

@@ -145,9 +145,9 @@ def test_workers_share_cores_and_gpus(monkeypatch):
     config = EngineConfig().resolved()
     assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
     assert pool._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
-    with pytest.raises(InputError, match="workers must be at least 0, was -1"):
+    with pytest.raises(InputError, match="workers must be from 0 to 10,000, was -1"):
         EngineConfig(workers=-1)
-    with pytest.raises(InputError, match="threads must be a whole number of at least 0, was 1.5"):
+    with pytest.raises(InputError, match="threads must be a whole number from 0 to 10,000, was 1.5"):
         EngineConfig(threads=1.5)
     monkeypatch.setattr(engine, "count_gpus", lambda: 1)
     with pytest.raises(InputError, match="2 GPUs for each worker are asked for, and torch sees 1"):

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -183,15 +184,15 @@ class TestConversion:
         assert np.allclose(first.scores, second.scores, atol=1e-5)
 
     def test_two_at_once(self, folders, own_cache, monkeypatch):
-        """Both convert, one copy stays, nothing is left over."""
-        both, convert, one = threading.Barrier(2, timeout=30), ctranslate._convert, threading.Lock()
+        """The second one waits, and takes what the first one made."""
+        original, conversions = ctranslate._convert, []
 
-        def convert_together(*arguments):
-            with one:  # transformers cannot load two models in two threads
-                convert(*arguments)
-            both.wait()
+        def convert(checkpoint, target):
+            conversions.append(target)
+            time.sleep(0.5)
+            original(checkpoint, target)
 
-        monkeypatch.setattr(ctranslate, "_convert", convert_together)
+        monkeypatch.setattr(ctranslate, "_convert", convert)
         checkpoints = [Checkpoint(config(folders / "marian")) for _ in range(2)]
         made = []
         threads = [
@@ -204,8 +205,18 @@ class TestConversion:
             thread.join()
         assert len(made) == 2
         assert made[0] == made[1]
+        assert len(conversions) == 1
         assert list(own_cache.iterdir()) == [made[0]]
         assert (made[0] / "model.bin").is_file()
+
+    def test_what_a_kill_left_goes_with_the_next_conversion(self, folders, own_cache):
+        made = ctranslate.converted(Checkpoint(config(folders / "marian")))
+        left = made.rename(own_cache / f".{made.name}.tmp")
+        (left / "stale").touch()
+        (own_cache / f".{made.name}.lock").touch()
+        assert ctranslate.converted(Checkpoint(config(folders / "marian"))) == made
+        assert list(own_cache.iterdir()) == [made]
+        assert not (made / "stale").exists()
 
     def test_an_interrupted_conversion_leaves_nothing(self, folders, own_cache, monkeypatch):
         def fail(checkpoint, target):

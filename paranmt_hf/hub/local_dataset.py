@@ -1,0 +1,62 @@
+"""A dataset in a folder: which files are its own, whatever its card names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
+
+
+def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
+    """List the data files of a dataset in a folder, and refuse one that lies elsewhere.
+
+    The card may name any path, and a link may lead anywhere; a folder from elsewhere must not make this machine read
+    its owner's files, or fetch others.
+
+    Args:
+        folder: The dataset.
+        build: Makes the builder of `datasets`, which resolves names and patterns and reads no data.
+
+    Returns:
+        The files of each split.
+
+    Raises:
+        InputError: The dataset names a file outside of its folder.
+    """
+    found: Mapping[Any, Any] = build().config.data_files or {}
+    files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
+    return {split: sorted(paths) for split, paths in files.items()}
+
+
+def check_inside(folder: Path, files: Iterable[Path]) -> None:
+    """Refuse files in a folder that are links to elsewhere.
+
+    Raises:
+        InputError: One is; the client's cache, whose files are links, is no such place.
+    """
+    for path in files:
+        if not _is_inside(folder, path):
+            raise InputError(
+                f"{path} is a link that leads out of {folder} and is not read; name {path.resolve()} itself"
+            )
+
+
+def _is_inside(folder: Path, path: Path) -> bool:
+    inside = [folder.resolve()]
+    if inside[0].parent.name == "snapshots":
+        # The client's cache keeps the files of a snapshot as links to this folder beside it.
+        inside.append(inside[0].parent.parent / "blobs")
+    return any(path.resolve().is_relative_to(place) for place in inside)
+
+
+def _own(folder: Path, name: str) -> Path:
+    if "://" in name or not _is_inside(folder, Path(name)):
+        raise InputError(
+            f"{folder} names the data file {name}, which lies outside of that folder and is not read; put it there, "
+            "and mend data_files in its README.md"
+        )
+    check_regular(Path(name))
+    return Path(name)

@@ -1,0 +1,117 @@
+"""The commands that are stopped, on data so small that each takes a moment."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from paranmt_hf.hub.repository import ASSETS
+from tests.interruption.driver import Case
+
+SAMPLE = ASSETS / "sample"
+SETTLED = ["--license", "mit"]
+ONE = ["--workers", "1", "--threads", "1"]
+TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
+
+
+def _bitext(root: Path, lines: int) -> None:
+    for name in ("sample.cs", "sample.en"):
+        text = (SAMPLE / name).read_text(encoding="utf8").splitlines(keepends=True)
+        (root / name).write_text("".join(text[:lines]), encoding="utf8")
+
+
+def _build(root: Path, *more: str) -> list[str]:
+    words = ["build", "--source", f"{root}/sample.cs", "--reference", f"{root}/sample.en", "--translator", "embedded"]
+    # Greedy, for what is found by the search makes no difference here.
+    words += ["--backend", "transformers", "--beam", "1", "--out", f"{root}/out", "--rows-per-shard", "2"]
+    return [*words, *SETTLED, *more]
+
+
+def _pairs(root: Path) -> None:
+    from tests.training.toys import synonyms, write_data
+
+    write_data(root / "pairs.parquet", synonyms(40))
+
+
+def _import(root: Path) -> list[str]:
+    return ["import", f"{root}/pairs.parquet", "--out", f"{root}/out", "--rows-per-shard", "10", *SETTLED, *ONE]
+
+
+def _vectors(path: Path) -> None:
+    path.write_text("".join(f"left{index} {index} 1\nright{index} {index} 2\n" for index in range(30)))
+
+
+def _release(root: Path) -> None:
+    from paranmt_hf.cli import main
+
+    _pairs(root)
+    _vectors(root / "vectors.txt")
+    if main([*_import(root), "--vectors", f"{root}/vectors.txt"]):
+        raise RuntimeError("there is no release")
+
+
+def _train(model: str) -> Case:
+    return Case(
+        f"train {model}",
+        lambda root: [
+            *("train", "--data", f"{root}/pairs.parquet", "--out", f"{root}/out", "--model", model, "--device", "cpu"),
+            *TRAIN,
+        ],
+        _pairs,
+        {"out/training.json": ("seconds",)},
+    )
+
+
+def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **settings: object) -> None:
+    from paranmt_hf.encoders.saving import save
+    from tests.training.toys import encoder_of, synonyms
+
+    save(encoder_of(sides or synonyms(40), dimension=8, **settings), folder)
+
+
+def _two(root: Path) -> None:
+    for seed in (1, 2):
+        _encoder(root / f"model{seed}", seed=seed)
+
+
+def _export(format: str, model: str) -> Case:
+    return Case(
+        f"export {format}",
+        lambda root: ["export", f"{root}/model", "--format", format, "--out", f"{root}/out"],
+        lambda root: _encoder(root / "model", model=model),
+    )
+
+
+def _evaluate(root: Path) -> list[str]:
+    return ["evaluate", "sts", f"{root}/model", "--data", f"{root}/similarity.tsv", "--json", f"{root}/out"]
+
+
+def _judged(root: Path) -> None:
+    shutil.copy(SAMPLE / "similarity.tsv", root)
+    lines = (SAMPLE / "similarity.tsv").read_text(encoding="utf8").splitlines()
+    _, left, right = zip(*(line.split("\t") for line in lines), strict=True)
+    _encoder(root / "model", (list(left), list(right)))
+
+
+CASES = [
+    Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
+    Case(
+        "build, 2 workers",
+        lambda root: _build(root, "--workers", "2", "--threads", "1"),
+        lambda root: _bitext(root, 6),
+    ),
+    Case("import", _import, _pairs),
+    Case("score", lambda root: ["score", "--scorer", "embedded", f"{root}/out", *ONE], _release),
+    _train("word"),
+    _train("lstm"),
+    Case(
+        "average",
+        lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
+        _two,
+    ),
+    _export("static", "word"),
+    _export("tokenizers", "trigram"),
+    _export("model2vec", "word"),
+    _export("onnx", "word,trigram"),
+    Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+]
