@@ -16,6 +16,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import folder_aside
 from paranmt_hf.workflows.average import average_encoders
+from paranmt_hf.workflows.export import export_encoder
 from tests.training.toys import encoder_of, random_text
 from tests.workflows.toys import bytes_of
 
@@ -100,6 +101,18 @@ def test_weights_that_are_not_finite(tmp_path, trigrams, value):
     ):
         average_encoders(trigrams, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
+
+
+def test_a_damaged_model_is_named(tmp_path, trigrams):
+    path = trigrams[1] / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    for make in (
+        lambda: average_encoders(trigrams, tmp_path / "out"),
+        lambda: export_encoder(trigrams[1], tmp_path / "out", format="tokenizers"),
+    ):
+        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+            make()
+    assert not (tmp_path / "out").exists()
 
 
 def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
