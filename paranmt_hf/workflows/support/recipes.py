@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import read_training
-from paranmt_hf.util.work import is_free
+from paranmt_hf.util.work import is_free, result_folder
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -97,9 +97,13 @@ def train_recipe(
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.train import Trained, train
 
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
+    refusal = InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
+    # Before hours of work, as far as that can be known by then.
+    if not is_free(out) and [part.name for part in read_training(out).mean_of or []] != [first.name, second.name]:
+        raise refusal
     train(data, first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(SelectionConfig)} & then.keys()
@@ -113,5 +117,5 @@ def train_recipe(
         average_encoders([first, second], out)
     record = read_training(out)
     if [part.revision for part in record.mean_of or []] != [locate(part).revision for part in (first, second)]:
-        raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
+        raise refusal
     return Trained(out, record, fresh)
