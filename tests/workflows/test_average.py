@@ -171,6 +171,15 @@ def test_small_rows_are_widened(tmp_path):
     torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)
 
 
+def test_models_that_join_or_pool_otherwise_are_not_averaged(tmp_path):
+    for name, settings in {"a": {}, "b": {"directions": "concatenate"}, "c": {"pooling": "max"}}.items():
+        save(encoder_of(random_text(20), model="blstm", dimension=6, **settings), tmp_path / name)
+    for other in "bc":
+        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+            average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
+    average_encoders([tmp_path / "a", tmp_path / "a"], tmp_path / "mean")
+
+
 def test_what_cannot_be_averaged(tmp_path):
     kinds = {"a": {}, "b": {"model": "trigram"}, "c": {"words": 9}, "d": {"dimension": 5}}
     for name, settings in kinds.items():
