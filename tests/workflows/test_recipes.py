@@ -73,8 +73,14 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     assert record["settings"]["training"]["learning_rate"] == 0.0003
     kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
     assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
+    # What a kill at the end of the averaging leaves goes.
+    (tmp_path / ".out.lock").touch()
     assert main(command) == 0
     assert "(was trained already)" in capsys.readouterr().out
+    assert not (tmp_path / ".out.lock").exists()
+    fails(capsys, [*command, "--seed", "2"], "1-teacher was trained with other settings")
+    (tmp_path / "out").rename(tmp_path / "other")
+    fails(capsys, [*command[:-1], "other", "--seed", "2"], "other was averaged with other settings: mean_of")
 
 
 def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
