@@ -142,7 +142,7 @@ def _print_plan(plan: Plan) -> None:
     for path, size in sorted(sizes.items()):
         print(f"  {size:>15,}  {path}")
     for path in plan.left_here:
-        print(f"  {'stays here':>15}  {path}")
+        print(f"  {'not sent':>15}  {path}")
     for sentence in plan.missing:
         print(f"  missing: {sentence}")
 

@@ -72,6 +72,9 @@ def configure(parser: CommandParser) -> None:
         print(f"  {history.pairs:,} pairs in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
         if record.development is not None:
             print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings['development']}")
+            if len(history.scores) > 1:
+                kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
+                print(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram")

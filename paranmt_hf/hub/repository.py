@@ -81,7 +81,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
     if folder.is_dir():
         if revision is not None:
             raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
-        return Model(folder.resolve().name, folder, f"sha256:{_check_safe(folder)}")
+        return Model(plain_name(str(folder)), folder, f"sha256:{_check_safe(folder)}")
     if not is_id(name):
         raise InputError(f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'")
     from huggingface_hub import snapshot_download
@@ -100,9 +100,14 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
 
 
 def plain_name(name: str) -> str:
-    """Name of a model without the folders above it: that of its folder, or its id on the Hub."""
+    """Name of a model without the folders above it: that of its folder, or its id on the Hub.
+
+    A link to a folder keeps its own name, because that is the one that a person chose.
+    """
     folder = Path(name).expanduser()
-    return folder.resolve().name if folder.is_dir() else name
+    if not folder.is_dir():
+        return name
+    return folder.name if folder.name not in ("", "..") else folder.resolve().name
 
 
 def _check_safe(folder: Path) -> str:

@@ -1,5 +1,6 @@
 """`paranmt train`, and the commands that use what it made."""
 
+import json
 import re
 
 import pyarrow as pa
@@ -21,6 +22,15 @@ def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
     assert main(command) == 0
     assert "parameters (was trained already)" in capsys.readouterr().out
     fails(capsys, [*command, "--margin", "0.5"], "was trained with other settings", "margin")
+
+
+def test_train_tells_which_weights_it_kept(pairs, capsys):
+    """The last loss is that of the last step, and the score that of the best one."""
+    command = ["train", "--data", "pairs.parquet", "--out", "out", "--development", "sample", *SMALL]
+    assert main(command) == 0
+    record = json.loads((pairs / "out" / "training.json").read_text())["history"]
+    kept = f"step {record['best_step']} of {record['scores'][-1][0]}"
+    assert f"the best of {len(record['scores'])} scores; the weights are those of {kept}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("model", ["trigram", "word+trigram", "word,trigram", "lstm", "blstm", "word,trigram,lstm"])

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
-from paranmt_hf.hub.repository import locate, usual_score
+from paranmt_hf.hub.repository import locate, plain_name, usual_score
 from paranmt_hf.util.optional import require
 
 
@@ -54,6 +54,16 @@ def test_pickles_are_refused(tmp_path, files, message):
 
 def test_pickle_beside_safetensors_is_ignored(tmp_path):
     assert locate(str(make(tmp_path / "model", "model.safetensors", "pytorch_model.bin"))).name == "model"
+
+
+def test_a_linked_folder_has_the_name_of_the_link(tmp_path, monkeypatch):
+    """The card of an encoder would name its teacher after a folder that the person has never seen."""
+    make(tmp_path / "model", "model.safetensors")
+    (tmp_path / "all-MiniLM-L6-v2").symlink_to("model")
+    assert locate(str(tmp_path / "all-MiniLM-L6-v2")).name == plain_name(str(tmp_path / "all-MiniLM-L6-v2"))
+    assert locate(str(tmp_path / "all-MiniLM-L6-v2")).name == "all-MiniLM-L6-v2"
+    monkeypatch.chdir(tmp_path / "model")
+    assert locate(".").name == locate("../model/").name == "model"
 
 
 @pytest.mark.parametrize("name", ["no such folder", "./missing", "a/b/c", "../up"])

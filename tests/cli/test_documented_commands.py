@@ -1,0 +1,80 @@
+"""Every command line and option of the guides is one that the program takes; every link in them leads somewhere."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from paranmt_hf.cli import COMMANDS, _parser
+
+ROOT = Path(__file__).parents[2]
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "model_cards").glob("*.md"))]
+BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def in_blocks(text):
+    """Each command line of the blocks, without what a shell takes from it: comments, and what follows `&&`."""
+    for block in BLOCK.findall(text):
+        for line in block.replace("\\\n", " ").split("\n"):
+            for step in line.split("&&"):
+                if found := re.search(r"(?:^|\s)(?:paranmt|-m paranmt_hf\.cli) (.+)$", step):
+                    yield shlex.split(found[1], comments=True)
+
+
+def in_sentences(text):
+    """Each command that a sentence names with options; a sentence may leave out arguments, and a block may not."""
+    for span in re.findall(r"`paranmt ([^`]*)`", BLOCK.sub("", text)):
+        yield shlex.split(span)
+
+
+def options(words):
+    """The options of a command, or of the one below it such as `evaluate sts`."""
+    parser = _parser(words[0])
+    for word in words:
+        below = parser._subparsers and parser._subparsers._group_actions[0].choices
+        if not below or word not in below:
+            break
+        parser = below[word]
+    return set(parser._option_string_actions)
+
+
+@each_guide
+def test_commands_parse(guide, capsys):
+    text = guide.read_text(encoding="utf8")
+    for words in in_blocks(text):
+        try:
+            if "..." not in words:
+                assert _parser(words[0]).parse_args(words).command == words[0]
+        except SystemExit:
+            pytest.fail(f"paranmt {shlex.join(words)}\n{capsys.readouterr().err}")
+    for words in [*in_blocks(text), *in_sentences(text)]:
+        if words[0] in COMMANDS:
+            unknown = {word for word in words if word.startswith("--")} - options(words)
+            assert not unknown, f"paranmt {shlex.join(words)}"
+
+
+@each_guide
+def test_options_are_known(guide):
+    known = set().union(*(options([*command.split()]) for command in [*COMMANDS, "publish dataset", "publish model"]))
+    known |= options(["evaluate", "sts"]) | options(["vectors", "distill"])
+    named = re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8")))
+    assert set(named) <= known, f"{guide.name}: {sorted(set(named) - known)}"
+
+
+def test_commands_are_found():
+    text = (
+        "```\na b && paranmt train \\\n  --data x  # why\n```\n`paranmt publish` and `paranmt score X --scorer\nY`.\n"
+    )
+    assert list(in_blocks(text)) == [["train", "--data", "x"]]
+    assert list(in_sentences(text)) == [["publish"], ["score", "X", "--scorer", "Y"]]
+    assert "--bootstrap" in options(["evaluate", "sts", "X"]) and "--bootstrap" not in options(["evaluate"])
+    assert sum(len(list(in_blocks(guide.read_text(encoding="utf8")))) for guide in GUIDES) >= 30
+
+
+@each_guide
+def test_links_lead_somewhere(guide):
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", guide.read_text(encoding="utf8")):
+        assert (guide.parent / target).exists(), f"{guide.name}: {target}"
