@@ -33,8 +33,8 @@ COMPARE: dict[str, Callable[[pa.ChunkedArray, Any], pa.ChunkedArray]] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
-    "in": lambda column, values: pc.is_in(column, pa.array(list(values), column.type)),
-    "not in": lambda column, values: pc.invert(pc.is_in(column, pa.array(list(values), column.type))),
+    "in": lambda column, values: _is_in(column, values),
+    "not in": lambda column, values: pc.invert(_is_in(column, values)),
 }
 
 
@@ -69,6 +69,7 @@ def stream(
     needed = list(dict.fromkeys([*wanted, *(name for conditions in alternatives for name, _, _ in conditions)]))
     if unknown := [name for name in needed if name not in schema.names]:
         raise InputError(f"{release} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
+    _check_values(schema, alternatives)
     groups = [(file, group) for file in files for group in _groups(file, alternatives)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
     return _Reader(plan=_Plan(groups, wanted, needed, alternatives, features)).as_streaming_dataset(split="train")
@@ -122,9 +123,13 @@ class _Reader(datasets.ArrowBasedBuilder):
 def _alternatives(filters: Filters | None) -> list[list[Condition]]:
     """Check filters, and bring both notations into one: alternatives of conditions."""
     parts: list[Any] = list(filters or ())
-    nested = [parts] if parts and isinstance(parts[0], tuple) else [list(part) for part in parts]
+    nested = (
+        [parts]
+        if parts and isinstance(parts[0], tuple)
+        else [list(part) if isinstance(part, list | tuple) else [part] for part in parts]
+    )
     for condition in (condition for conditions in nested for condition in conditions):
-        if not (isinstance(condition, tuple) and len(condition) == 3 and condition[1] in COMPARE):
+        if not (isinstance(condition, tuple) and len(condition) == 3 and condition[1] in list(COMPARE)):
             raise InputError(
                 f'a filter is (column, one of {", ".join(COMPARE)}, value), such as ("para_score", ">", 0.7); found '
                 f"{condition!r}"
@@ -132,8 +137,34 @@ def _alternatives(filters: Filters | None) -> list[list[Condition]]:
     return nested
 
 
+def _check_values(schema: pa.Schema, alternatives: list[list[Condition]]) -> None:
+    """Refuse values that cannot be compared with their columns."""
+    for name, operator, value in (condition for conditions in alternatives for condition in conditions):
+        kind = schema.field(name).type
+        try:
+            COMPARE[operator](pa.chunked_array([], kind), value)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(
+                f"the filter {(name, operator, value)!r} cannot be applied to {name!r}, a column of {kind}: {reason}"
+            ) from None
+
+
+def _is_in(column: pa.ChunkedArray, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
+    """Mark the values of a column that are among others."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    # A cast, because Arrow makes the integer 1 of 1.5 without a word where it is told the type.
+    return pc.is_in(column, pa.array(list(values)).cast(kind))
+
+
 def _chosen(table: pa.Table, alternatives: list[list[Condition]]) -> pa.ChunkedArray:
-    """Mark the rows [row] for which all conditions of one of the alternatives hold; a null is never chosen."""
+    """Mark the rows [row] for which all conditions of one of the alternatives hold.
+
+    As in Arrow no comparison holds for a null, which is `in` a list that has None, and else `not in` it.
+    """
     chosen = pa.chunked_array([np.zeros(table.num_rows, bool)])
     for conditions in alternatives:
         all_hold = pa.chunked_array([np.ones(table.num_rows, bool)])
@@ -192,8 +223,12 @@ def _may_hold(group: pq.RowGroupMetaData, name: str, operator: str, value: Any) 
     if column is None or column.statistics is None or not column.statistics.has_min_max:
         return True
     low, high = column.statistics.min, column.statistics.max
-    if operator in ("<", "<="):
-        return bool(low < value or (operator == "<=" and low == value))
-    if operator in (">", ">="):
-        return bool(high > value or (operator == ">=" and high == value))
-    return not operator == "==" or bool(low <= value <= high)
+    try:
+        if operator in ("<", "<="):
+            return bool(low < value or (operator == "<=" and low == value))
+        if operator in (">", ">="):
+            return bool(high > value or (operator == ">=" and high == value))
+        return not operator == "==" or bool(low <= value <= high)
+    except TypeError:
+        # Values that Arrow compares and Python does not, such as None.
+        return True

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.families import FILES
@@ -48,7 +49,8 @@ def refuse_not_finite(folder: Path) -> None:
         InputError: There is one; with file and tensor.
     """
     for path in sorted(folder.rglob("*.safetensors")):
-        with safe_open(path, "pt") as stored:
+        # What is wrong with one that is damaged is said when it is read.
+        with suppress(SafetensorError, OSError), safe_open(path, "pt") as stored:
             for name in stored.keys():  # noqa: SIM118 - it is no dictionary
                 tensor = stored.get_tensor(name)
                 if tensor.is_floating_point() and not bool(tensor.isfinite().all()):

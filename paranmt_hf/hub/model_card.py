@@ -233,7 +233,7 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     if development is not None:
         name = training["settings"]["development"]
         own = results.get("development") is None and name not in (None, "STS17-track5")
-        which = f"`{name}`" if own else "the 250 pairs of STS 2017 track 5"
+        which = code(name) if own else "the 250 pairs of STS 2017 track 5"
         lines.append(
             f"On the development set, {which}, on which settings are chosen, it reaches a Pearson of "
             f"{_percent(development)}."

@@ -114,7 +114,17 @@ class MegaBatchMiner:
     def sampler(
         self, dataset: datasets.Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> DefaultBatchSampler:
-        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`."""
+        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`.
+
+        Raises:
+            InputError: The trainer has another dataset than the miner's.
+        """
+        known = "row" in (getattr(dataset, "column_names", None) or ())
+        if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
+            raise InputError(
+                "the sampler of a MegaBatchMiner deals out the miner's own dataset, found another one; give the "
+                "trainer train_dataset=miner.dataset, and in place of an eval_dataset an evaluator"
+            )
         return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
 
     def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -171,7 +181,10 @@ class _MegaBatchSampler(DefaultBatchSampler):
         size = self.batch_size * miner._mega_batch
         for start in range(0, self._count, size):
             rows = miner.mine(order[start : start + size], generator)
+            found = miner._found
             for first in range(0, len(rows), self.batch_size):
                 batch = rows[first : first + self.batch_size].tolist()
                 if len(batch) == self.batch_size or not self.drop_last:
+                    # An evaluation between two steps mines, too.
+                    miner._found = found
                     yield batch

@@ -39,13 +39,17 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
     """Parse YAML into plain values.
 
     Raises:
-        yaml.YAMLError: It is no YAML, is nested too deeply, holds a reference, or a key twice.
+        yaml.YAMLError: It is no YAML, is nested too deeply, holds a reference, a key twice, or a value that is not
+            what it is marked as or looks like.
     """
     try:
         # The loader is a safe one: it makes plain values alone.
         return yaml.load(text, Loader=_Loader)  # noqa: S506
     except RecursionError:
         raise yaml.YAMLError("it is nested too deeply") from None
+    # What the library raises for `2024-13-45`, `!!int x`, `!!bool x`, `!!timestamp x` and `!!int ""`.
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise yaml.YAMLError(f"a value is not what it is marked as or looks like ({error})") from None
 
 
 def read_yaml(path: Path, expected: str) -> dict[str, Any]:

@@ -87,6 +87,8 @@ def _read_mean(folder: Path) -> dict[str, Any]:
     return {"mean_of": record["mean_of"]}
 
 
-def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]]]:
+def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]]]:
+    """What models to be averaged have in common; modules tell how a BLSTM joins directions, and what is pooled."""
     composition = take_apart(list(model))
-    return composition.name, [part.vocabulary.units for part in composition.parts]
+    modules = [[type(module).__name__ for module in part.modules] for part in composition.parts]
+    return composition.name, modules, [part.vocabulary.units for part in composition.parts]

@@ -37,6 +37,12 @@ def record():
     return json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
 
 
+def test_the_name_of_a_development_set_stays_code(record):
+    record["training"]["settings"]["development"] = "my`<b>`set"
+    record["training"]["development"], record["results"] = 0.5, None
+    assert "On the development set, `my'<b>'set`, on which settings" in model_card(record)
+
+
 def test_speed_is_shown_with_machine_and_load_alone(record):
     assert "speed" in record and "a second of one core" not in model_card(record)
     record["speed"] |= {"cores": 2, "load": 1.5, "processor": "CPU|x"}

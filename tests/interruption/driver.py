@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import time
@@ -18,10 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from paranmt_hf.util.yaml_files import OPTIONS_FILE
 from tests.interruption.shim import Shim
 
 SECONDS = 30
 KILLED = -signal.SIGKILL
+# Of a result, and of its being scored again.
+OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\.tmp"
 Tree = dict[str, bytes | None]
 
 
@@ -212,4 +216,9 @@ class Trial:
 
 
 def _result(found: Tree) -> Tree:
-    return {name: content for name, content in found.items() if name.split("/")[0] == "out"}
+    """The result without the options that made it, which come last: the same command writes them where they lack."""
+    return {
+        name: content
+        for name, content in found.items()
+        if name.split("/")[0] == "out" and not re.fullmatch(OPTIONS, name.split("/")[-1])
+    }

@@ -71,6 +71,29 @@ def test_negatives_are_those_of_the_mega_batch(tmp_path):
         assert [text for columns in found for text in columns["translation_negative"]] == expected[count:]
 
 
+def test_an_evaluation_between_steps_leaves_the_negatives(tmp_path):
+    sides = synonyms(60)
+    model = encoder_of(sides, model="word", dimension=8)
+    miner = MegaBatchMiner(model, pairs_of(sides), mega_batch=3)
+    batches = iter(miner.sampler(miner.dataset, 10, False))
+    for _ in range(6):
+        columns = miner.dataset[next(batches)]
+        assert all(columns["reference_negative"]) and all(columns["translation_negative"])
+        for batch in miner.sampler(miner.dataset, 4, False):
+            assert all(miner.dataset[batch]["reference_negative"])
+
+
+def test_other_datasets_are_refused():
+    sides = synonyms(20)
+    model = encoder_of(sides, model="word", dimension=4)
+    miner = MegaBatchMiner(model, pairs_of(sides))
+    for other in (pairs_of(sides), miner.dataset.select(range(5)), miner.dataset.shuffle(1)):
+        with pytest.raises(InputError, match="deals out the miner's own dataset, found another one"):
+            miner.sampler(other, 4, False)
+    shuffled = MegaBatchMiner(model, pairs_of(sides).shuffle(1))
+    assert len(list(shuffled.sampler(shuffled.dataset, 4, False))) == 5
+
+
 def test_one_sided_and_random(tmp_path):
     sides = synonyms(40)
     model = encoder_of(sides, model="word", dimension=8)

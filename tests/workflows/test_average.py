@@ -16,6 +16,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import folder_aside
 from paranmt_hf.workflows.average import average_encoders
+from paranmt_hf.workflows.export import export_encoder
 from tests.training.toys import encoder_of, random_text
 from tests.workflows.toys import bytes_of
 
@@ -102,6 +103,18 @@ def test_weights_that_are_not_finite(tmp_path, trigrams, value):
     assert not (tmp_path / "mean").exists()
 
 
+def test_a_damaged_model_is_named(tmp_path, trigrams):
+    path = trigrams[1] / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    for make in (
+        lambda: average_encoders(trigrams, tmp_path / "out"),
+        lambda: export_encoder(trigrams[1], tmp_path / "out", format="tokenizers"),
+    ):
+        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+            make()
+    assert not (tmp_path / "out").exists()
+
+
 def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
     save(with_precision(load(trigrams[0], device="cpu"), "int8"), tmp_path / "int8")
     path = tmp_path / "int8" / "model.safetensors"
@@ -156,6 +169,15 @@ def test_small_rows_are_widened(tmp_path):
     save(model, tmp_path / "full")
     mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean")
     torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)
+
+
+def test_models_that_join_or_pool_otherwise_are_not_averaged(tmp_path):
+    for name, settings in {"a": {}, "b": {"directions": "concatenate"}, "c": {"pooling": "max"}}.items():
+        save(encoder_of(random_text(20), model="blstm", dimension=6, **settings), tmp_path / name)
+    for other in "bc":
+        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+            average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
+    average_encoders([tmp_path / "a", tmp_path / "a"], tmp_path / "mean")
 
 
 def test_what_cannot_be_averaged(tmp_path):

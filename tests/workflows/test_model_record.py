@@ -43,6 +43,11 @@ def test_command_by_hand():
     )
 
 
+def test_a_development_set_of_any_name_stays_one_word():
+    settings = {**TRAINING.settings, "development": "my pairs; rm x"}
+    assert " --development 'my pairs; rm x' --exclude STS" in command(replace(TRAINING, settings=settings))
+
+
 def test_a_file_whose_name_is_not_known_is_named_by_its_option():
     assert "--vectors VECTORS " in command(replace(TRAINING, inputs={}))
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import yaml
 from paranmt_hf import load
 from paranmt_hf.cli import _parser, main
 from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.support.recipes import read_recipe, recipe_names
 from tests.cli.commands import fails
 from tests.training.toys import synonyms, write_data
+from tests.workflows.test_model_record import TRAINING
 
 CARDS = Path(__file__).parents[2] / "model_cards"
 # What a user brings, or chooses for one run; evaluations are those on a development set.
@@ -70,5 +73,26 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     assert record["settings"]["training"]["learning_rate"] == 0.0003
     kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
     assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
+    # What a kill at the end of the averaging leaves goes.
+    (tmp_path / ".out.lock").touch()
     assert main(command) == 0
     assert "(was trained already)" in capsys.readouterr().out
+    assert not (tmp_path / ".out.lock").exists()
+    fails(capsys, [*command, "--seed", "2"], "1-teacher was trained with other settings")
+    (tmp_path / "out").rename(tmp_path / "other")
+    fails(capsys, [*command[:-1], "other", "--seed", "2"], "other was averaged with other settings: mean_of")
+
+
+def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--recipe", "trigram", "--data", "none", "--teacher", "embedded", "--out"]
+    fails(capsys, [*command, "/"], "is the root of the file system")
+    (tmp_path / "other").mkdir()
+    record = TRAINING.to_json()
+    record["settings"]["training"] = asdict(TrainConfig())
+    (tmp_path / "other" / "training.json").write_text(json.dumps(record))
+    fails(capsys, [*command, "other"], "other is another encoder than this recipe gives")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "notes.txt").touch()
+    fails(capsys, [*command, "notes"], "notes/training.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]

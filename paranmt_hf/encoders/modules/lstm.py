@@ -130,8 +130,8 @@ def _halves(width: int) -> torch.Tensor:
 def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
     """Do what the stock LSTM module does, without packing the sequences.
 
-    The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences are
-    sorted by length and cut into groups, so that little is computed for padding.
+    The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
+    are sorted by length and cut into groups, so that little is computed for padding.
 
     Args:
         features: `token_embeddings` [sentence, word, dimension] and `sentence_lengths` [sentence].
@@ -144,7 +144,7 @@ def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
     longest = tokens.shape[1]
     order = torch.argsort(lengths)
     states = []
-    # Sorted and split first: the backward pass through each group then fills zeros of its own size, not of the whole batch.
+    # Sorted and split first: the backward pass of each group then fills zeros of its own size, not of the whole batch.
     for group, words in zip(order.split(GROUP), tokens[order].split(GROUP), strict=True):
         width = int(lengths[group].max())
         own = words[:, :width]

@@ -238,7 +238,7 @@ def command(training: TrainingRecord) -> str:
         ("development", settings["development"]),
         ("exclude", settings["data"]["unwanted_sentences"] and "STS"),
     ):
-        words += [f"--{option} {'STS' if given == DEVELOPMENT else given}"] if given else []
+        words += [f"--{option}", "STS" if given == DEVELOPMENT else _word(str(given))] if given else []
     words.append("--out FOLDER")
     return " ".join(words)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import ASSETS, locate
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import read_training
-from paranmt_hf.util.work import is_free
+from paranmt_hf.util.work import is_free, result_folder
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -97,9 +97,12 @@ def train_recipe(
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.train import Trained, train
 
-    out = Path(out).expanduser().resolve()
+    out = result_folder(out)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
+    # Before hours of work, as far as that can be known by then.
+    if not is_free(out) and [part.name for part in read_training(out).mean_of or []] != [first.name, second.name]:
+        raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
     train(data, first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(SelectionConfig)} & then.keys()
@@ -109,9 +112,6 @@ def train_recipe(
     options = {**options, "teacher_cache": None}
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
     fresh = is_free(out)
-    if fresh:
-        average_encoders([first, second], out)
-    record = read_training(out)
-    if [part.revision for part in record.mean_of or []] != [locate(part).revision for part in (first, second)]:
-        raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
-    return Trained(out, record, fresh)
+    # Finds a mean that is there, and refuses that of others.
+    average_encoders([first, second], out)
+    return Trained(out, read_training(out), fresh)
