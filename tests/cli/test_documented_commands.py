@@ -75,6 +75,11 @@ def test_commands_are_found():
 
 
 @each_guide
+def test_nothing_is_left_of_a_merge(guide):
+    assert not re.search(r"^(<{7}|={7}|>{7})( |$)", guide.read_text(encoding="utf8"), re.MULTILINE)
+
+
+@each_guide
 def test_links_lead_somewhere(guide):
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", guide.read_text(encoding="utf8")):
         assert (guide.parent / target).exists(), f"{guide.name}: {target}"
