@@ -159,10 +159,16 @@ def _results(results: Mapping[str, Any] | None) -> str:
 
 
 def _sizes(record: Mapping[str, Any]) -> str:
-    rows = ["| stored rows | megabytes | mean of the years | STS 2017 track 5 |", "|---|---:|---:|---:|"]
-    for name, entry in record["precisions"].items():
-        figures = f"{_percent(entry['mean'])} | {_percent(entry['development'])}"
-        rows.append(f"| {name} | {entry['bytes'] / 1e6:.1f} | {figures} |")
+    entries = record["precisions"]
+    # A model that was not measured has no figures to show here.
+    kinds = {"mean": "mean of the years", "development": "STS 2017 track 5"}
+    shown = [kind for kind in kinds if any(entry[kind] is not None for entry in entries.values())]
+    rows = [" | ".join(["| stored rows", "megabytes", *(kinds[kind] for kind in shown)]) + " |"]
+    rows.append("|---|---:|" + "---:|" * len(shown))
+    for name, entry in entries.items():
+        rows.append(
+            " | ".join([f"| {name}", f"{entry['bytes'] / 1e6:.1f}", *(_percent(entry[k]) for k in shown)]) + " |"
+        )
     blocks = ["\n".join(rows)]
     speed = record.get("speed")
     if speed and _is_comparable(speed):

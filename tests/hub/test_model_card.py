@@ -94,3 +94,8 @@ def test_what_becomes_of_unknown_words(unknown, said):
     record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
     record["training"]["settings"]["encoder"]["unknown"] = unknown
     assert said in model_card(record)
+
+
+def test_sizes_without_results_have_no_empty_columns(record):
+    record["precisions"] = {"as stored": {"bytes": 1_700_000, "mean": None, "development": None}}
+    assert "| stored rows | megabytes |\n|---|---:|\n| as stored | 1.7 |\n" in model_card(record)
