@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 MISFIT = 0.4
 # What a release says of itself, where it was given.
 STATED = ("license_name", "license_link", "title", "description")
+# What only the card says. Another wording needs no other release.
+WORDING = ("title", "description")
 # Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
@@ -159,12 +161,23 @@ def holds_shards(work: Path) -> bool:
 
 def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
     """The release where it is there already, without the work folder that a kill at the very end left."""
-    record = finished(out, wanted, _read, lambda record: record.settings, made="built")
+    record = finished(
+        out, _without_wording(wanted), _read, lambda record: _without_wording(record.settings), made="built"
+    )
     if record is None:
         return None
+    if record.settings["release"] != wanted["release"]:
+        said = {name: getattr(release, name) for name in WORDING}
+        record = replace(record, **said, settings={**record.settings, "release": as_json(wanted["release"])})
+        _write_card(out, record)
     if not release.keep_work:
         remove_leftover(out, command)
     return Built(out, record, fresh=False)
+
+
+def _without_wording(settings: Mapping[str, Any]) -> dict[str, Any]:
+    release = {name: value for name, value in settings["release"].items() if name not in WORDING}
+    return {**settings, "release": release}
 
 
 def write_rows(
