@@ -166,7 +166,7 @@ def test_unwritable_output(folder, capsys):
 
 def test_second_command_on_one_folder(folder):
     (folder / "pairs.txt").write_text("a\tb\n" * 10)
-    code = "from paranmt_hf.util.work import locked; import time\nwith locked(__import__('pathlib').Path('out.work')): print(1, flush=True); time.sleep(60)"  # noqa: E501
+    code = "from paranmt_hf.util.work import locked; import time\nwith locked(__import__('pathlib').Path('out.work'), 'import', worth=bool): print(1, flush=True); time.sleep(60)"  # noqa: E501
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
     command = [sys.executable, "-m", "paranmt_hf.cli", "import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]

@@ -271,7 +271,7 @@ class TestOut:
 
     def test_not_writable(self, sources, tmp_path):
         (tmp_path / "file").touch()
-        with pytest.raises(InputError, match="cannot write the folder .*out"):
+        with pytest.raises(InputError, match="--out .*out would lie below .*file, which is a file"):
             export_encoder(sources / "word", tmp_path / "file" / "out")
 
     def test_nothing_is_left_of_an_export_that_failed(self, sources, tmp_path, monkeypatch):

@@ -67,7 +67,7 @@ def test_quickstart(folder, capsys):
     before, after, carried = (float(score) for score in re.findall(r"^  (\d\d\.\d)  ", out, re.MULTILINE))
     assert 84 < before < after - 1 and after < carried
     # The last loss tells that more of the same would teach no more, and not that nothing was learned for long.
-    first, last = (float(loss) for loss in re.search(r"loss went from (\S+) to (\S+):", out).groups())
+    first, last = (float(loss) for loss in re.search(r"loss went from (\S+) to (\S+);", out).groups())
     assert first > 0.2 > last > 0.005
     assert main(["quickstart", "--out", "demo"]) == 0
 
