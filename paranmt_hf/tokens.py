@@ -12,26 +12,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.text import ABBREVIATIONS, CLITICS, PUNCTUATION, words
+from paranmt_hf.text import CLITICS, PUNCTUATION, words
 
 # The cuts of `text.py`. On plain characters Python's expressions mean what those of `tokenizers` mean.
 _CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
-_NOT_PLAIN = frozenset([*ABBREVIATIONS, "cannot"])
 
 
 def cut_chunk(chunk: str) -> list[str]:
     """Cut a chunk of text that holds no blank into word tokens: `text.words`, faster for plain characters."""
     if not chunk.isascii():
         return words(chunk)
-    lowered = chunk.lower()
-    if lowered.isalnum():
-        return [lowered] if lowered != "cannot" else ["can", "not"]
+    if chunk.isalnum():
+        return [chunk.lower()]
     if not chunk.isprintable():
         return words(chunk)
-    # A word and a mark behind it, by far the most frequent of what is left. Words that may own a full stop are not it.
-    word = lowered[:-1]
-    if len(word) > 1 and word.isalnum() and word not in _NOT_PLAIN:
-        return [word, lowered[-1]]
+    lowered = chunk.lower()
+    if lowered[:-1].isalnum():
+        return [lowered[:-1], lowered[-1]]
     return [token for token in _CUTS.split(lowered) if token]
 
 

@@ -36,8 +36,8 @@ class WordVectors:
 def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
     """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
 
-    A first line with two whole numbers (word2vec's header) is skipped, and must name the dimensions of the rows. Of a
-    word that stands twice the first counts.
+    A first line with two whole numbers (word2vec's header) is skipped; it must name the dimensions of the rows, and
+    not more words than there are. Of a word that stands twice the first counts.
 
     Args:
         path: The file, plain or `.gz`, UTF-8.
@@ -55,10 +55,12 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     unknown: dict[str, np.ndarray] = {}
     missing = {word.encode() for word in wanted}
     width = None
+    promised = 0
     # A number beyond 32 bits becomes infinite, and is refused like one that is.
     with _lines(path) as lines, np.errstate(over="ignore"):
         for number, line in enumerate(lines, 1):
-            if number == 1 and (width := _header(line)) is not None:
+            if number == 1 and (header := _header(line)) is not None:
+                promised, width = header
                 continue
             if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
                 continue
@@ -72,6 +74,12 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
             missing.discard(word.encode())
             if limit is not None and len(rows) >= limit and not missing:
                 break
+        else:
+            if promised and number <= promised:
+                raise InputError(
+                    f"{path} is cut off: its first line promises {promised:,} words, {number - 1:,} follow; copy it "
+                    "again"
+                )
     if not rows:
         raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
     shared = next((unknown[word] for word in UNKNOWN_WORDS if word in unknown), None)
@@ -102,11 +110,11 @@ def _lines(path: Path) -> Iterator[Iterator[bytes]]:
         ) from None
 
 
-def _header(line: bytes) -> int | None:
-    """Read the dimensions that word2vec's header names; None where the line is none."""
+def _header(line: bytes) -> tuple[int, int] | None:
+    """Read how many words and dimensions word2vec's header names; None where the line is none."""
     fields = line.split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):
-        return int(fields[1])
+        return int(fields[0]), int(fields[1])
     return None
 
 

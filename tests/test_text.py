@@ -18,22 +18,8 @@ from paranmt_hf.tokens import Bags, WordTokenizer, cut_chunk, ngram_starts
         ("We'll, they're; I'm", ["we", "'ll", ",", "they", "'re", ";", "i", "'m"]),
         ("do n't 's", ["do", "n't", "'s"]),
         ("costs 3.5, not 1,000.", ["costs", "3.5", ",", "not", "1,000", "."]),
-        ("well-known (U.S.) a_b", ["well-known", "(", "u.s.", ")", "a", "_", "b"]),
-        ("'tis 'Twas x'tis n'tx 'TISx", ["'t", "is", "'t", "was", "x'tis", "n'tx", "'", "tisx"]),
-        ("cannot Cannot. canNOT, cannots scannot", "can not can not . can not , cannots scannot".split()),
-        ("x-cannot j.cannot (cannot)", "x-cannot j.cannot ( can not )".split()),
-        ("wait ... no.. etc... x--y ---", ["wait", "...", "no", "..", "etc", "...", "x", "--", "y", "---"]),
-        ("O'Brien's dogs' 'x' rock'n'roll", ["o'brien", "'s", "dogs", "'", "'", "x", "'", "rock'n'roll"]),
-        (
-            "Mr. Smith, Mrs. mrs xmr. Inc.) No.",
-            ["mr.", "smith", ",", "mrs.", "mrs", "xmr", ".", "inc.", ")", "no", "."],
-        ),
-        (
-            "J. R. I. F.B.I. u.s e.g., Ph.D. B2.",
-            ["j.", "r.", "i", ".", "f.b.i.", "u.s", "e.g.", ",", "ph.d.", "b2", "."],
-        ),
-        ("U.S.-led Calif.-based end.- -x y- .5 x.com", "u.s.-led calif.-based end . - - x y - .5 x.com".split()),
-        ("AT&T & R and/or /x 1/2 10:30 a: 1,000,", "at&t & r and/or / x 1/2 10:30 a : 1,000 ,".split()),
+        ("well-known (U.S.) a_b", ["well", "-", "known", "(", "u", ".", "s", ".", ")", "a", "_", "b"]),
+        ("'tis n'tx", ["'", "tis", "n", "'", "tx"]),
         ("Příliš ŽLUŤOUČKÝ", ["příliš", "žluťoučký"]),
         ("", []),
         ("   ", []),
@@ -99,30 +85,7 @@ def test_fast_path_equals_definition_on_real_text(shared_data) -> None:
 
 
 plain = st.lists(
-    st.sampled_from(
-        [
-            "n't",
-            "'",
-            "s",
-            "ll",
-            ".",
-            ",",
-            "1",
-            "_",
-            "-",
-            "A",
-            "i",
-            "be",
-            "mr",
-            "can",
-            "not",
-            "tis",
-            "&",
-            "\x1f",
-            "\x7f",
-            "$",
-        ]
-    )
+    st.sampled_from(["n't", "'", "s", "ll", ".", ",", "1", "23", "_", "-", "A", "be", "\x1f", "\x7f", "$"])
 )
 
 
@@ -149,7 +112,7 @@ def test_every_plain_pair_of_characters_equals_definition() -> None:
         ("A", 3, [" a "]),
         ("A", 4, []),
         ("a\u00a0 b", 3, [" a ", "a b", " b "]),
-        ("AB.", 3, [" ab", "ab ", "b .", " . "]),
+        ("A.", 3, [" a ", "a .", " . "]),
         ("ÉTÉ", 3, [" ét", "été", "té "]),
         ("", 3, []),
         (" \u00a0 ", 3, []),

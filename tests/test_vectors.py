@@ -65,6 +65,8 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
         (b"3 20\ncat 1 2 3\n", r"line 2: expected a word and 20 numbers, found 'cat 1 2 3' \(3 numbers\)"),
         (b"3 2\ncat 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'cat 1 2 3' \(3 numbers\)"),
         (b"3 0\ncat 1 2 3\n", r"line 2: expected a word and 0 numbers"),
+        (b"3 2\na 1 2\nb 1 2\n", r"v.txt is cut off: its first line promises 3 words, 2 follow"),
+        (b"1 2\n", r"v.txt is cut off: its first line promises 1 words, 0 follow"),
     ],
 )
 def test_malformed_line_is_named(tmp_path, content, message):

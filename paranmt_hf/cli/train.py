@@ -29,7 +29,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--recipe",
         choices=recipe_names(),
-        help="the settings of an encoder of model_cards/, trained in two steps on your data; other options count more",
+        help="the settings of an encoder of model_cards/, trained in two steps on your data; options beside it change "
+        "the first step",
     )
     parser.expansions["recipe"] = lambda name: read_recipe(name).first
     parser.add_argument("--out", type=Path, required=True, help="folder of the encoder")

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.lines import read_lines
-from paranmt_hf.evaluation.sts_data import StsSet, collect, development_set, read_tsv
+from paranmt_hf.evaluation.sts_data import StsSet, collect, development_set, read_hub, read_tsv
+from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.repository import ASSETS
 
 # Forty pairs of our own, which the package carries.
@@ -22,9 +23,10 @@ def read_scored_pairs(data: str | Path) -> StsSet:
     """Read a development set.
 
     Args:
-        data: `sample` (forty pairs that the package carries); a TSV file; a Parquet file or a folder of such files,
-            with the columns `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the
-            250 pairs of STS 2017 track 5 are read. A TSV file names these columns in its first line, or has score and
+        data: `sample` (forty pairs that the package carries); a TSV file; a Parquet file, a folder of such files or a
+            dataset on the Hub (its split `validation`, or the one behind a colon, `you/pairs:dev`), with the columns
+            `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS
+            2017 track 5 are read. A TSV file names these columns in its first line, or has score and
             sentences in this order, or the score last. Scores may have any range.
 
     Raises:
@@ -39,10 +41,14 @@ def read_scored_pairs(data: str | Path) -> StsSet:
         return development_set(path)
     elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
         pairs = _read_parquet(files, path.resolve().name)
+    elif is_id(str(data).partition(":")[0]) and not Path(data).parent.exists():
+        name, _, split = str(data).partition(":")
+        pairs = read_hub(name, split=split or "validation")
     else:
         raise InputError(
             f"there is no development set {data}: expected {SAMPLE!r}, a TSV or Parquet file (or a folder of Parquet "
-            "files) with sentence1, sentence2 and score, or the folder of the STS benchmark with sts-dev.csv"
+            "files) with sentence1, sentence2 and score, the folder of the STS benchmark with sts-dev.csv, or the id "
+            "of a dataset on the Hub"
         )
     if len(np.unique(pairs.gold)) < 2:
         raise InputError(f"{data}: all {len(pairs)} scores are equal, so nothing can agree with them; give others")

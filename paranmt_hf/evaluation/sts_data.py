@@ -13,7 +13,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
-from paranmt_hf.hub.local_dataset import own_files
+from paranmt_hf.hub.local_dataset import check_remote, own_files
 from paranmt_hf.util.files import check_regular
 
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
@@ -295,6 +295,8 @@ def read_hub(
                 f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data are "
                 f"{_LAYOUTS}"
             )
+        if splits is None:
+            check_remote(dataset, lambda: load_dataset_builder(dataset, revision=revision))
         rows = load_dataset(dataset, split=split, revision=revision)
     except InputError:
         raise

@@ -25,7 +25,7 @@ from itertools import chain
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from paranmt_hf.text import CLITICS, PUNCTUATION, word_normalizer
+from paranmt_hf.text import word_normalizer
 
 PLACES = 3
 # Control characters take one byte, which keeps the long intermediate texts small; then the private area.
@@ -71,10 +71,10 @@ def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
     base = next(base for base in range(2, len(SYMBOLS)) if base**PLACES > len(alphabet))
     known = set(alphabet)
     free = (chr(number) for number in SYMBOLS if chr(number) not in known)
-    other, second, third, *digits = (next(free) for _ in range(base + 3))
+    mark, other, second, third, *digits = (next(free) for _ in range(base + 4))
     spelling = Spelling([*alphabet, other], digits)
     steps = [
-        *_word_steps(),
+        *_word_steps(mark, other),
         _rule(f"[^{_escaped(alphabet)}]", other),
         *_spelling_steps(spelling, second, third),
         *_copying_steps(spelling, second, third),
@@ -102,19 +102,29 @@ def _escaped(characters: Sequence[str]) -> str:
     return "".join(f"\\x{{{ord(character):x}}}" for character in characters)
 
 
-def _word_steps() -> list[normalizers.Normalizer]:
+def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
     """Do what `text.words` and `text.spaced` do: cut off clitics and punctuation, put one blank around each word.
 
-    A blank goes behind everything that is cut off, then one in front of it. The first blanks may make the patterns
-    match at more places, but only right behind these blanks, where another blank changes nothing.
+    A place between two characters is found by what is before and behind it, and gets a blank. The apostrophe of a
+    clitic is marked meanwhile, because alone it would be punctuation. What stands behind a clitic needs no rule: it
+    is the end, a blank or punctuation, which gets a blank in front.
+
+    Args:
+        mark: A symbol for that apostrophe.
+        other: A symbol that is punctuation in a text and takes the place of the mark where a text holds it.
     """
-    cut = f"{CLITICS}|{PUNCTUATION}"
+    marked = _escaped(mark)
+    punctuation = rf"[^\w\s.,{marked}]|_"
     return [
+        normalizers.Replace(mark, other),
         word_normalizer(),
         _rule(r"\A|\z", " "),
-        # What stands before \\K is found and kept; what is replaced is the empty place behind it.
-        _rule(rf"(?:{cut})\K", " "),
-        _rule(f"(?={cut})", " "),
+        _rule(r"'(?=(?:s|m|re|ve|ll|d)(?!\w))|(?<=n)'(?=t(?!\w))", mark),
+        _rule(f"(?=n{marked}t)|(?={marked}[^t])", " "),
+        _rule(f"(?={punctuation})|(?<={punctuation})", " "),
+        # A full stop or comma stays where it is between two digits.
+        _rule(r"(?<=\D)(?=[.,])|(?=[.,]\D)|(?<=\D[.,])|(?<=[.,])(?=\D)", " "),
+        normalizers.Replace(mark, "'"),
         _rule(r"\s+", " "),
     ]
 

@@ -1,4 +1,4 @@
-"""A dataset in a folder: which files are its own, whatever its card names."""
+"""Which files are a dataset's own, whatever its card names: of one in a folder, and of one on the Hub."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
+
+REMOTE = ("hf://", "https://", "http://")
 
 
 def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
@@ -29,6 +31,25 @@ def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
     found: Mapping[Any, Any] = build().config.data_files or {}
     files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
     return {split: sorted(paths) for split, paths in files.items()}
+
+
+def check_remote(id: str, build: Callable[[], Any]) -> None:
+    """Refuse a dataset on the Hub that names files of this machine, which its card may do.
+
+    Args:
+        id: The dataset.
+        build: As of `own_files`.
+
+    Raises:
+        InputError: It names one.
+    """
+    found: Mapping[Any, Any] = build().config.data_files or {}
+    for name in (str(name) for names in found.values() for name in names):
+        # What a file is unpacked from stands last.
+        if not name.split("::")[-1].startswith(REMOTE):
+            raise InputError(
+                f"the dataset {id} names the data file {name} of this machine, which is not read; take another dataset"
+            )
 
 
 def check_inside(folder: Path, files: Iterable[Path]) -> None:

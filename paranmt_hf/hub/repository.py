@@ -164,6 +164,17 @@ def _refuse_leading_out(path: Path) -> None:
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
         if key in LEADING_OUT and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
+    # Whoever trained a model may have left names of files there that are long gone.
+    for key, value in _entries(_json_or_none(path)) if path.name == "tokenizer_config.json" else ():
+        if isinstance(value, str) and _is_file_elsewhere(value, path.parent):
+            raise InputError(f"{path} sets {key!r} to {value}, a file that lies outside of the model; remove it")
+
+
+def _is_file_elsewhere(name: str, folder: Path) -> bool:
+    """Tell whether text is the name of a file that is there, but not in a folder."""
+    with suppress(OSError, ValueError):
+        return Path(name).is_file() and not Path(name).resolve().is_relative_to(folder.resolve())
+    return False
 
 
 def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:

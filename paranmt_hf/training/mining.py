@@ -15,6 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch import nn
+from torch.utils.data import get_worker_info
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
@@ -105,7 +106,13 @@ class MegaBatchMiner:
         self.dataset = self._pairs.with_transform(self._with_negatives)
 
     def _with_negatives(self, rows: Mapping[str, list[Any]]) -> dict[str, list[str]]:
-        """Rows as the trainer reads them: s, s', t and, with two sides, t'."""
+        """Rows as the trainer reads them: s, s', t and, with two sides, t'.
+
+        Raises:
+            InputError: A worker of the data loader reads them; negatives are found in the process that trains.
+        """
+        if get_worker_info() is not None:
+            raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
         unmined = [""] * (1 if self._one_sided else 2)
         found = [self._found.get(row, unmined) for row in rows["row"]]
         columns = {side: list(rows[side]) for side in SIDES}

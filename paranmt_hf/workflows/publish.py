@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
-from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
@@ -26,9 +24,7 @@ from paranmt_hf.workflows.support.check_model import (
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
 from paranmt_hf.workflows.support.model_record import AboutModel, folder_card, model_record
-from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
-
-RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
+from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 
 
 class Where(TypedDict, total=False):

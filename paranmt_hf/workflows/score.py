@@ -14,7 +14,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
-from paranmt_hf.util.yaml_files import OPTIONS_FILE
+from paranmt_hf.workflows.support.release_card import RELEASE_FILES
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds_shards, write_rows
 
 # In the work folder, the release as it was, while the new one gets its name.
@@ -64,13 +64,21 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
             dropped=record.dropped,
             warned=record.warnings,
         )
-        # How the corpus was made stays with it.
-        if (folder / OPTIONS_FILE).is_file():
-            shutil.copyfile(folder / OPTIONS_FILE, work / NEW / OPTIONS_FILE)
+        _keep_others(folder, work / NEW)
         folder.rename(work / OLD)
         _finish_swap(folder)
         remove(work)
     return Built(folder, made, fresh=True)
+
+
+def _keep_others(folder: Path, new: Path) -> None:
+    """Copy what is no part of the release, such as notes or the options that made it, into the new one."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists():
+            continue
+        (new / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, new / name, follow_symlinks=False)
 
 
 def _is_worth(work: Path) -> bool:

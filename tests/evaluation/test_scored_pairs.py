@@ -6,6 +6,7 @@ import pytest
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
+from paranmt_hf.evaluation.sts_data import collect
 
 TABLE = {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": [1.0, 0.5]}
 
@@ -55,6 +56,19 @@ def test_bad_rows(tmp_path, text, message):
     (tmp_path / "mine.tsv").write_text(text)
     with pytest.raises(InputError, match=message):
         read_scored_pairs(tmp_path / "mine.tsv")
+
+
+def test_dataset_on_the_hub(monkeypatch):
+    asked = []
+
+    def read_hub(name, *, split):
+        asked.append((name, split))
+        return collect(name, [("1", "a", "b"), ("2", "c", "d")], ("x", "x"))
+
+    monkeypatch.setattr("paranmt_hf.evaluation.scored_pairs.read_hub", read_hub)
+    assert len(read_scored_pairs("you/pairs")) == 2
+    assert len(read_scored_pairs("you/pairs:dev")) == 2
+    assert asked == [("you/pairs", "validation"), ("you/pairs", "dev")]
 
 
 def test_bad_tables(tmp_path):

@@ -83,6 +83,17 @@ def test_an_evaluation_between_steps_leaves_the_negatives(tmp_path):
             assert all(miner.dataset[batch]["reference_negative"])
 
 
+def test_workers_are_refused():
+    """They would read rows without negatives."""
+    sides = synonyms(20)
+    model = encoder_of(sides, model="word", dimension=4)
+    miner = MegaBatchMiner(model, pairs_of(sides))
+    batches = miner.sampler(miner.dataset, 4, False)
+    loader = torch.utils.data.DataLoader(miner.dataset, batch_sampler=batches, num_workers=1)
+    with pytest.raises(InputError, match="set dataloader_num_workers=0"):
+        next(iter(loader))
+
+
 def test_other_datasets_are_refused():
     sides = synonyms(20)
     model = encoder_of(sides, model="word", dimension=4)

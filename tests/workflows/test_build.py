@@ -244,6 +244,8 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
     before = rows_of(folder)
     other = tmp_path / "other.txt"
     other.write_text("word 1 0\nwort 1 0\nc 0 1\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "mine.md").write_text("mine")
     built = rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
     after = rows_of(folder)
     assert built.record.settings["scorer"]["name"] == "average of other.txt"
@@ -256,6 +258,8 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
     assert before == after
     assert sorted(path.name for path in tmp_path.iterdir() if "corpus" in path.name) == ["corpus"]
     assert not rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL).fresh
+    # What a person put beside the release stays.
+    assert (folder / "notes" / "mine.md").read_text() == "mine"
 
 
 def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):

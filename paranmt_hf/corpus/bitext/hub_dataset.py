@@ -12,7 +12,7 @@ from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS, Piece, TableReader, TextOptions
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain
-from paranmt_hf.hub.local_dataset import own_files
+from paranmt_hf.hub.local_dataset import check_remote, own_files
 
 
 class HubDataset(TableReader):
@@ -57,11 +57,13 @@ class HubDataset(TableReader):
 
     def pieces(self) -> Iterator[Piece]:
         """Read the stream batch by batch."""
-        from datasets import load_dataset
+        from datasets import load_dataset, load_dataset_builder
 
+        options = {} if self._local else {"revision": self._commit()}
         if self._local:
             self._local_files()
-        options = {} if self._local else {"revision": self._commit()}
+        else:
+            check_remote(self.id, lambda: self._load(load_dataset_builder, **options))
         stream = self._load(load_dataset, split=self.split, streaming=True, **options)
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.corpus.schema import COLUMNS, meanings
 from paranmt_hf.corpus.statistics import text_histogram
 from paranmt_hf.hub.dataset_card import dataset_card
 
 HISTOGRAMS_PICTURE = "histograms.png"
+# Files of a release by their paths, beside its card and its record.
+RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 
 def release_card(

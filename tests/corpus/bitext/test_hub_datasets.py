@@ -155,7 +155,7 @@ def test_identity_of_a_folder(folder, tmp_path):
 @pytest.fixture
 def hub(monkeypatch):
     """A stand-in for the Hub: one dataset, whose main branch moves on after each look-up."""
-    calls = SimpleNamespace(lookups=0, loads=[])
+    calls = SimpleNamespace(lookups=0, loads=[], files=["hf://datasets/org/opus@1/train.parquet"])
 
     def dataset_info(self, id, revision=None):
         if id != "org/opus":
@@ -168,7 +168,13 @@ def hub(monkeypatch):
         return datasets.Dataset(translations(3)).to_iterable_dataset()
 
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+
+    def load_dataset_builder(id, config, *, revision):
+        assert revision.startswith("commit-")
+        return SimpleNamespace(config=SimpleNamespace(data_files={"train": calls.files}))
+
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(datasets, "load_dataset_builder", load_dataset_builder)
     return calls
 
 
@@ -182,6 +188,16 @@ def test_hub_dataset_is_pinned_to_one_commit(hub):
     options = {"split": "test", "revision": "commit-refs/convert/parquet-1", "streaming": True}
     assert hub.loads == [("org/opus", "cs-en", options)]
     assert hub.lookups == 1
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "file:///etc/hostname", "zip://a.csv::/home/me/a.zip", "../a.csv"])
+def test_hub_dataset_that_names_files_of_this_machine(hub, name):
+    hub.files.append(name)
+    with pytest.raises(InputError, match="the dataset org/opus names the data file .* of this machine"):
+        read(HubDataset("org/opus", OPUS))
+    assert hub.loads == []
+    hub.files[:] = ["zip://a.csv::hf://datasets/org/opus@1/a.zip", "https://example.org/a.csv"]
+    assert len(read(HubDataset("org/opus", OPUS))[0]) == 3
 
 
 def test_hub_dataset_that_is_not_there(hub):
