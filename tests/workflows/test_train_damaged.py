@@ -1,6 +1,7 @@
 """Training that goes on in a work folder whose files a disk has spoiled at equal length, or where it has no room."""
 
 import resource
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -117,40 +118,36 @@ def _metadata(path):
         return file.metadata()
 
 
-@pytest.fixture
-def full_disk():
-    """No file may get longer than some bytes."""
+@contextmanager
+def full_disk(room):
+    """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda room: resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_no_room_for_tokens_or_pairs(tmp_path, full_disk):
+def test_no_room_for_tokens_or_pairs(tmp_path):
     sides = synonyms(3000)
     encoder = encoder_of(sides, model="word", dimension=4)
-    full_disk(20_000)
-    with pytest.raises(
-        WriteError, match=f"^cannot write {tmp_path}/pairs-tokens/(ids|keys): File too large; make room"
-    ):
+    message = f"^cannot write {tmp_path}/pairs-tokens/(ids|keys): File too large; make room"
+    with full_disk(20_000), pytest.raises(WriteError, match=message):
         store_of(sides, encoder, tmp_path / "pairs")
-    full_disk(resource.RLIM_INFINITY)
     (part,) = take_apart(list(encoder)).parts
     tokens = write_tokens([(pa.array(sides[0]), pa.array(sides[1]))], tmp_path / "tokens")
-    full_disk(20_000)
-    with pytest.raises(WriteError, match=f"^cannot write {tmp_path}/pairs/word.rows: File too large; make room and "):
-        write_pairs(
-            tokens.tables(), tmp_path / "pairs", {"word": lookup(part.vocabulary)}, {"word": len(part.vocabulary)}
-        )
+    readers, sizes = {"word": lookup(part.vocabulary)}, {"word": len(part.vocabulary)}
+    message = f"^cannot write {tmp_path}/pairs/word.rows: File too large; make room and "
+    with full_disk(20_000), pytest.raises(WriteError, match=message):
+        write_pairs(tokens.tables(), tmp_path / "pairs", readers, sizes)
 
 
-def test_the_same_command_goes_on_with_room(tmp_path, data, full_disk):
+def test_the_same_command_goes_on_with_room(tmp_path, data):
     train(data, tmp_path / "whole", **small())
-    full_disk(2000)
-    with pytest.raises(
-        WriteError, match=f"^cannot write {tmp_path}/out.work/tokens/.*: .*; make room and run the same"
-    ):
+    message = f"^cannot write {tmp_path}/out.work/tokens/.*: .*; make room and run the same"
+    with full_disk(2000), pytest.raises(WriteError, match=message):
         train(data, tmp_path / "out", **small())
-    full_disk(resource.RLIM_INFINITY)
     train(data, tmp_path / "out", **small())
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
@@ -158,15 +155,14 @@ def test_the_same_command_goes_on_with_room(tmp_path, data, full_disk):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
 
 
-def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch, full_disk):
+def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch):
     settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
     original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
 
     def save(self, *arguments):
-        if next(count, None) is None:
-            # Enough for the weights, and not for the averages of Adam.
-            full_disk(18_000)
-        return original(self, *arguments)
+        # Enough for the weights, and not for the averages of Adam.
+        with full_disk(18_000) if next(count, None) is None else nullcontext():
+            return original(self, *arguments)
 
     train(data, tmp_path / "whole", **settings)
     with monkeypatch.context() as patch:
@@ -174,7 +170,6 @@ def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch, fu
         expected = f"^cannot write {tmp_path}/out.work/trainer/checkpoint-12: torch failed writing a file; make "
         with pytest.raises(WriteError, match=expected):
             train(data, tmp_path / "out", **settings)
-    full_disk(resource.RLIM_INFINITY)
     train(data, tmp_path / "out", **settings)
     assert bytes_of_weights(tmp_path / "out") == bytes_of_weights(tmp_path / "whole")
 
