@@ -88,6 +88,8 @@ def _bitext(arguments: argparse.Namespace) -> AlignedText:
         return LineFiles(
             {"source": arguments.source, "reference": arguments.reference}, max_characters=arguments.max_characters
         )
+    if arguments.tsv and not arguments.columns:
+        raise InputError("--tsv needs --columns, which numbers them from 1, such as --columns source=2,reference=1")
     columns = arguments.columns or {"source": "source", "reference": "reference"}
     if missing := {"source", "reference"} - columns.keys():
         raise InputError(f"--columns must name source and reference; {', '.join(sorted(missing))} is missing")

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
 
 # The options that made a result, beside it.
 OPTIONS_FILE = "paranmt.yaml"
@@ -62,6 +63,7 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
     Raises:
         InputError: It cannot be read, is too large, is no YAML, or holds something else.
     """
+    check_regular(path)
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -96,7 +98,7 @@ def card_header(path: Path) -> dict[str, Any]:
 
 def as_yaml(values: dict[str, Any]) -> str:
     """Write a mapping of plain values, in its order."""
-    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
+    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
     return text
 
 

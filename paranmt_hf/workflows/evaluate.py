@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.results import StsResult
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
-from paranmt_hf.hub.repository import weights_checksum
+from paranmt_hf.hub.repository import locate, weights_checksum
 from paranmt_hf.util.files import replacing
 
 if TYPE_CHECKING:
@@ -65,14 +65,17 @@ def evaluate(
     if not names and not baselines:
         raise InputError("name a model to evaluate, or --baselines bleu meteor")
     sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+    # What is missing or no model is told before the first evaluation, which would be lost.
+    located = [locate(name) for name in names]
+    measures = {kind: baseline(kind) for kind in baselines}
     evaluations = []
-    for name in names:
+    for name, model in zip(names, located, strict=True):
         # Baselines alone need no torch.
         from paranmt_hf.encoders.loading import load
 
-        evaluations.append(evaluate_encoder(load(name), sets, name=str(name), bootstrap=bootstrap, measure=measure))
-    for kind in baselines:
-        result = evaluate_sts(baseline(kind), sets, name=kind, bootstrap=bootstrap)
+        evaluations.append(evaluate_encoder(load(model), sets, name=str(name), bootstrap=bootstrap, measure=measure))
+    for kind, similarity in measures.items():
+        result = evaluate_sts(similarity, sets, name=kind, bootstrap=bootstrap)
         evaluations.append(Evaluation(result, result.record()))
     return evaluations
 

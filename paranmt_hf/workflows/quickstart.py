@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paranmt_hf.corpus.bitext.readers import LineFiles
+from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.workflows.build import build
@@ -27,11 +29,21 @@ def quickstart(out: Path) -> Iterator[str]:
         What to tell the user, line by line.
 
     Raises:
-        InputError: `<out>/paranmt50m` or `<out>/word` exists and is something else.
+        InputError: `out` is a release, an encoder or a file, or `<out>/paranmt50m` or `<out>/word` is something else.
     """
     folder = Path(out) / "paranmt50m"
+    _check_free(Path(out))
     yield from _build(folder)
     yield from _train(folder, Path(out))
+
+
+def _check_free(out: Path) -> None:
+    """Refuse a folder that is a result itself, in which other results would be mixed up with its own files."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; the quickstart makes a folder, choose another --out")
+    for record in (RELEASE_RECORD, "modules.json"):
+        if (out / record).exists():
+            raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another --out")
 
 
 def _build(folder: Path) -> Iterator[str]:

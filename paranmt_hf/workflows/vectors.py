@@ -38,6 +38,10 @@ def distill_vectors(
         InputError: Neither `data` nor `vocabulary` is given, or one cannot be read.
     """
     config = config or DistillConfig()
+    if Path(out).expanduser().is_dir():
+        raise InputError(
+            f"cannot write {out}: it is a folder; name a file in it, such as {Path(out) / 'vectors.txt.gz'}"
+        )
     if not Path(out).expanduser().resolve().parent.is_dir():
         raise InputError(f"cannot write {out}: there is no folder {Path(out).parent}; make it first")
     if data is None and vocabulary is None:

@@ -304,3 +304,34 @@ def test_sizes_of_numbers_are_not_types(release):
     )
     assert main(["train", "--data", "release", "--min-score", "0.1", "--out", "m", *SMALL]) == 0
     shutil.rmtree("m")
+
+
+def test_quickstart_into_a_result(encoder, capsys):
+    before = sorted(Path("encoder").rglob("*"))
+    fails(capsys, ["quickstart", "--out", "encoder"], "encoder is a release or an encoder: it holds modules.json")
+    Path("file").touch()
+    fails(capsys, ["quickstart", "--out", "file"], "file is a file; the quickstart makes a folder")
+    assert sorted(Path("encoder").rglob("*")) == before
+
+
+def test_vectors_into_a_folder(encoder, capsys):
+    command = ["vectors", "distill", "encoder", "--vocabulary", "missing.txt", "--out", "encoder"]
+    fails(capsys, command, "cannot write encoder: it is a folder; name a file in it, such as encoder/vectors.txt.gz")
+
+
+def test_models_are_looked_for_before_the_first_is_evaluated(encoder, capsys):
+    Path("mine.tsv").write_text("1\ta\tb\n2\tb\tc\n3\ta b\tc\n")
+    fails(capsys, ["evaluate", "sts", "encoder", "nowhere", "--data", "mine.tsv"], "no model 'nowhere'")
+    assert "encoder" not in capsys.readouterr().out
+
+
+def test_tsv_without_columns(folder, capsys):
+    Path("t.tsv").write_text("a\tb\n")
+    command = ["build", "--tsv", "t.tsv", "--translator", "embedded", "--out", "out", "--license", "mit"]
+    fails(capsys, command, "--tsv needs --columns, which numbers them from 1")
+
+
+def test_pipe_as_configuration(folder, capsys):
+    os.mkfifo("pipe")
+    command = ["import", "pairs.txt", "--config", "pipe", "--out", "out", "--license", "mit"]
+    fails(capsys, command, "pipe is a pipe, a socket or a device")
