@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -216,7 +217,9 @@ def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
 @pytest.mark.parametrize("gather", [False, True])
 def test_two_processes(tmp_path, gather):
     data = write_data(tmp_path / "pairs.parquet", synonyms(400))
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port, "-m"]
     options = command(data, tmp_path / "out", "lstm")[2:] + (["--gather-negatives"] if gather else [])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     options += ["--learning-rate", "0.01", "--epochs", "12"]
