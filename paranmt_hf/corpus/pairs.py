@@ -114,6 +114,7 @@ class Pairs:
 
     def _reader(self, source: str) -> _Files | HubDataset:
         path = Path(source).expanduser()
+        check_regular(path)
         if _is_release(source):
             if self._selection.subset not in FOLDERS:
                 raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")

@@ -76,6 +76,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
         return model
     name = str(model)
     folder = folder_of(name, kind)
+    check_regular(folder)
     if not folder.is_dir() and revision is None:
         name, revision = split_revision(name)
     if folder.is_dir():

@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
 from paranmt_hf.vectors import read_vectors
@@ -127,6 +127,7 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
 
 def existing(path: str) -> Path:
     """Find a file of word vectors."""
+    check_regular(Path(path).expanduser())
     if not Path(path).expanduser().is_file():
         raise InputError(f"--vectors {path}: no such file; expected a text file of word vectors")
     return Path(path).expanduser()
