@@ -219,7 +219,7 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["import", "/dev/zero", *IMPORT], f"/dev/zero {message}")
     fails(capsys, ["build", "--source", "pipe", "--reference", "pipe", *BUILD], message)
     fails(capsys, ["train", "--data", "pipe.parquet", "--out", "m", *SMALL], message)
-    fails(capsys, ["train", "--data", "pairs.parquet", "--out", "m", "--vectors", "pipe", *SMALL], "--vectors pipe")
+    fails(capsys, ["train", "--data", "pairs.parquet", "--out", "m", "--vectors", "pipe", *SMALL], message)
     fails(capsys, ["import", "pairs.txt", "--vectors", "pipe", *IMPORT], "--vectors pipe")
     fails(capsys, ["vectors", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "pipe"], message)
