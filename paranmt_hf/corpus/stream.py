@@ -156,7 +156,7 @@ def _is_in(column: pa.ChunkedArray, values: Any) -> pa.ChunkedArray:  # noqa: AN
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
         column = column.cast(kind)
-    # A cast, because Arrow makes the integer 1 of 1.5 without a word where it is told the type.
+    # A cast, because Arrow makes the integer 1 of 1.5 and says nothing when the type is given at once.
     return pc.is_in(column, pa.array(list(values)).cast(kind))
 
 

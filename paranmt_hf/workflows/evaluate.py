@@ -65,7 +65,7 @@ def evaluate(
     if not names and not baselines:
         raise InputError("name a model to evaluate, or --baselines bleu meteor")
     sets = read_sts(data) if isinstance(data, str | Path) else list(data)
-    # What is missing or no model is told before the first evaluation, which would be lost.
+    # Before the first evaluation, whose result would be lost: is each of them a model, and is its package there?
     located = [locate(name) for name in names]
     measures = {kind: baseline(kind) for kind in baselines}
     evaluations = []
