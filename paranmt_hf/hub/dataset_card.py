@@ -140,10 +140,9 @@ def _usage(values: Mapping[str, Any]) -> str:
         f"    {name},",
         '    split="train",',
         "    streaming=True,",
-        '    columns=["reference", "translation", "para_score"],',
         '    filters=[("para_score", ">", 0.7)],',
-        ")",
-        "for pair in stream:  # to its end: a process that leaves a stream early may hang when it ends",
+        ').select_columns(["reference", "translation", "para_score"])',
+        "for pair in stream:  # to its end: a process that leaves a stream early may abort when it ends",
         '    print(pair["para_score"], pair["reference"], pair["translation"])',
     ]
     return "\n".join(lines)
