@@ -15,13 +15,15 @@ LAYERS: list[set[str]] = [
     {"util"},
     {"vectors"},
     {"hub"},
-    {"corpus", "encoders", "evaluation"},
+    {"corpus", "encoders", "evaluation", "lexicon", "search"},
     {"training", "export"},
     {"workflows"},
     {"cli"},
 ]
 # The stages above others know encoders through the table of families, and nothing of the other stages.
-MAY_NOT = {("training", "corpus"), ("training", "evaluation"), ("export", "corpus"), ("export", "evaluation")}
+MAY_NOT = {
+    (stage, other) for stage in ("training", "export") for other in ("corpus", "evaluation", "lexicon", "search")
+}
 
 
 def imports(tree: ast.AST) -> set[str]:

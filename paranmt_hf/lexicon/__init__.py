@@ -1,0 +1,1 @@
+"""Word paraphrases found in a corpus of sentence pairs."""

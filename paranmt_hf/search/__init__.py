@@ -1,0 +1,1 @@
+"""Nearest sentences, and pairs of sentences that mean the same."""
