@@ -27,6 +27,8 @@ COMMANDS = {
     "publish": "publish",
     "vectors": "vectors",
     "export": "export",
+    "explore": "explore",
+    "report": "report",
 }
 
 
