@@ -46,6 +46,8 @@ def database(
         if threads:
             settings["threads"] = threads
         with duckdb.connect(":memory:", config=settings) as connection:
+            # The commands show progress of their own.
+            connection.execute("SET enable_progress_bar = false")
             yield connection
 
 
