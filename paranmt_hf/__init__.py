@@ -21,10 +21,12 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "StatsConfig": "paranmt_hf.workflows.stats",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
+    "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -55,11 +57,13 @@ __all__ = [
     "ReleaseConfig",
     "ScorerConfig",
     "SelectionConfig",
+    "StatsConfig",
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
     "average_encoders",
     "build",
+    "describe_corpora",
     "distill_vectors",
     "evaluate",
     "evaluate_sts",
@@ -99,6 +103,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
+    from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.train import train
