@@ -22,10 +22,12 @@ _NAMES = {
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "StatsConfig": "paranmt_hf.workflows.stats",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
+    "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -58,11 +60,13 @@ __all__ = [
     "ScorerConfig",
     "SelectConfig",
     "SelectionConfig",
+    "StatsConfig",
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
     "average_encoders",
     "build",
+    "describe_corpora",
     "distill_vectors",
     "evaluate",
     "evaluate_sts",
@@ -104,6 +108,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.select import select
+    from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig

@@ -30,6 +30,7 @@ COMMANDS = {
     "export": "export",
     "explore": "explore",
     "report": "report",
+    "stats": "stats",
 }
 
 
