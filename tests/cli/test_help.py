@@ -12,7 +12,7 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
+LEAVES += ["evaluate transfer", "publish dataset", "publish model", "vectors distill", "export"]
 PARENTS = ["evaluate", "publish", "vectors"]
 
 
