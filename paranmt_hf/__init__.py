@@ -31,6 +31,7 @@ _NAMES = {
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
+    "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_encoder": "paranmt_hf.workflows.export",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
@@ -70,6 +71,7 @@ __all__ = [
     "distill_vectors",
     "evaluate",
     "evaluate_sts",
+    "evaluate_transfer",
     "export_encoder",
     "import_pairs",
     "load",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner

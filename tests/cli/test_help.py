@@ -12,7 +12,7 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "evaluate transfer"]
 PARENTS = ["evaluate", "publish", "vectors"]
 
 
