@@ -27,6 +27,7 @@ COMMANDS = {
     "publish": "publish",
     "vectors": "vectors",
     "export": "export",
+    "annotate": "annotate",
 }
 
 

@@ -13,7 +13,8 @@ from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "train", "evaluate sts", "average", "negatives"]
 LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
-PARENTS = ["evaluate", "publish", "vectors"]
+LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
+PARENTS = ["evaluate", "publish", "vectors", "annotate"]
 
 
 def help_of(command, capsys):
