@@ -31,6 +31,7 @@ COMMANDS = {
     "explore": "explore",
     "report": "report",
     "stats": "stats",
+    "annotate": "annotate",
 }
 
 

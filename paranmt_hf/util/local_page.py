@@ -25,6 +25,9 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 
+# Methods that change nothing.
+SAFE = ("GET", "HEAD")
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -91,7 +94,8 @@ def serve(app: App, listening: socket.socket, token: str) -> None:
 def guarded(app: App, token: str, port: int) -> App:
     """Answer only requests that hold the token, in the address or in the cookie that the first answer sets.
 
-    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused.
+    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused. So is a
+    request of another page that would change something: to cookies, another port of this computer is the same site.
 
     Args:
         app: The application.
@@ -99,6 +103,9 @@ def guarded(app: App, token: str, port: int) -> App:
         port: Where it is served: cookies do not tell ports apart, so the port is in the cookie's name.
     """
     name, hosts = f"paranmt-{port}", {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
+
+    def own(headers: dict[bytes, bytes]) -> bytes:
+        return b"http://" + headers[b"host"]
 
     async def answer(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -109,6 +116,8 @@ def guarded(app: App, token: str, port: int) -> App:
             await _refuse(send, "this page is served to its own address only")
         elif not (_equal(given, token) or _equal(_cookie(headers, name), token)):
             await _refuse(send, "open the address that the command printed: it holds a token")
+        elif scope["method"] not in SAFE and headers.get(b"origin", own(headers)) != own(headers):
+            await _refuse(send, "only this page itself may change anything")
         else:
             cookie = f"{name}={token}; Path=/; HttpOnly; SameSite=Strict".encode()
 

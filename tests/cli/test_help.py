@@ -12,8 +12,8 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "evaluate transfer"]
-PARENTS = ["evaluate", "publish", "vectors"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "evaluate transfer", "annotate {step}", "sample", "serve", "table", "import"]
+PARENTS = ["evaluate", "publish", "vectors", "annotate"]
 
 
 def help_of(command, capsys):

@@ -14,14 +14,15 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"secret"})
 
 
-def ask(query="", *, host="127.0.0.1:5000", cookie=None):
+def ask(query="", *, host="127.0.0.1:5000", cookie=None, method="GET", origin=None):
     sent = []
 
     async def send(message):
         sent.append(message)
 
     headers = [(b"host", host.encode())] + ([(b"cookie", cookie.encode())] if cookie else [])
-    scope = {"type": "http", "headers": headers, "query_string": query.encode()}
+    headers += [(b"origin", origin.encode())] if origin else []
+    scope = {"type": "http", "method": method, "headers": headers, "query_string": query.encode()}
     asyncio.run(guarded(app, TOKEN, 5000)(scope, None, send))
     return sent[0]["status"], sent[1]["body"].decode(), sent[0]["headers"]
 
@@ -51,6 +52,16 @@ def test_another_site_whose_name_leads_here_is_refused():
         "this page is served to its own address only\n",
     )
     assert ask(f"token={TOKEN}", host="localhost:5000")[0] == 200
+
+
+def test_another_page_changes_nothing():
+    asked = {"query": f"token={TOKEN}", "method": "PUT"}
+    for origin in ("http://127.0.0.1:5001", "http://localhost:5000", "https://127.0.0.1:5000", "null"):
+        assert ask(**asked, origin=origin)[:2] == (403, "only this page itself may change anything\n")
+    assert ask(**asked, origin="http://127.0.0.1:5000")[0] == 200
+    # Browsers always say where such a request comes from; other programs know the token.
+    assert ask(**asked)[0] == 200
+    assert ask(f"token={TOKEN}", origin="http://127.0.0.1:5001")[0] == 200
 
 
 def test_nothing_is_loaded_from_elsewhere():
