@@ -12,7 +12,9 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "evaluate transfer", "annotate {step}", "sample", "serve", "table", "import"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats"]
+LEAVES += ["evaluate transfer"]
+LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate"]
 
 

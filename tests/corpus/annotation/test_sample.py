@@ -46,7 +46,9 @@ def test_the_pairs_with_the_smallest_numbers_are_drawn(tmp_path):
 def test_how_the_corpus_is_cut_changes_nothing(tmp_path):
     scores = np.random.default_rng(1).random(100).tolist()
     whole = draw([write_pairs(tmp_path / "a.parquet", scores, group=100)], quantiles=4, per_range=3)
-    cut = [write_pairs(tmp_path / f"c{start}.parquet", scores[start : start + 25], first_id=start) for start in (0, 25)]
+    cut = [
+        write_pairs(tmp_path / f"c{start}.parquet", scores[start : start + 25], first_id=start) for start in (0, 25)
+    ]
     cut += [write_pairs(tmp_path / "d.parquet", scores[50:], first_id=50, group=9)]
     assert draw(cut, quantiles=4, per_range=3) == whole
     assert [part.pairs for part in whole.ranges] == [25] * 4
