@@ -28,6 +28,8 @@ COMMANDS = {
     "publish": "publish",
     "vectors": "vectors",
     "export": "export",
+    "folds": "folds",
+    "sources": "sources",
     "explore": "explore",
     "report": "report",
     "stats": "stats",

@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord, SetRecord, YearResult
 from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
-from paranmt_hf.evaluation.tables import markdown_table, percent, text_table, write_table
+from paranmt_hf.util.tables import markdown_table, percent, text_table, write_table
 
 _SET_HEADER = ("Set", "Pairs", "Pearson", "95 %", "Spearman")
 _YEAR_HEADER = ("Year", "Sets", "Pairs", "Mean", "Weighted", "All pairs", "All pairs, Spearman")

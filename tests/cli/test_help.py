@@ -13,7 +13,7 @@ from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
 LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats"]
-LEAVES += ["evaluate transfer"]
+LEAVES += ["evaluate transfer", "folds", "sources"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.tables import percent, write_table
 from paranmt_hf.evaluation.transfer.protocol import AVERAGES
 from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.tables import percent, write_table
 
 _HEADER = ("Task", "Items", "Chosen by", "There", "Test", "Also")
 
