@@ -14,7 +14,7 @@ SUMMARY = "find out which tenth of a corpus, by which score, makes the best enco
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt folds`."""
-    from paranmt_hf.workflows.folds import FoldsConfig
+    from paranmt_hf.workflows.support.data_configs import FoldsConfig
 
     parser.add_argument("folder", type=Path, help="a release")
     add_options(parser, FoldsConfig)

@@ -14,7 +14,7 @@ SUMMARY = "find out which source of text makes the best encoders"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt sources`."""
-    from paranmt_hf.workflows.sources import SourcesConfig
+    from paranmt_hf.workflows.support.data_configs import SourcesConfig
 
     parser.add_argument("folders", nargs="+", type=Path, help="releases")
     add_options(parser, SourcesConfig)

@@ -22,10 +22,9 @@ from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.tables import markdown_table, percent, text_table
+from paranmt_hf.workflows.support.data_configs import FoldsConfig
 from paranmt_hf.workflows.support.experiment import (
-    MAX_PAIRS,
     Outcome,
     Part,
     Trials,
@@ -34,30 +33,6 @@ from paranmt_hf.workflows.support.experiment import (
 )
 
 PICTURE, TABLE = "folds.png", "folds.md"
-
-
-@dataclass(frozen=True)
-class FoldsConfig:
-    """How a corpus is cut into folds (ParaNMT-50M, section 5.4 and table 5)."""
-
-    scores: tuple[str, ...] = setting(
-        ("translation_score", "trigram_overlap", "para_score"),
-        "columns by which the rows are ranked, one after the other",
-    )
-    folds: int = setting(10, "parts that all rows are cut into", at_least=2, at_most=100)
-    sample: int = setting(100_000, "pairs of each fold, drawn by chance", at_least=2)
-    max_length: int | None = setting(30, "most word tokens on either side; rows are ranked before", at_least=1)
-    draw_seed: int = seed_setting(0, "decides which pairs are drawn")
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.folds * self.sample > MAX_PAIRS:
-            raise InputError(
-                f"{self.folds} folds of {self.sample:,} pairs are more than the {MAX_PAIRS:,} that are kept in "
-                "memory; take smaller samples"
-            )
-        if len(set(self.scores)) != len(self.scores):
-            raise InputError(f"each score is taken once, but --scores is {' '.join(self.scores)}")
 
 
 @dataclass

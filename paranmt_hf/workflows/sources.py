@@ -6,9 +6,8 @@ A sample of the same size of each source trains the same models, which are measu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,27 +18,12 @@ from paranmt_hf.corpus.sampling import MAX_ORIGINS, Sample
 from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.tables import markdown_table, percent, text_table
-from paranmt_hf.workflows.support.experiment import MAX_PAIRS, Outcome, Part, Trials, run_experiment, write_sample
+from paranmt_hf.workflows.support.data_configs import MAX_PAIRS, SourcesConfig
+from paranmt_hf.workflows.support.experiment import Outcome, Part, Trials, run_experiment, write_sample
 
 TABLE = "sources.md"
 COLUMNS = ["reference", "translation", "reference_length", "translation_length"]
-
-
-@dataclass(frozen=True)
-class SourcesConfig:
-    """How sources are compared (ParaNMT-50M, table 4)."""
-
-    sample: int = setting(100_000, "pairs of each source, drawn by chance", at_least=2, at_most=MAX_PAIRS)
-    by: Literal["release", "origin"] = setting(
-        "release", "what is a source: each release, or each origin that the column `origin` names"
-    )
-    max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
-    draw_seed: int = seed_setting(0, "decides which pairs are drawn")
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class _Source:

@@ -16,10 +16,11 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows import folds as folds_module
 from paranmt_hf.workflows import sources as sources_module
-from paranmt_hf.workflows.folds import FoldsConfig, compare_folds, plot_folds
+from paranmt_hf.workflows.folds import compare_folds, plot_folds
 from paranmt_hf.workflows.import_pairs import import_pairs
-from paranmt_hf.workflows.sources import SourcesConfig, compare_sources
+from paranmt_hf.workflows.sources import compare_sources
 from paranmt_hf.workflows.support import experiment
+from paranmt_hf.workflows.support.data_configs import FoldsConfig, SourcesConfig
 from paranmt_hf.workflows.support.experiment import Trials
 from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from tests.training.toys import synonyms

@@ -46,8 +46,6 @@ logger = logging.getLogger(__name__)
 
 RUNS, SAMPLES, MODELS = "runs", "samples", "models"
 RECORD = "experiment.json"
-# Pairs of all samples that are in memory together, about a gigabyte of text.
-MAX_PAIRS = 3_000_000
 
 
 @dataclass(frozen=True)
