@@ -33,7 +33,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
-from paranmt_hf.util.files import write_bytes, writing
+from paranmt_hf.util.files import write_result, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.version import __version__
@@ -125,6 +125,11 @@ def describe_corpora(
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=by_origin) for path in given]
     if not opened:
         raise InputError("name a corpus to measure: a release, Parquet files or a text file")
+    if by_origin and not any("origin" in corpus.columns for corpus in opened):
+        raise InputError(
+            f"--by origin: {', '.join(str(corpus.path) for corpus in opened)} has no column origin, which says where "
+            "each row is from; of Parquet files --columns origin=NAME names it"
+        )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
     parsers = _parsers(opened, list(parses), config, keep_trees)
     sampler = _Sampler(config, keep_trees, write_samples)
@@ -245,7 +250,7 @@ def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     file = NOT_IN_NAMES.sub("_", name).strip("._") or "corpus"
-    write_bytes(folder / f"{file}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()).encode())
+    write_result(folder / f"{file}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
 
 
 def _measure(

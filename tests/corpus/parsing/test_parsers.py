@@ -193,6 +193,11 @@ def test_link_grammar_itself():
     assert LinkGrammar().trees(given) == found
 
 
+class Node:
+    def __init__(self, label, *children):
+        self.label, self.children = label, children
+
+
 class Sentence:
     def __init__(self, tree):
         self.constituency = tree
@@ -214,10 +219,11 @@ def stanza(monkeypatch):
                 raise FileNotFoundError("Resources file not found at:\n resources.json")
 
         def bulk_process(self, texts):
-            trees = [
-                [f"(ROOT (S (NN {text})))"] if text != "two" else ["(ROOT (X 1))", "(ROOT (Y 2))"] for text in texts
+            labels = [["X", "Y"] if text == "two" else ["S"] for text in texts]
+            return [
+                types.SimpleNamespace(sentences=[Sentence(Node("ROOT", Node(label, Node(text)))) for label in each])
+                for each, text in zip(labels, texts, strict=True)
             ]
-            return [types.SimpleNamespace(sentences=[Sentence(tree) for tree in found]) for found in trees]
 
     module.Pipeline = Pipeline
     monkeypatch.setitem(sys.modules, "stanza", module)
@@ -227,7 +233,8 @@ def stanza(monkeypatch):
 def test_stanza(stanza):
     parser = named_parsers(seconds=1, processes=1)["stanza"]()
     assert parser.name == "stanza 1.15.0"
-    assert parser.trees(["a", " ", "two"]) == [read_tree("(ROOT (S (NN a)))"), None, read_tree("(ROOT (X 1))")]
+    expected = [Tree("ROOT", (Tree("S", ("(",)),)), None, read_tree("(ROOT (X two))")]
+    assert parser.trees(["(", " ", "two"]) == expected
 
 
 def test_stanza_without_models(stanza):
