@@ -207,9 +207,11 @@ class DocumentFrequencies:
             offsets = bags.offsets[start : start + SLICE + 1]
             rows = bags.rows[offsets[0] : offsets[-1]].astype(np.int64)
             keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * size + rows
-            # A token counts once in a sentence, however often it stands there.
-            keys = np.unique(keys[(rows >= 0) & (rows < size)])
-            self.counts += np.bincount(keys % size, minlength=size) if size else 0
+            keys = np.sort(keys[(rows >= 0) & (rows < size)])
+            if len(keys):
+                # A token counts once in a sentence, however often it stands there.
+                once = keys[np.diff(keys, prepend=-1) > 0]
+                self.counts += np.bincount(once % size, minlength=size)
 
     @property
     def idf(self) -> np.ndarray:
