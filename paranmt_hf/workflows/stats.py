@@ -28,7 +28,7 @@ from paranmt_hf.corpus.diversity import (
 )
 from paranmt_hf.corpus.parsing.parser import Parser, named_parsers, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.trees import READINGS, Reading
+from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
 from paranmt_hf.errors import InputError
@@ -242,8 +242,9 @@ class _Sampler:
     def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
         # They are in the order of a lottery, so the first ones are a sample of them.
         chosen = sentences.slice(0, self._config.parse_sample or len(sentences)).to_pylist()
-        trees = parse(parser, chosen, keep=self._keep, label=f"parse {name}")
-        return parse_figures(trees, parser.name, self._config.parse_levels)
+        reading = self._config.parse_levels
+        tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=self._keep, label=f"parse {name}")
+        return parse_figures(tops, parser.name, reading)
 
 
 def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:

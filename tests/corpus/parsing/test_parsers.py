@@ -32,25 +32,26 @@ class Words:
 
 
 SENTENCES = ["a b", "why ?", "c", "a b", "d e f"]
+BRACKETS = ["(S a b)", None, "(S c)", "(S a b)", "(S d e f)"]
 TREES = [Tree("S", ("a", "b")), None, Tree("S", ("c",)), Tree("S", ("a", "b")), Tree("S", ("d", "e", "f"))]
 
 
 def test_each_sentence_is_parsed_once_in_blocks():
     parser = Words()
-    assert parse(parser, SENTENCES) == TREES
+    assert parse(parser, SENTENCES) == BRACKETS
     assert parser.given == [["a b", "why ?"], ["c", "d e f"]]
     assert parse(parser, []) == []
 
 
 def test_kept_trees_are_not_parsed_again(tmp_path):
     keep = tmp_path / "kept.tsv"
-    assert parse(Words(), SENTENCES[:3], keep=keep) == TREES[:3]
+    assert parse(Words(), SENTENCES[:3], lambda tree: str(len(tree.children)), keep=keep) == ["2", None, "1"]
     assert keep.read_text() == "#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n"
     again = Words()
-    assert parse(again, SENTENCES, keep=keep) == TREES
+    assert parse(again, SENTENCES, keep=keep) == BRACKETS
     assert again.given == [["d e f"]]
     # What is kept is a file of trees like any other.
-    assert TreeFile(keep).trees(SENTENCES) == TREES
+    assert list(TreeFile(keep).trees(SENTENCES)) == TREES
 
 
 @pytest.mark.parametrize("cut", range(len("#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n")))
@@ -59,7 +60,7 @@ def test_a_kill_in_the_middle_of_writing(tmp_path, cut):
     whole = "#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n"
     keep.write_text(whole[:cut])
     parser = Words()
-    assert parse(parser, SENTENCES[:3], keep=keep) == TREES[:3]
+    assert parse(parser, SENTENCES[:3], keep=keep) == BRACKETS[:3]
     assert keep.read_text() == whole
     assert sum(map(len, parser.given)) == 3 - max(0, whole[:cut].count("\n") - 1)
 
@@ -69,7 +70,7 @@ def test_trees_of_another_parser_are_refused_and_stay(tmp_path, content):
     keep = tmp_path / "kept.tsv"
     keep.write_bytes(content if isinstance(content, bytes) else content.encode())
     before = keep.read_bytes()
-    with pytest.raises(InputError, match=r"kept.tsv holds .*expected trees of words 1; name another file"):
+    with pytest.raises(InputError, match=r"kept.tsv begins with .*expected trees of words 1; name another file"):
         parse(Words(), SENTENCES, keep=keep)
     assert keep.read_bytes() == before
 
@@ -86,27 +87,27 @@ def test_a_file_of_sentences_and_trees(tmp_path):
     lines = ["  a   b\t(S a b)", "other\t(S", "why ?\t", "c\t(S c)", "c\t(X c)", "d e f\t(S d e f)"]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     # White space is normalised as that of corpora; of two trees the first counts; what is not asked for is not read.
-    assert TreeFile(path).trees(SENTENCES) == TREES
-    assert TreeFile(path).trees(["c", "unknown"]) == [Tree("S", ("c",)), None]
+    assert list(TreeFile(path).trees(SENTENCES)) == TREES
+    assert list(TreeFile(path).trees(["c", "unknown"])) == [Tree("S", ("c",)), None]
     with pytest.raises(InputError, match=r"trees.tsv.gz:2: expected a tree, .* mend that line or empty its tree"):
-        TreeFile(path).trees(["other"])
+        list(TreeFile(path).trees(["other"]))
     with pytest.raises(InputError, match=r"trees of none of the 2 sentences that are measured, such as 'x'"):
-        TreeFile(path).trees(["x", "y", "x"])
-    assert TreeFile(path).trees([]) == []
+        list(TreeFile(path).trees(["x", "y", "x"]))
+    assert list(TreeFile(path).trees([])) == []
 
 
 def test_a_file_of_trees_beside_its_text(tmp_path):
     text, trees = tmp_path / "text", tmp_path / "trees"
     text.write_text("\n".join(SENTENCES) + "\n")
     trees.write_text("(S a b)\n\n(S c)\n(S a b)\n(S d e f)\n")
-    assert TreeFile(trees, text).trees(SENTENCES) == TREES
+    assert list(TreeFile(trees, text).trees(SENTENCES)) == TREES
     with pytest.raises(InputError, match=r"trees: expected lines SENTENCE<tab>TREE, but the first line has no tab"):
         TreeFile(trees)
     trees.write_text("(S a b)\n\n(S c)\n(S a b\n(S d e f)\n")
-    assert TreeFile(trees, text).trees(["c"]) == [TREES[2]]
+    assert list(TreeFile(trees, text).trees(["c"])) == [TREES[2]]
     trees.write_text("(S a b)\n(S c)\n")
     with pytest.raises(InputError, match=r"text has 5, .*trees has 2: a line is missing"):
-        TreeFile(trees, text).trees(["c"])
+        list(TreeFile(trees, text).trees(["c"]))
     with pytest.raises(InputError, match="there is no such file"):
         TreeFile(tmp_path / "none")
 
