@@ -78,26 +78,28 @@ def main() -> None:
     parser.add_argument("--copies", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--sample", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--idf-repeats", type=int, default=1, help="where every sentence is cut into tokens")
     arguments = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "tokenizers"))
     print(f"{date.today()}, {platform.machine()}, one core, Python {platform.python_version()}, {packages}\n")
-    print("| command | rows | rows per CPU second: median (min to max) | wall seconds | peak resident memory, GB |")
-    print("|---|---:|---:|---:|---:|")
+    print(
+        "| command | rows | runs | rows per CPU second: median (min to max) | wall seconds | peak resident memory, GB |"
+    )
+    print("|---|---:|---:|---:|---:|---:|")
+    rows = sum(pq.read_metadata(path).num_rows for path in (arguments.release / "data").iterdir())
     with tempfile.TemporaryDirectory() as folder:
-        for copies in arguments.copies:
-            release = str(copy_release(arguments.release, copies, Path(folder)))
-            rows = copies * sum(pq.read_metadata(path).num_rows for path in (arguments.release / "data").iterdir())
-            sample = ["--sample", str(arguments.sample)]
-            for label, options in {
-                "stats": [],
-                "stats --by origin": ["--by", "origin"],
-                "stats --idf-text (the same rows)": ["--idf-text", release],
-            }.items():
-                runs = [run([release, *sample, *options]) for _ in range(arguments.repeats)]
-                rates = sorted(rows / cpu for cpu, _, _ in runs)
+        releases = {copies: copy_release(arguments.release, copies, Path(folder)) for copies in arguments.copies}
+        for label in ("stats", "stats --by origin", "stats --idf-text (the same rows)"):
+            for copies, release in releases.items():
+                command = [str(release), "--sample", str(arguments.sample)]
+                command += ["--by", "origin"] if "origin" in label else []
+                command += ["--idf-text", str(release)] if "idf" in label else []
+                repeats = arguments.idf_repeats if "idf" in label else arguments.repeats
+                runs = [run(command) for _ in range(repeats)]
+                rates = sorted(copies * rows / cpu for cpu, _, _ in runs)
                 wall, memory = (statistics.median(column) for column in list(zip(*runs, strict=True))[1:])
                 rate = f"{statistics.median(rates):,.0f} ({rates[0]:,.0f} to {rates[-1]:,.0f})"
-                print(f"| {label} | {rows:,} | {rate} | {wall:.0f} | {memory:.2f} |", flush=True)
+                print(f"| {label} | {copies * rows:,} | {repeats} | {rate} | {wall:.0f} | {memory:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

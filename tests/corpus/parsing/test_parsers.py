@@ -136,13 +136,12 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM)
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(link_grammar, "GRACE", -0.7)
+    monkeypatch.setattr(link_grammar, "GRACE", 1)
     return path
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_a_program_that_hangs_and_dies(program, processes):
-    parser = LinkGrammar(seconds=1, processes=processes)
+def test_a_program_that_hangs_and_dies(program):
+    parser = LinkGrammar(seconds=1, processes=2)
     assert parser.name == "link-grammar 9.8, at most 1 s for a sentence"
     given = ["a b", "none", "", " ", "hang", "c", "die", "odd", "!help", "d  e\nf"]
     # Each comes back in its place; what hangs, dies or is no tree has none, and the next one has its tree again.
@@ -150,7 +149,7 @@ def test_a_program_that_hangs_and_dies(program, processes):
     assert parser.trees(given) == expected
     assert parser.trees([]) == []
     calls = program.with_name("link-parser.calls").read_text().split("\n")[:-1]
-    assert 3 <= len(calls) <= 2 + processes
+    assert 3 <= len(calls) <= 4
     assert all("-timeout=1" in call and "-null=0" in call for call in calls)
 
 
