@@ -82,9 +82,7 @@ def main() -> None:
     arguments = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "tokenizers"))
     print(f"{date.today()}, {platform.machine()}, one core, Python {platform.python_version()}, {packages}\n")
-    print(
-        "| command | rows | runs | rows per CPU second: median (min to max) | wall seconds | peak resident memory, GB |"
-    )
+    print("| command | rows | runs | rows per CPU second: median (min to max) | wall seconds | peak memory, GB |")
     print("|---|---:|---:|---:|---:|---:|")
     rows = sum(pq.read_metadata(path).num_rows for path in (arguments.release / "data").iterdir())
     with tempfile.TemporaryDirectory() as folder:
