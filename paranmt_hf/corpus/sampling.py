@@ -49,6 +49,11 @@ class Corpus:
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
 
+    @property
+    def has_free_columns(self) -> bool:
+        """Whether its columns may have any name: those of Parquet files that are no release."""
+        return isinstance(self._reader, ParquetFiles)
+
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
         """Read the rows: `id` (int64), `sentence` (string), and those of `columns`.
 

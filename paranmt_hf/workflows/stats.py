@@ -35,12 +35,13 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.util.files import write_result, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.stats_report import StatsRecord
 
 # Sentences of one side that are in memory together, about a gigabyte of text.
 MAX_ROWS = 2_000_000
+PARSE_OPTIONS = ("parse_levels", "parse_sample", "parse_seconds", "parse_processes")
 NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 # What a row without an origin is called.
 NO_ORIGIN = "no origin"
@@ -120,7 +121,6 @@ def describe_corpora(
     """
     config = config or StatsConfig()
     given = [corpora] if isinstance(corpora, str | Path) else list(corpora)
-    _check_columns(columns or {})
     by_origin = config.by == "origin"
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=by_origin) for path in given]
     if not opened:
@@ -131,6 +131,7 @@ def describe_corpora(
             "each row is from; of Parquet files --columns origin=NAME names it"
         )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
+    _check_columns(columns or {}, [*opened, *([background] if background else [])])
     parsers = _parsers(opened, list(parses), config, keep_trees)
     sampler = _Sampler(config, keep_trees, write_samples)
     drawn: list[_Drawn] = []
@@ -151,9 +152,11 @@ def describe_corpora(
     )
 
 
-def _check_columns(columns: Mapping[str, str]) -> None:
+def _check_columns(columns: Mapping[str, str], corpora: Sequence[Corpus]) -> None:
     if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
         raise InputError(f"--columns can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}")
+    if columns and not any(corpus.has_free_columns for corpus in corpora):
+        raise InputError("--columns is for Parquet files, of which there are none: releases have their own names")
 
 
 def _names(corpora: Sequence[Corpus]) -> list[str]:
@@ -173,6 +176,10 @@ def _parsers(
     if not parses:
         if keep is not None:
             raise InputError("--keep-trees keeps what a parser gives; name one with --parses")
+        if unused := [name for name in PARSE_OPTIONS if is_given(config, name)]:
+            raise InputError(
+                f"--{unused[0].replace('_', '-')} changes nothing without a parser; name one with --parses"
+            )
         return [None] * len(corpora)
     named = named_parsers(seconds=config.parse_seconds, processes=config.parse_processes or _cores())
     if len(parses) == 1 and (not isinstance(parses[0], str | Path) or str(parses[0]) in named):

@@ -140,6 +140,8 @@ def test_kept_trees_of_an_interrupted_run(text, tmp_path):
     ("options", "message"),
     [
         ({"corpora": []}, "name a corpus to measure"),
+        ({"columns": {"reference": "x"}}, "--columns is for Parquet files, of which there are none"),
+        ({"config": StatsConfig(parse_sample=3)}, "--parse-sample changes nothing without a parser; name one with"),
         ({"columns": {"source": "x"}}, "--columns can name reference, translation, para_score, origin, not source"),
         ({"parses": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
         ({"parses": ["none"]}, "--parses none: there is no such file, nor a parser .*: link-grammar, stanza"),
