@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.parsing.trees import Reading, Tree, top_levels
+from paranmt_hf.corpus.parsing.trees import Reading
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
 
 # Sentences that are cut into tokens together.
@@ -207,9 +207,11 @@ class DocumentFrequencies:
             offsets = bags.offsets[start : start + SLICE + 1]
             rows = bags.rows[offsets[0] : offsets[-1]].astype(np.int64)
             keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * size + rows
-            # A token counts once in a sentence, however often it stands there.
-            keys = np.unique(keys[(rows >= 0) & (rows < size)])
-            self.counts += np.bincount(keys % size, minlength=size) if size else 0
+            keys = np.sort(keys[(rows >= 0) & (rows < size)])
+            if len(keys):
+                # A token counts once in a sentence, however often it stands there.
+                once = keys[np.diff(keys, prepend=-1) > 0]
+                self.counts += np.bincount(once % size, minlength=size)
 
     @property
     def idf(self) -> np.ndarray:
@@ -235,19 +237,19 @@ def mean_idf(bags: Bags, idf: np.ndarray) -> np.ndarray:
     return np.divide(sums, lengths, out=np.full(len(bags), np.nan), where=lengths > 0)
 
 
-def parse_figures(trees: Sequence[Tree | None], parser: str, reading: Reading) -> ParseFigures:
+def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> ParseFigures:
     """Count the top levels of trees.
 
     Args:
-        trees: The tree of each sentence; None for one that has none.
+        tops: Those of each sentence's tree, as `top_levels` gives them; None for one that has none.
         parser: What gave them.
         reading: Which levels count.
     """
-    templates = Counter(top_levels(tree, reading) for tree in trees if tree is not None)
+    templates = Counter(top for top in tops if top is not None)
     return ParseFigures(
         parser=parser,
         reading=reading,
-        sentences=len(trees),
+        sentences=len(tops),
         parsed=templates.total(),
         entropy=entropy(list(templates.values())),
         distinct=len(templates),

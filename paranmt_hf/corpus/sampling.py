@@ -49,6 +49,11 @@ class Corpus:
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
 
+    @property
+    def has_free_columns(self) -> bool:
+        """Whether its columns may have any name: those of Parquet files that are no release."""
+        return isinstance(self._reader, ParquetFiles)
+
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
         """Read the rows: `id` (int64), `sentence` (string), and those of `columns`.
 
@@ -77,10 +82,10 @@ def open_corpus(
         side: Which sentences of pairs, `reference` or `translation`. A text file has but one side.
         columns: Where the columns of Parquet files are, by the names of the schema; those of the same name need not be
             named.
-        by_origin: Whether the rows' origin is read too.
+        by_origin: Whether the rows' origin is read too, where there is one.
 
     Raises:
-        InputError: There is no such corpus, or it lacks a column.
+        InputError: There is no such corpus, or it has no such side.
     """
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]
@@ -88,7 +93,6 @@ def open_corpus(
         files = release_files(path)
         check_inside(path, files)
         found = tuple(name for name in wanted if name in _schema(files[0]).names)
-        _check_origin(path, found, by_origin, "build or import it with a column that says where each row is from")
         return Corpus(path, found, _files=tuple(files), _side=side)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if path.is_dir():
@@ -96,14 +100,13 @@ def open_corpus(
             raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
         check_inside(path, files)
     if path.is_dir() or path.suffix == ".parquet":
-        return _of_parquet(path, files, side, dict(columns or {}), wanted, by_origin)
+        return _of_parquet(path, files, side, dict(columns or {}), wanted)
     existing([path])
-    _check_origin(path, (), by_origin, "a text file has none")
     return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
 
 
 def _of_parquet(
-    path: Path, files: list[Path], side: str, columns: Mapping[str, str], wanted: tuple[str, ...], by_origin: bool
+    path: Path, files: list[Path], side: str, columns: Mapping[str, str], wanted: tuple[str, ...]
 ) -> Corpus:
     names = _schema(existing(files)[0]).names
     if side not in columns and side not in names:
@@ -111,7 +114,6 @@ def _of_parquet(
             f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: --columns {side}=NAME"
         )
     found = tuple(name for name in wanted if name in columns or name in names)
-    _check_origin(path, found, by_origin, "say which it is: --columns origin=NAME")
     where = {name: columns.get(name, name) for name in (side, *found)}
     numbers = [name for name in found if name == "para_score"]
     return Corpus(path, found, _reader=ParquetFiles(files, where, numbers=numbers, optional=found))
@@ -124,11 +126,6 @@ def _schema(file: Path) -> pa.Schema:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"cannot read {file}: {reason}; expected a Parquet file") from None
-
-
-def _check_origin(path: Path, found: tuple[str, ...], by_origin: bool, advice: str) -> None:
-    if by_origin and "origin" not in found:
-        raise InputError(f"{path} has no column origin, by which its rows could be told apart; {advice}")
 
 
 class Sample:

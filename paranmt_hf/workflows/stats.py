@@ -28,19 +28,20 @@ from paranmt_hf.corpus.diversity import (
 )
 from paranmt_hf.corpus.parsing.parser import Parser, named_parsers, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.trees import READINGS, Reading
+from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
-from paranmt_hf.util.files import write_bytes, writing
+from paranmt_hf.util.files import write_result, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.stats_report import StatsRecord
 
 # Sentences of one side that are in memory together, about a gigabyte of text.
 MAX_ROWS = 2_000_000
+PARSE_OPTIONS = ("parse_levels", "parse_sample", "parse_seconds", "parse_processes")
 NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 # What a row without an origin is called.
 NO_ORIGIN = "no origin"
@@ -120,12 +121,17 @@ def describe_corpora(
     """
     config = config or StatsConfig()
     given = [corpora] if isinstance(corpora, str | Path) else list(corpora)
-    _check_columns(columns or {})
     by_origin = config.by == "origin"
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=by_origin) for path in given]
     if not opened:
         raise InputError("name a corpus to measure: a release, Parquet files or a text file")
+    if by_origin and not any("origin" in corpus.columns for corpus in opened):
+        raise InputError(
+            f"--by origin: {', '.join(str(corpus.path) for corpus in opened)} has no column origin, which says where "
+            "each row is from; of Parquet files --columns origin=NAME names it"
+        )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
+    _check_columns(columns or {}, [*opened, *([background] if background else [])])
     parsers = _parsers(opened, list(parses), config, keep_trees)
     sampler = _Sampler(config, keep_trees, write_samples)
     drawn: list[_Drawn] = []
@@ -146,9 +152,11 @@ def describe_corpora(
     )
 
 
-def _check_columns(columns: Mapping[str, str]) -> None:
+def _check_columns(columns: Mapping[str, str], corpora: Sequence[Corpus]) -> None:
     if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
         raise InputError(f"--columns can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}")
+    if columns and not any(corpus.has_free_columns for corpus in corpora):
+        raise InputError("--columns is for Parquet files, of which there are none: releases have their own names")
 
 
 def _names(corpora: Sequence[Corpus]) -> list[str]:
@@ -168,6 +176,10 @@ def _parsers(
     if not parses:
         if keep is not None:
             raise InputError("--keep-trees keeps what a parser gives; name one with --parses")
+        if unused := [name for name in PARSE_OPTIONS if is_given(config, name)]:
+            raise InputError(
+                f"--{unused[0].replace('_', '-')} changes nothing without a parser; name one with --parses"
+            )
         return [None] * len(corpora)
     named = named_parsers(seconds=config.parse_seconds, processes=config.parse_processes or _cores())
     if len(parses) == 1 and (not isinstance(parses[0], str | Path) or str(parses[0]) in named):
@@ -237,15 +249,16 @@ class _Sampler:
     def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
         # They are in the order of a lottery, so the first ones are a sample of them.
         chosen = sentences.slice(0, self._config.parse_sample or len(sentences)).to_pylist()
-        trees = parse(parser, chosen, keep=self._keep, label=f"parse {name}")
-        return parse_figures(trees, parser.name, self._config.parse_levels)
+        reading = self._config.parse_levels
+        tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=self._keep, label=f"parse {name}")
+        return parse_figures(tops, parser.name, reading)
 
 
 def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     file = NOT_IN_NAMES.sub("_", name).strip("._") or "corpus"
-    write_bytes(folder / f"{file}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()).encode())
+    write_result(folder / f"{file}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
 
 
 def _measure(

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.diversity import (
     parse_figures,
     spread,
 )
-from paranmt_hf.corpus.parsing.trees import read_tree
+from paranmt_hf.corpus.parsing.trees import read_tree, top_levels
 from paranmt_hf.text import words
 from paranmt_hf.tokens import Bags
 
@@ -120,9 +120,11 @@ def test_sentences_without_tokens():
 
 def test_parse_figures_by_hand():
     trees = [read_tree(text) for text in ("(S (NP a) (VP b))", "(S (NP c) (VP (V d)))", "(NP (N e))")]
-    found = parse_figures([*trees, None], "mine", "two-levels")
+    found = parse_figures([*map(top_levels, trees), None], "mine", "two-levels")
     assert (found.sentences, found.parsed, found.distinct) == (4, 3, 2)
     assert found.entropy == pytest.approx(entropy([2, 1]))
     assert found.frequent == {"(S (NP) (VP))": 2, "(NP (N))": 1}
-    assert parse_figures(trees, "mine", "two-below").entropy == pytest.approx(math.log(3))
+    assert parse_figures(
+        [top_levels(tree, "two-below") for tree in trees], "mine", "two-below"
+    ).entropy == pytest.approx(math.log(3))
     assert parse_figures([None], "mine", "two-levels").entropy is None

@@ -93,9 +93,6 @@ def test_what_cannot_be_measured(tmp_path, parquet):
         open_corpus(parquet, side="translation")
     with pytest.raises(InputError, match="there is no column 'none'"):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())
-    (tmp_path / "text").write_text("a\n")
-    with pytest.raises(InputError, match="text has no column origin, by which .*; a text file has none"):
-        open_corpus(tmp_path / "text", by_origin=True)
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="neither a release nor a folder of Parquet files"):
         open_corpus(tmp_path / "folder")

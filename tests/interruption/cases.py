@@ -93,6 +93,13 @@ def _judged(root: Path) -> None:
     _encoder(root / "model", (list(left), list(right)))
 
 
+def _stats(root: Path) -> list[str]:
+    files = [
+        f"--{name}={root}/{path}" for name, path in (("json", "out"), ("picture", "png"), ("write-samples", "sample"))
+    ]
+    return ["stats", f"{root}/pairs.parquet", *files]
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -114,4 +121,5 @@ CASES = [
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+    Case("stats", _stats, _pairs),
 ]

@@ -96,12 +96,15 @@ def test_side_by_side(release, text, tmp_path):
     assert from_json(StatsRecord, json.loads(json.dumps(record.to_json())), "x") == record
 
 
-def test_by_origin(tmp_path):
+def test_by_origin(tmp_path, text):
     path = tmp_path / "pairs.parquet"
     columns = {"reference": ["a b", "c", "d e f", "g"], "origin": ["news", "web", None, "web"]}
     pq.write_table(pa.table({**columns, "score": [0.5, None, 0.25, 1.0]}), path)
-    record = describe_corpora(path, config=StatsConfig(by="origin"), columns={"para_score": "score"})
-    rows = {each.name.partition(": ")[2]: each for each in record.corpora}
+    config = StatsConfig(by="origin")
+    record = describe_corpora([path, text], config=config, columns={"para_score": "score"})
+    # A corpus without origins has one row.
+    assert record.corpora[-1] == describe_corpora(text).corpora[0]
+    rows = {each.name.partition(": ")[2]: each for each in record.corpora[:-1]}
     assert list(rows) == ["", "no origin", "news", "web"]
     assert [each.size for each in rows.values()] == [4, 1, 1, 2]
     assert rows["web"].para_score.mean == 1.0 and rows["web"].para_score.sentences == 1
@@ -137,11 +140,17 @@ def test_kept_trees_of_an_interrupted_run(text, tmp_path):
     ("options", "message"),
     [
         ({"corpora": []}, "name a corpus to measure"),
+        ({"columns": {"reference": "x"}}, "--columns is for Parquet files, of which there are none"),
+        ({"config": StatsConfig(parse_sample=3)}, "--parse-sample changes nothing without a parser; name one with"),
         ({"columns": {"source": "x"}}, "--columns can name reference, translation, para_score, origin, not source"),
         ({"parses": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
         ({"parses": ["none"]}, "--parses none: there is no such file, nor a parser .*: link-grammar, stanza"),
         ({"keep_trees": "kept"}, "--keep-trees keeps what a parser gives; name one with --parses"),
         ({"parses": ["text.txt"], "keep_trees": "kept"}, "trees of text.txt are in a file already"),
+        (
+            {"config": StatsConfig(by="origin")},
+            "--by origin: text.txt has no column origin, which says where each row",
+        ),
         ({"idf_text": "none"}, "none: there is no such file"),
     ],
 )

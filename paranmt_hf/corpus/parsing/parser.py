@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Protocol
 
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
@@ -27,7 +28,7 @@ class Parser(Protocol):
     name: str
     at_once: int | None
 
-    def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
+    def trees(self, sentences: Sequence[str]) -> Iterable[Tree | None]:
         """Parse sentences.
 
         Args:
@@ -39,65 +40,77 @@ class Parser(Protocol):
 
 
 def parse(
-    parser: Parser, sentences: Sequence[str], *, keep: Path | None = None, label: str = "parse"
-) -> list[Tree | None]:
-    """Parse sentences in blocks, with progress.
+    parser: Parser,
+    sentences: Sequence[str],
+    cut: Callable[[Tree], str] = str,
+    *,
+    keep: Path | None = None,
+    label: str = "parse",
+) -> list[str | None]:
+    """Parse sentences in blocks, with progress; only what is cut from a tree stays in memory.
 
     Args:
         parser: The parser.
         sentences: What to parse; each distinct one is parsed once.
+        cut: What of a tree is wanted, such as its top levels; else all of it, in brackets.
         keep: A file where trees are kept as they come, a line `SENTENCE<tab>TREE` for each sentence. What stands there
             already, of this or an earlier run, is not parsed again. `TreeFile` reads it too.
         label: What is done, for the progress.
 
     Returns:
-        As of `Parser.trees`.
+        What was cut from the tree of each sentence, in their order; None for one that has no tree.
 
     Raises:
         InputError: The file holds trees of another parser, or cannot be written.
     """
-    kept = _read_kept(keep, parser.name) if keep is not None else {}
     distinct = list(dict.fromkeys(sentences))
-    missing = [sentence for sentence in distinct if sentence not in kept]
+    found = _read_kept(keep, parser.name, set(distinct), cut) if keep is not None else {}
+    missing = [sentence for sentence in distinct if sentence not in found]
+    step = parser.at_once or max(1, len(missing))
     with Progress(label, total=len(distinct), done=len(distinct) - len(missing)) as progress:
-        step = parser.at_once or max(1, len(missing))
         for start in range(0, len(missing), step):
-            block = missing[start : start + step]
-            found = dict(zip(block, parser.trees(block), strict=True))
-            kept |= found
+            block, lines = missing[start : start + step], []
+            for sentence, tree in zip(block, parser.trees(block), strict=True):
+                found[sentence] = None if tree is None else intern(cut(tree))
+                if keep is not None:
+                    lines.append(f"{sentence}\t{tree or ''}")
             if keep is not None:
-                _append(keep, [f"{sentence}\t{tree or ''}" for sentence, tree in found.items()])
+                _append(keep, lines)
             progress.advance_to(len(distinct) - len(missing) + start + len(block))
-    return [kept[sentence] for sentence in sentences]
+    return [found[sentence] for sentence in sentences]
 
 
-def _read_kept(path: Path, parser: str) -> dict[str, Tree | None]:
+def _read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[Tree], str]) -> dict[str, str | None]:
     """Read the trees of an earlier run; half a line that a kill left at the end is cut off."""
     check_regular(path)
-    if not path.exists():
-        _append(path, [f"{PARSER_LINE}\t{parser}"])
-        return {}
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    try:
-        lines = whole.decode().split("\n")[:-1]
-    except UnicodeDecodeError:
-        lines = [""]
-    if not content or (not whole and f"{PARSER_LINE}\t{parser}".encode().startswith(content)):
-        path.unlink()
-        return _read_kept(path, parser)
-    if lines[:1] != [f"{PARSER_LINE}\t{parser}"]:
-        first = lines[0] if lines else ""
-        was = first.removeprefix(f"{PARSER_LINE}\t") if first.startswith(PARSER_LINE) else "something else"
-        raise InputError(f"{path} holds {was}, expected trees of {parser}; name another file to keep trees in")
-    if len(whole) < len(content):
-        with writing(path):
-            os.truncate(path, len(whole))
-    kept = {}
-    for number, line in enumerate(lines[1:], 2):
-        sentence, _, tree = line.partition("\t")
-        kept[sentence] = read_at(tree, f"{path}:{number}") if tree else None
-    return kept
+    head = f"{PARSER_LINE}\t{parser}\n"
+    found: dict[str, str | None] = {}
+    with writing(path), path.open("a+b") as file:
+        file.seek(0)
+        whole = len(first := file.readline())
+        if first != head.encode():
+            if not head.encode().startswith(first):
+                raise InputError(
+                    f"{path} begins with {_brief(first)}, expected trees of {parser}; name another file to keep trees "
+                    "in"
+                )
+            file.truncate(0)
+            file.write(head.encode())
+            return found
+        for number, line in enumerate(file, 2):
+            if not line.endswith(b"\n"):
+                break
+            whole += len(line)
+            sentence, _, tree = line.decode(errors="replace").rstrip("\n").partition("\t")
+            if sentence in wanted:
+                found[sentence] = intern(cut(read_at(tree, f"{path}:{number}"))) if tree else None
+        file.truncate(whole)
+    return found
+
+
+def _brief(line: bytes) -> str:
+    text = line.decode(errors="replace").strip()
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from paranmt_hf.corpus.parsing.trees import Tree, read_tree
+from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
@@ -50,5 +50,5 @@ class StanzaParser:
 
 
 def _plain(tree: Any) -> Tree:  # noqa: ANN401 - a tree of stanza
-    """Turn a tree of stanza into ours, through its own brackets."""
-    return read_tree(str(tree))
+    """Turn a tree of stanza, whose words are nodes without children, into ours."""
+    return Tree(tree.label, tuple(_plain(child) if child.children else child.label for child in tree.children))

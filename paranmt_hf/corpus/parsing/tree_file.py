@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,22 +51,24 @@ class TreeFile:
                 "belong to a text file with a sentence on each line"
             )
 
-    def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
+    def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
         """Look the trees of sentences up; None for those that are not in the file or have no tree there.
 
         Raises:
             InputError: A tree that is looked at is none (with its line), or none of the sentences is in the file.
         """
         wanted = pa.array(sentences, pa.string()).unique()
-        found: dict[str, Tree | None] = {}
+        # As text, and the line: trees take ten times the memory.
+        found: dict[str, tuple[str | None, int]] = {}
         for batch in self._reader.batches(Report()):
             chosen = batch.filter(pc.is_in(batch["sentence"], value_set=wanted))
             for line, sentence, tree in zip(*(column.to_pylist() for column in chosen.columns), strict=True):
-                if sentence not in found:
-                    found[sentence] = read_at(tree, f"{self._path}:{line + 1}") if tree else None
+                found.setdefault(sentence, (tree, line + 1))
         if len(wanted) and not found:
             raise InputError(
                 f"{self._path} has trees of none of the {len(wanted):,} sentences that are measured, such as "
                 f"{wanted[0].as_py()!r}; parse that corpus (paranmt stats --write-samples gives its sentences)"
             )
-        return [found.get(sentence) for sentence in sentences]
+        for sentence in sentences:
+            text, line = found.get(sentence, (None, 0))
+            yield read_at(text, f"{self._path}:{line}") if text else None

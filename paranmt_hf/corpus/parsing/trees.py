@@ -40,7 +40,13 @@ class Tree:
         return [child for child in self.children if isinstance(child, Tree)]
 
     def __str__(self) -> str:
-        return f"({' '.join([self.label, *map(str, self.children)])})"
+        """Write the tree in brackets on one line; brackets in words become -LRB- and -RRB-, blanks in them `_`."""
+        children = [str(child) if isinstance(child, Tree) else _written(child) for child in self.children]
+        return f"({' '.join([_written(self.label), *children])})"
+
+
+def _written(word: str) -> str:
+    return "_".join(word.replace("(", "-LRB-").replace(")", "-RRB-").split())
 
 
 def read_tree(text: str) -> Tree:

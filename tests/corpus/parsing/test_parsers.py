@@ -32,25 +32,26 @@ class Words:
 
 
 SENTENCES = ["a b", "why ?", "c", "a b", "d e f"]
+BRACKETS = ["(S a b)", None, "(S c)", "(S a b)", "(S d e f)"]
 TREES = [Tree("S", ("a", "b")), None, Tree("S", ("c",)), Tree("S", ("a", "b")), Tree("S", ("d", "e", "f"))]
 
 
 def test_each_sentence_is_parsed_once_in_blocks():
     parser = Words()
-    assert parse(parser, SENTENCES) == TREES
+    assert parse(parser, SENTENCES) == BRACKETS
     assert parser.given == [["a b", "why ?"], ["c", "d e f"]]
     assert parse(parser, []) == []
 
 
 def test_kept_trees_are_not_parsed_again(tmp_path):
     keep = tmp_path / "kept.tsv"
-    assert parse(Words(), SENTENCES[:3], keep=keep) == TREES[:3]
+    assert parse(Words(), SENTENCES[:3], lambda tree: str(len(tree.children)), keep=keep) == ["2", None, "1"]
     assert keep.read_text() == "#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n"
     again = Words()
-    assert parse(again, SENTENCES, keep=keep) == TREES
+    assert parse(again, SENTENCES, keep=keep) == BRACKETS
     assert again.given == [["d e f"]]
     # What is kept is a file of trees like any other.
-    assert TreeFile(keep).trees(SENTENCES) == TREES
+    assert list(TreeFile(keep).trees(SENTENCES)) == TREES
 
 
 @pytest.mark.parametrize("cut", range(len("#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n")))
@@ -59,7 +60,7 @@ def test_a_kill_in_the_middle_of_writing(tmp_path, cut):
     whole = "#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n"
     keep.write_text(whole[:cut])
     parser = Words()
-    assert parse(parser, SENTENCES[:3], keep=keep) == TREES[:3]
+    assert parse(parser, SENTENCES[:3], keep=keep) == BRACKETS[:3]
     assert keep.read_text() == whole
     assert sum(map(len, parser.given)) == 3 - max(0, whole[:cut].count("\n") - 1)
 
@@ -69,7 +70,7 @@ def test_trees_of_another_parser_are_refused_and_stay(tmp_path, content):
     keep = tmp_path / "kept.tsv"
     keep.write_bytes(content if isinstance(content, bytes) else content.encode())
     before = keep.read_bytes()
-    with pytest.raises(InputError, match=r"kept.tsv holds .*expected trees of words 1; name another file"):
+    with pytest.raises(InputError, match=r"kept.tsv begins with .*expected trees of words 1; name another file"):
         parse(Words(), SENTENCES, keep=keep)
     assert keep.read_bytes() == before
 
@@ -86,27 +87,27 @@ def test_a_file_of_sentences_and_trees(tmp_path):
     lines = ["  a   b\t(S a b)", "other\t(S", "why ?\t", "c\t(S c)", "c\t(X c)", "d e f\t(S d e f)"]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     # White space is normalised as that of corpora; of two trees the first counts; what is not asked for is not read.
-    assert TreeFile(path).trees(SENTENCES) == TREES
-    assert TreeFile(path).trees(["c", "unknown"]) == [Tree("S", ("c",)), None]
+    assert list(TreeFile(path).trees(SENTENCES)) == TREES
+    assert list(TreeFile(path).trees(["c", "unknown"])) == [Tree("S", ("c",)), None]
     with pytest.raises(InputError, match=r"trees.tsv.gz:2: expected a tree, .* mend that line or empty its tree"):
-        TreeFile(path).trees(["other"])
+        list(TreeFile(path).trees(["other"]))
     with pytest.raises(InputError, match=r"trees of none of the 2 sentences that are measured, such as 'x'"):
-        TreeFile(path).trees(["x", "y", "x"])
-    assert TreeFile(path).trees([]) == []
+        list(TreeFile(path).trees(["x", "y", "x"]))
+    assert list(TreeFile(path).trees([])) == []
 
 
 def test_a_file_of_trees_beside_its_text(tmp_path):
     text, trees = tmp_path / "text", tmp_path / "trees"
     text.write_text("\n".join(SENTENCES) + "\n")
     trees.write_text("(S a b)\n\n(S c)\n(S a b)\n(S d e f)\n")
-    assert TreeFile(trees, text).trees(SENTENCES) == TREES
+    assert list(TreeFile(trees, text).trees(SENTENCES)) == TREES
     with pytest.raises(InputError, match=r"trees: expected lines SENTENCE<tab>TREE, but the first line has no tab"):
         TreeFile(trees)
     trees.write_text("(S a b)\n\n(S c)\n(S a b\n(S d e f)\n")
-    assert TreeFile(trees, text).trees(["c"]) == [TREES[2]]
+    assert list(TreeFile(trees, text).trees(["c"])) == [TREES[2]]
     trees.write_text("(S a b)\n(S c)\n")
     with pytest.raises(InputError, match=r"text has 5, .*trees has 2: a line is missing"):
-        TreeFile(trees, text).trees(["c"])
+        list(TreeFile(trees, text).trees(["c"]))
     with pytest.raises(InputError, match="there is no such file"):
         TreeFile(tmp_path / "none")
 
@@ -135,13 +136,12 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM)
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(link_grammar, "GRACE", -0.7)
+    monkeypatch.setattr(link_grammar, "GRACE", 1)
     return path
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_a_program_that_hangs_and_dies(program, processes):
-    parser = LinkGrammar(seconds=1, processes=processes)
+def test_a_program_that_hangs_and_dies(program):
+    parser = LinkGrammar(seconds=1, processes=2)
     assert parser.name == "link-grammar 9.8, at most 1 s for a sentence"
     given = ["a b", "none", "", " ", "hang", "c", "die", "odd", "!help", "d  e\nf"]
     # Each comes back in its place; what hangs, dies or is no tree has none, and the next one has its tree again.
@@ -149,7 +149,7 @@ def test_a_program_that_hangs_and_dies(program, processes):
     assert parser.trees(given) == expected
     assert parser.trees([]) == []
     calls = program.with_name("link-parser.calls").read_text().split("\n")[:-1]
-    assert 3 <= len(calls) <= 2 + processes
+    assert 3 <= len(calls) <= 4
     assert all("-timeout=1" in call and "-null=0" in call for call in calls)
 
 
@@ -193,6 +193,11 @@ def test_link_grammar_itself():
     assert LinkGrammar().trees(given) == found
 
 
+class Node:
+    def __init__(self, label, *children):
+        self.label, self.children = label, children
+
+
 class Sentence:
     def __init__(self, tree):
         self.constituency = tree
@@ -214,10 +219,11 @@ def stanza(monkeypatch):
                 raise FileNotFoundError("Resources file not found at:\n resources.json")
 
         def bulk_process(self, texts):
-            trees = [
-                [f"(ROOT (S (NN {text})))"] if text != "two" else ["(ROOT (X 1))", "(ROOT (Y 2))"] for text in texts
+            labels = [["X", "Y"] if text == "two" else ["S"] for text in texts]
+            return [
+                types.SimpleNamespace(sentences=[Sentence(Node("ROOT", Node(label, Node(text)))) for label in each])
+                for each, text in zip(labels, texts, strict=True)
             ]
-            return [types.SimpleNamespace(sentences=[Sentence(tree) for tree in found]) for found in trees]
 
     module.Pipeline = Pipeline
     monkeypatch.setitem(sys.modules, "stanza", module)
@@ -227,7 +233,8 @@ def stanza(monkeypatch):
 def test_stanza(stanza):
     parser = named_parsers(seconds=1, processes=1)["stanza"]()
     assert parser.name == "stanza 1.15.0"
-    assert parser.trees(["a", " ", "two"]) == [read_tree("(ROOT (S (NN a)))"), None, read_tree("(ROOT (X 1))")]
+    expected = [Tree("ROOT", (Tree("S", ("(",)),)), None, read_tree("(ROOT (X two))")]
+    assert parser.trees(["(", " ", "two"]) == expected
 
 
 def test_stanza_without_models(stanza):

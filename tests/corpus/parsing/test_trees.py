@@ -29,6 +29,12 @@ def test_white_space_counts_for_nothing_and_a_label_may_lack():
     assert read_tree(" ( (S\t(NP he)\n (VP ran)))  ") == Tree("", (read_tree("(S (NP he)(VP ran))"),))
 
 
+def test_words_that_would_break_the_brackets():
+    tree = Tree("S", ("a(b)", Tree("X Y", ("c\td",))))
+    assert str(tree) == "(S a-LRB-b-RRB- (X_Y c_d))"
+    assert str(read_tree(str(tree))) == str(tree)
+
+
 @given(trees)
 def test_brackets_and_back(tree):
     assert read_tree(str(tree)) == tree
