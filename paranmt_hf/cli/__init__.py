@@ -26,6 +26,7 @@ COMMANDS = {
     "negatives": "negatives",
     "publish": "publish",
     "vectors": "vectors",
+    "lexicon": "lexicon",
     "export": "export",
 }
 
