@@ -150,10 +150,10 @@ def _entries(line: str, form: str, where: str) -> Iterator[tuple[Pair, float]]:
     """Take a line apart into pairs and scores."""
     if "|||" not in line:
         # Only blanks separate: other white space stands for words of the list.
-        word, *paraphrases = (part for part in line.lower().split(" ") if part)
-        if not paraphrases:
+        listed = [part for part in line.lower().split(" ") if part]
+        if len(listed) < 2:
             raise InputError(f"{where}: expected a word and its paraphrases, found {line[:40]!r}; get the file anew")
-        yield from (((word, paraphrase), 1.0) for paraphrase in paraphrases)
+        yield from (((listed[0], paraphrase), 1.0) for paraphrase in listed[1:])
         return
     fields = line.split(BAR)
     if len(fields) < 4:

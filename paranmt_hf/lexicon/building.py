@@ -67,7 +67,8 @@ def build(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
             "lower --min-count"
         )
-    shutil.copyfile(work / WORDS, result / WORDS)
+    with writing(result / WORDS):
+        shutil.copyfile(work / WORDS, result / WORDS)
     files = {name: checksum(result / name) for name in (TABLE, WORDS)}
     record = LexiconRecord(identity, sets.words.pairs, len(sets.words), rows, files, __version__)
     write_bytes(result / RECORD, f"{json.dumps(to_json(record), indent=1)}\n".encode())

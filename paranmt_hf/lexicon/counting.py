@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from paranmt_hf.lexicon.word_sets import WordSets
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import replacing, writing
 
 # Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one.
 BITS = 21
@@ -95,7 +95,8 @@ def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable
     Raises:
         WriteError: There is no room.
     """
-    folder.mkdir(exist_ok=True)
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
     runs = runs_of(folder)
     first = last = runs[-1].last if runs else 0
     report(last)

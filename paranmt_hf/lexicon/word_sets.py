@@ -152,7 +152,7 @@ class WordSets:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         pairs = read_json(folder / DONE, "the number of pairs of sentences")["pairs"]
-        table = pq.read_table(folder / WORDS)
+        table = pq.read_table(folder / WORDS, use_threads=False)
         counts = [table[side].to_numpy() for side in ("references", "translations")]
         self.words = Words(table["word"].to_pylist(), counts[0], counts[1], pairs)
         self._rows = np.fromfile(folder / NUMBERS, np.int32)

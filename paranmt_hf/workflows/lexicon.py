@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
@@ -59,7 +60,9 @@ def build_lexicon(
     """
     config, out = config or LexiconConfig(), result_folder(out)
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pairs = Pairs(sources, SelectionConfig(min_score=config.min_score, max_length=config.max_length))
+    # Scores are numbers of single precision, and the one that is nearest to 0.35 lies below it.
+    min_score = float(np.float32(config.min_score))
+    pairs = Pairs(sources, SelectionConfig(min_score=min_score, max_length=config.max_length))
     identity = as_json({"pairs": pairs.identity, "words": config.words, "min_count": config.min_count})
     found = finished(out, identity, read_lexicon_record, lambda record: record.identity, made="made")
     if found is not None:

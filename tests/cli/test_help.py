@@ -13,7 +13,8 @@ from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "train", "evaluate sts", "average", "negatives"]
 LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
-PARENTS = ["evaluate", "publish", "vectors"]
+LEAVES += ["lexicon build", "lexicon nearest", "lexicon evaluate"]
+PARENTS = ["evaluate", "publish", "vectors", "lexicon"]
 
 
 def help_of(command, capsys):

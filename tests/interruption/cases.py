@@ -93,6 +93,16 @@ def _judged(root: Path) -> None:
     _encoder(root / "model", (list(left), list(right)))
 
 
+def _scored(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    _pairs(root)
+    table = pq.read_table(root / "pairs.parquet")
+    for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
+        table = table.append_column(name, [[value] * table.num_rows])
+    pq.write_table(table, root / "pairs.parquet")
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -113,5 +123,6 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
 ]
