@@ -13,6 +13,8 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "Lexicon": "paranmt_hf.lexicon.lexicon",
+    "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mining",
     "MegaBatchMiner": "paranmt_hf.training.mining",
@@ -25,8 +27,10 @@ _NAMES = {
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
+    "build_lexicon": "paranmt_hf.workflows.lexicon",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
+    "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "export_encoder": "paranmt_hf.workflows.export",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
@@ -47,6 +51,8 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "Lexicon",
+    "LexiconConfig",
     "License",
     "MarginLoss",
     "MegaBatchMiner",
@@ -60,8 +66,10 @@ __all__ = [
     "__version__",
     "average_encoders",
     "build",
+    "build_lexicon",
     "distill_vectors",
     "evaluate",
+    "evaluate_lexicon",
     "evaluate_sts",
     "export_encoder",
     "import_pairs",
@@ -89,6 +97,8 @@ if TYPE_CHECKING:
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.hub.licenses import License
+    from paranmt_hf.lexicon.config import LexiconConfig
+    from paranmt_hf.lexicon.lexicon import Lexicon
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.average import average_encoders
@@ -96,6 +106,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.import_pairs import import_pairs
+    from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
