@@ -13,6 +13,8 @@ _NAMES = {
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "Lexicon": "paranmt_hf.lexicon.lexicon",
+    "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mining",
     "MegaBatchMiner": "paranmt_hf.training.mining",
@@ -28,8 +30,10 @@ _NAMES = {
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
     "describe_corpora": "paranmt_hf.workflows.stats",
+    "build_lexicon": "paranmt_hf.workflows.lexicon",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
+    "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_encoder": "paranmt_hf.workflows.export",
@@ -52,6 +56,8 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "Lexicon",
+    "LexiconConfig",
     "License",
     "MarginLoss",
     "MegaBatchMiner",
@@ -68,8 +74,10 @@ __all__ = [
     "average_encoders",
     "build",
     "describe_corpora",
+    "build_lexicon",
     "distill_vectors",
     "evaluate",
+    "evaluate_lexicon",
     "evaluate_sts",
     "evaluate_transfer",
     "export_encoder",
@@ -100,6 +108,8 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.hub.licenses import License
+    from paranmt_hf.lexicon.config import LexiconConfig
+    from paranmt_hf.lexicon.lexicon import Lexicon
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.average import average_encoders
@@ -107,6 +117,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.import_pairs import import_pairs
+    from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore

@@ -27,6 +27,7 @@ COMMANDS = {
     "negatives": "negatives",
     "publish": "publish",
     "vectors": "vectors",
+    "lexicon": "lexicon",
     "export": "export",
     "folds": "folds",
     "sources": "sources",

@@ -12,10 +12,10 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats"]
-LEAVES += ["evaluate transfer", "folds", "sources"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "lexicon build", "lexicon nearest", "lexicon evaluate"]
+LEAVES += ["evaluate transfer", "folds", "sources", "publish dataset", "publish model", "vectors distill", "export", "lexicon build", "lexicon nearest", "lexicon evaluate"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
-PARENTS = ["evaluate", "publish", "vectors", "annotate"]
+PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon"]
 
 
 def help_of(command, capsys):

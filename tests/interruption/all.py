@@ -27,6 +27,7 @@ def warm_up() -> None:
     ).split():
         importlib.import_module(module)
     for module in ("build", "import_pairs", "score", "train", "average", "export", "evaluate", "stats"):
+    for module in ("build", "import_pairs", "score", "train", "average", "export", "evaluate", "lexicon"):
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     # Arrow's allocator knows of forks.

@@ -98,6 +98,14 @@ def _stats(root: Path) -> list[str]:
         f"--{name}={root}/{path}" for name, path in (("json", "out"), ("picture", "png"), ("write-samples", "sample"))
     ]
     return ["stats", f"{root}/pairs.parquet", *files]
+def _scored(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    _pairs(root)
+    table = pq.read_table(root / "pairs.parquet")
+    for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
+        table = table.append_column(name, [[value] * table.num_rows])
+    pq.write_table(table, root / "pairs.parquet")
 
 
 CASES = [
@@ -120,6 +128,7 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     Case("stats", _stats, _pairs),
 ]
