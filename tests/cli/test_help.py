@@ -12,8 +12,17 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "explore", "report", "stats", "lexicon build", "lexicon nearest", "lexicon evaluate"]
-LEAVES += ["evaluate transfer", "folds", "sources", "publish dataset", "publish model", "vectors distill", "export", "lexicon build", "lexicon nearest", "lexicon evaluate"]
+LEAVES += [
+    "publish dataset",
+    "publish model",
+    "vectors distill",
+    "export",
+    "explore",
+    "report",
+    "stats",
+    "lexicon build",
+]
+LEAVES += ["lexicon nearest", "lexicon evaluate", "evaluate transfer", "folds", "sources"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon"]
 

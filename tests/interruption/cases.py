@@ -98,6 +98,8 @@ def _stats(root: Path) -> list[str]:
         f"--{name}={root}/{path}" for name, path in (("json", "out"), ("picture", "png"), ("write-samples", "sample"))
     ]
     return ["stats", f"{root}/pairs.parquet", *files]
+
+
 def _scored(root: Path) -> None:
     import pyarrow.parquet as pq
 
