@@ -27,6 +27,8 @@ COMMANDS = {
     "publish": "publish",
     "vectors": "vectors",
     "export": "export",
+    "search": "search",
+    "mine": "mine",
 }
 
 
