@@ -27,7 +27,7 @@ def configure(parser: CommandParser) -> None:
         "--out", type=Path, required=True, help="folder of the release; or NAME.parquet, a file of pairs alone"
     )
     parser.add_argument("--column", help="column of a Parquet file, or side of a release (default: reference)")
-    parser.add_argument("--column2", help="the same of the second file (default: reference)")
+    parser.add_argument("--second-column", help="the same of the second file (default: reference)")
     parser.add_argument(
         "--made-by",
         choices=get_args(MadeBy),
@@ -49,7 +49,7 @@ def configure(parser: CommandParser) -> None:
             encoder=from_options(ScorerConfig, arguments, ENCODER_OPTIONS),
             config=from_options(MineConfig, arguments),
             column=arguments.column,
-            column2=arguments.column2,
+            second_column=arguments.second_column,
         )
         if arguments.out.suffix == ".parquet":
             mined = mine_pairs(mining, arguments.out)

@@ -33,8 +33,7 @@ class Sentences:
     def __init__(self, folder: Path) -> None:
         self._offsets = _mapped(folder / OFFSETS)
         self._lines = _mapped(folder / LINES)
-        text = pa.memory_map(str(folder / TEXT)).read_buffer() if self._offsets[-1] else pa.py_buffer(b"")
-        self._text = _large_strings(self._offsets, text)
+        self._text = _stored(folder, self._offsets)
         self.items = _mapped(folder / ITEMS)
 
     def __len__(self) -> int:
@@ -103,7 +102,7 @@ def _distinct(folder: Path, count: int) -> np.ndarray:
     same = np.zeros(count, bool)
     same[1:] = hashes[order[1:]] == hashes[order[:-1]]
     first = np.maximum.accumulate(np.where(same, 0, np.arange(count)))
-    text = _large_strings(_mapped(folder / OFFSETS), pa.memory_map(str(folder / TEXT)).read_buffer())
+    text = _stored(folder, _mapped(folder / OFFSETS))
     places = np.flatnonzero(same)
     for start in range(0, len(places), STEP):
         some = places[start : start + STEP]
@@ -142,7 +141,10 @@ def _parts(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return bounds - bounds[0], content[bounds[0] : bounds[-1]]
 
 
-def _large_strings(offsets: np.ndarray, text: pa.Buffer) -> pa.Array:
+def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
+    """All stored sentences [row], in files that are mapped into memory."""
+    # A file without a byte cannot be mapped.
+    text = pa.memory_map(str(folder / TEXT)).read_buffer() if offsets[-1] else pa.py_buffer(b"")
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), text)
 
 

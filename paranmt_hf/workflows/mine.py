@@ -101,7 +101,7 @@ class Mining:
         encoder: Gives the vectors; the small encoder of this package if left out.
         config: Which pairs are mined.
         column: Which column of Parquet, or side of a release.
-        column2: The same of the second corpus.
+        second_column: The same of the second corpus.
 
     Raises:
         InputError: A corpus is missing, or has no such column.
@@ -115,14 +115,14 @@ class Mining:
         encoder: ScorerConfig | None = None,
         config: MineConfig | None = None,
         column: str | None = None,
-        column2: str | None = None,
+        second_column: str | None = None,
     ) -> None:
         self.encoder, self.config = encoder or ScorerConfig(), config or MineConfig()
         self._sources = [SentenceFile(first, column)]
         if second is not None:
-            self._sources.append(SentenceFile(second, column2))
-        elif column2 is not None:
-            raise InputError("--column2 is the column of a second file, and there is one file")
+            self._sources.append(SentenceFile(second, second_column))
+        elif second_column is not None:
+            raise InputError("--second-column is the column of a second file, and there is one file")
 
     @property
     def identity(self) -> Identity:

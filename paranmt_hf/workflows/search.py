@@ -120,7 +120,8 @@ def build_index(
         work = work_folder(out)
         keep_identity(work, identity, worth=holds_vectors, doing="indexing")
         space = prepared(work / "index", source, encoder, config, most_exact=MOST_EXACT)
-        files = {path.name: path.stat().st_size for path in sorted((work / "index").iterdir())}
+        present = sorted(path for path in (work / "index").iterdir() if path.name != INDEX_RECORD)
+        files = {path.name: path.stat().st_size for path in present}
         counted = space.counted
         record = IndexRecord(
             __version__, identity, _how_to_load(encoder), counted.items, counted.lines, counted.dropped, files

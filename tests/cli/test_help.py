@@ -12,8 +12,9 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
-PARENTS = ["evaluate", "publish", "vectors"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index"]
+LEAVES += ["search query", "mine"]
+PARENTS = ["evaluate", "publish", "vectors", "search"]
 
 
 def help_of(command, capsys):

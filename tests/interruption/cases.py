@@ -93,6 +93,29 @@ def _judged(root: Path) -> None:
     _encoder(root / "model", (list(left), list(right)))
 
 
+def _search(root: Path, *words: str) -> list[str]:
+    return ["search", "index", f"{root}/text.txt", "--out", f"{root}/out", *words]
+
+
+def _mine(root: Path, out: str, *words: str) -> list[str]:
+    return [
+        "mine",
+        f"{root}/text.txt",
+        "--out",
+        f"{root}/{out}",
+        "--min-score",
+        "0.3",
+        "--checkpoint-seconds",
+        "0",
+        *words,
+    ]
+
+
+def _sentences(root: Path) -> None:
+    text = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines(keepends=True)
+    (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -113,5 +136,9 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case("search index", _search, _sentences),
+    Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
+    Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
 ]
