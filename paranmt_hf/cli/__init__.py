@@ -35,6 +35,8 @@ COMMANDS = {
     "report": "report",
     "stats": "stats",
     "annotate": "annotate",
+    "search": "search",
+    "mine": "mine",
 }
 
 

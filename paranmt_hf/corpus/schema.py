@@ -77,6 +77,13 @@ IMPORTED = {
     "translation_length": "number of word tokens of the second sentence",
     "translation_score": "null, because these pairs were imported",
 }
+# And in one of pairs that were found by mining.
+MINED = {
+    "id": "rank of the pair among those that were mined, best first, from 0",
+    "reference": "the sentence of the pair that comes first in the input, as written, white space normalised",
+    "translation": "the sentence that was found to mean about the same",
+    "origin": "`mined`: the two sentences did not come as a pair",
+}
 SECOND: dict[MadeBy, str] = {
     "machine": "second sentence of the pair, a machine translation that was imported",
     "people": "second sentence of the pair, written by people",
@@ -112,6 +119,8 @@ def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str
     found = {column.name: column.meaning for column in COLUMNS}
     if made_by is not None:
         found |= {**IMPORTED, "translation": SECOND[made_by]}
+    if source.get("kind") == "mined":
+        found |= MINED
     columns = source.get("columns")
     if isinstance(columns, Mapping) and "origin" in columns:
         mapped = columns["origin"]

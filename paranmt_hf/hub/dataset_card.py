@@ -13,7 +13,7 @@ import yaml
 
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import Code, code, escape, quoted, table
-from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, USES, PairKind
+from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, MINED, USES, PairKind
 
 # What the small translator that the package carries is: its name says too little.
 CARRIED_TRANSLATORS = {
@@ -103,7 +103,13 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(values: Mapping[str, Any]) -> PairKind:
+    if _is_mined(values):
+        return MINED[values["made_by"]]
     return BUILT if values["made_by"] is None else IMPORTED[values["made_by"]]
+
+
+def _is_mined(values: Mapping[str, Any]) -> bool:
+    return values["settings"].get("pairs", {}).get("kind") == "mined"
 
 
 def _title(values: Mapping[str, Any]) -> str:
@@ -196,6 +202,8 @@ def _description(values: Mapping[str, Any], kind: PairKind) -> str:
 
 def _reading(values: Mapping[str, Any]) -> str:
     """Say how to read the columns that tell where a row comes from and how good it is."""
+    if _is_mined(values):
+        return "Provenance: `id` is the rank of the pair, best first. The pairs of another release have other ids."
     names = {column["name"] for column in values["columns"]}
     lines = [
         "Provenance: `id` counts the rows of the input that is named below, those of its files one after the other "

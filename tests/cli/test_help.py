@@ -12,7 +12,7 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += [
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index", "search query", "mine"]
     "publish dataset",
     "publish model",
     "vectors distill",
@@ -22,9 +22,9 @@ LEAVES += [
     "stats",
     "lexicon build",
 ]
-LEAVES += ["lexicon nearest", "lexicon evaluate", "evaluate transfer", "folds", "sources"]
+LEAVES += ["lexicon nearest", "lexicon evaluate", "evaluate transfer", "folds", "sources", "publish dataset", "publish model", "vectors distill", "export", "search index", "search query", "mine"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
-PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon"]
+PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
 
 def help_of(command, capsys):

@@ -108,6 +108,22 @@ def _scored(root: Path) -> None:
     for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
         table = table.append_column(name, [[value] * table.num_rows])
     pq.write_table(table, root / "pairs.parquet")
+def _search(root: Path, *words: str) -> list[str]:
+    return ["search", "index", f"{root}/text.txt", "--out", f"{root}/out", *words]
+def _mine(root: Path, out: str, *words: str) -> list[str]:
+    return [
+        "mine",
+        f"{root}/text.txt",
+        "--out",
+        f"{root}/{out}",
+        "--min-score",
+        "0.3",
+        "--checkpoint-seconds",
+        "0",
+        *words,
+def _sentences(root: Path) -> None:
+    text = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines(keepends=True)
+    (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
 
 
 CASES = [
@@ -131,6 +147,10 @@ CASES = [
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
+    Case("search index", _search, _sentences),
+    Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
+    Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     Case("stats", _stats, _pairs),
 ]

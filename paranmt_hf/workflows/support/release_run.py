@@ -37,6 +37,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.work import (
+    Holds,
     Identity,
     as_json,
     finished,
@@ -121,6 +122,7 @@ def make_release(
     engine: EngineConfig | None,
     *,
     command: str,
+    worth: Holds | None = None,
 ) -> Built:
     """Send rows through stages and release them, or find the release that is there already.
 
@@ -132,6 +134,7 @@ def make_release(
         release: Licence and form of the release.
         engine: Where the stages run.
         command: Name of the command, to which the work folder belongs.
+        worth: Says whether a work folder holds what took long to make; if left out, whether it holds shards.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -142,7 +145,7 @@ def make_release(
     wanted = {**identity, "release": release.identity}
     if (found := _found(out, wanted, release, command)) is not None:
         return found
-    with locked(work, command, worth=holds_shards):
+    with locked(work, command, worth=worth or holds_shards):
         # Another process may have finished it meanwhile.
         if (found := _found(out, wanted, release, command)) is not None:
             return found
