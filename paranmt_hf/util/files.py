@@ -151,6 +151,21 @@ def write_bytes(path: Path, content: bytes) -> None:
         aside.write_bytes(content)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text that a person asked for: a file whole or not at all, and to a terminal or a pipe as it comes.
+
+    Raises:
+        WriteError: It cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
+        path.write_text(text, encoding="utf8")
+    else:
+        # A link keeps leading to the file that it leads to.
+        with replacing(path.resolve()) as aside:
+            aside.write_text(text, encoding="utf8")
+
+
 def link(source: Path, target: Path) -> None:
     """Give a file a second name: a link where the system has them, else a copy."""
     try:
