@@ -20,6 +20,7 @@ _NAMES = {
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
+    "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
@@ -37,6 +38,7 @@ _NAMES = {
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
+    "select": "paranmt_hf.workflows.select",
     "stream": "paranmt_hf.corpus.stream",
     "train": "paranmt_hf.workflows.train",
     "write_results": "paranmt_hf.workflows.evaluate",
@@ -54,6 +56,7 @@ __all__ = [
     "ParaNMT",
     "ReleaseConfig",
     "ScorerConfig",
+    "SelectConfig",
     "SelectionConfig",
     "TrainConfig",
     "TranslatorConfig",
@@ -72,6 +75,7 @@ __all__ = [
     "publish_dataset",
     "publish_model",
     "rescore",
+    "select",
     "stream",
     "train",
     "write_results",
@@ -99,8 +103,10 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
+    from paranmt_hf.workflows.select import select
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
+    from paranmt_hf.workflows.support.select_config import SelectConfig
     from paranmt_hf.workflows.train import train
     from paranmt_hf.workflows.vectors import distill_vectors
 

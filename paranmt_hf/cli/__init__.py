@@ -20,6 +20,7 @@ COMMANDS = {
     "build": "build",
     "import": "import_pairs",
     "score": "score",
+    "select": "select",
     "train": "train",
     "evaluate": "evaluate",
     "average": "average",

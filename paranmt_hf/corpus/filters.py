@@ -8,13 +8,14 @@ exactly one reason, that of the first filter that drops it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 # Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
 # tables hold the filter's `columns` and `id`.
@@ -74,3 +75,175 @@ class TwoPassFilter(Filter):
             rows: Reads them, as often as it is called.
             work: An empty folder for what does not fit into memory. It goes when all rows are judged.
         """
+
+
+class HasValue(Filter):
+    """Drops rows whose value in a column is null or not a number: they have no rank and lie in no range."""
+
+    def __init__(self, column: str) -> None:
+        self.columns = (column,)
+        self.reason = f"without {column}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "has value", "column": self.columns[0]}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        return Verdict(numbers(table[self.columns[0]])[1])
+
+
+class InRange(Filter):
+    """Drops rows whose value in a column lies outside a range, both ends of which are inside.
+
+    A bound of a column of 32-bit numbers is rounded to these, so that `at least 0.7` takes the rows that show 0.7.
+    """
+
+    def __init__(self, column: str, low: float | None, high: float | None) -> None:
+        self.columns, self.number = (column,), column
+        self.low, self.high = low, high
+        if low is not None and high is not None:
+            self.reason = f"with {column} outside {low:g} to {high:g}"
+        else:
+            self.reason = f"with {column} " + (f"above {high:g}" if low is None else f"below {low:g}")
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "range", "column": self.number, "low": self.low, "high": self.high}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        values, known = numbers(table[self.number])
+        kind = values.dtype.type if values.dtype.kind == "f" else float
+        kept = known
+        if self.low is not None:
+            kept = kept & (values >= kind(self.low))
+        if self.high is not None:
+            kept = kept & (values <= kind(self.high))
+        return Verdict(kept, np.where(known, values, np.nan))
+
+
+class FromOrigins(Filter):
+    """Drops rows that come from elsewhere than the named origins."""
+
+    columns = ("origin",)
+
+    def __init__(self, origins: Collection[str]) -> None:
+        self.origins = sorted(set(origins))
+        self.reason = f"not from {' or '.join(self.origins)}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "origin", "origins": self.origins}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        # A row without an origin is not among them: a null is in no list.
+        return Verdict(pc.is_in(table["origin"].cast(pa.string()), pa.array(self.origins)).to_numpy())
+
+
+class LengthLimit(Filter):
+    """Drops rows of which a side has too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
+
+    columns = ("reference_length", "translation_length")
+    number = "tokens"
+
+    def __init__(self, least: int | None, most: int | None) -> None:
+        self.least, self.most = least, most
+        parts = [f"under {least}"] if least is not None else []
+        parts += [f"over {most}"] if most is not None else []
+        self.reason = f"with a side {' or '.join(parts)} tokens"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "length", "least": self.least, "most": self.most}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        sides = [table[name].to_numpy() for name in self.columns]
+        shorter, longer = np.minimum(*sides), np.maximum(*sides)
+        short = shorter < self.least if self.least is not None else np.zeros(len(shorter), bool)
+        long = longer > self.most if self.most is not None else np.zeros(len(shorter), bool)
+        return Verdict(~(short | long), np.where(short, shorter, longer).astype(np.float64))
+
+
+class DifferentSides(Filter):
+    """Drops rows whose sides have the same letters and digits in the same order: case and all else aside.
+
+    Two sides without any letter or digit are the same.
+    """
+
+    columns = ("reference", "translation")
+    reason = "with identical sides"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "identical sides"}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        sides = [_joined(table[name]) for name in self.columns]
+        (first, strange), (second, also_strange) = map(_letter_sums, sides)
+        # Only what may be the same is compared letter by letter, which takes twenty times as long.
+        doubtful = np.flatnonzero(strange | also_strange | (first == second))
+        letters = [_letters(side.take(pa.array(doubtful))) for side in sides]
+        same = pc.equal(*letters).to_numpy(zero_copy_only=False)
+        kept = np.ones(table.num_rows, bool)
+        kept[doubtful[same]] = False
+        return Verdict(kept)
+
+
+def numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Take a column of numbers apart.
+
+    Returns:
+        The values [row] in their own precision, and which are numbers [row]: neither null nor NaN.
+    """
+    known = column.is_valid().to_numpy()
+    values = (pc.fill_null(column, 0) if column.null_count else column).to_numpy()
+    return values, known & ~np.isnan(values) if values.dtype.kind == "f" else known
+
+
+# What letters and digits of ASCII count, upper case like lower case; the sum of what all bytes of a text count.
+_COUNTS = bytes(
+    (ord(chr(byte).lower()) * 37) % 241 + 1 if byte < 128 and chr(byte).isalnum() else 0 for byte in range(256)
+)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    joined = column.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Sum up letters and digits.
+
+    Returns:
+        Sums [text], equal where letters and digits are; and which texts [text] have characters beyond ASCII, so that
+        their sums say nothing.
+    """
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    offsets = np.frombuffer(texts.buffers()[1], width)[texts.offset : texts.offset + len(texts) + 1]
+    if not len(texts) or offsets[0] == offsets[-1]:
+        return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
+    content = memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]]
+    offsets = offsets - offsets[0]
+    # One more byte, where empty texts at the end begin.
+    counts = np.frombuffer(bytes(content).translate(_COUNTS) + b"\0", np.uint8)
+    sums = np.add.reduceat(counts, offsets[:-1], dtype=np.uint32)
+    # Of an empty text `reduceat` gives a byte of the next one.
+    sums[offsets[1:] == offsets[:-1]] = 0
+    strange = np.zeros(len(texts), bool)
+    others = np.flatnonzero(np.frombuffer(content, np.uint8) > 127)
+    strange[np.searchsorted(offsets, others, side="right") - 1] = True
+    return sums, strange
+
+
+def _letters(texts: pa.Array) -> pa.Array:
+    """Leave of each text its letters and digits, in lower case."""
+    return pc.replace_substring_regex(pc.utf8_lower(texts), pattern=r"[^\p{L}\p{N}]+", replacement="")

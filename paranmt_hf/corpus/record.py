@@ -80,6 +80,42 @@ class StatisticsRecord:
     histograms: dict[str, list[int]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class FilterRecord:
+    """What a filter dropped.
+
+    Attributes:
+        reason: Why.
+        settings: What determines its verdicts.
+        dropped: How many pairs.
+    """
+
+    reason: str
+    settings: dict[str, Any]
+    dropped: int
+
+
+@dataclass(frozen=True)
+class SelectionRecord:
+    """How a release was selected from another one; `selection` of a release's settings.
+
+    Attributes:
+        release: Name of the other release.
+        files: Path and SHA-256 of each of its files.
+        rows: Number of its pairs.
+        scorer: The scorer of its paraphrase scores.
+        filters: In the order in which they decided.
+        before: How the other release was selected, if it was.
+    """
+
+    release: str
+    files: dict[str, str]
+    rows: int
+    scorer: dict[str, Any]
+    filters: list[FilterRecord]
+    before: SelectionRecord | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord:
     """The content of `build.json`.
@@ -93,7 +129,8 @@ class ReleaseRecord:
         license_link: Address of its text.
         title: What the card is headed with, if not the name.
         description: What the card says of the corpus in the words of who made it.
-        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`.
+        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`, and
+            `selection` where it was selected from another one.
         dropped: Lines of the input that are not in it, by reason.
         columns: Names of its columns in order.
         packages: Versions of the packages that decide the last digits.
@@ -145,12 +182,21 @@ class ReleaseRecord:
                 raise InputError(f"{where} is damaged: expected text under 'settings.{part}.{key}'")
         if "default" not in record.configs:
             raise InputError(f"{where} is damaged: it has no 'configs.default'")
+        if "selection" in record.settings:
+            from_json(SelectionRecord, record.settings["selection"], where)
         return record
 
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON values; what was not said is left out."""
         values: dict[str, Any] = to_json(self)
         return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def selection(self) -> SelectionRecord | None:
+        """How it was selected from another release; None where it was not."""
+        if "selection" not in self.settings:
+            return None
+        return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
 
     @property
     def made_by(self) -> MadeBy | None:

@@ -295,8 +295,13 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
     return files, str(info.sha)
 
 
-def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None, *, skip: int = 0) -> Iterator[pa.Table]:
     """Read Parquet files one row group at a time.
+
+    Args:
+        files: The files in order.
+        columns: Which columns; all of them if left out.
+        skip: Number of rows before the first one that is read; row groups are read or skipped as a whole.
 
     Raises:
         InputError: A file cannot be read, lacks a column of the schema, or holds something else in one.
@@ -311,9 +316,13 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None) -> 
                 check_types(file.schema_arrow, columns or file.schema_arrow.names, path)
                 first = 0
                 for group in range(file.num_row_groups):
-                    table = file.read_row_group(group, columns=columns)
-                    check_text(table, path, first)
-                    yield table
-                    first += table.num_rows
+                    rows = file.metadata.row_group(group).num_rows
+                    if skip >= rows:
+                        skip -= rows
+                    else:
+                        table = file.read_row_group(group, columns=columns)
+                        check_text(table, path, first)
+                        yield table
+                    first += rows
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"cannot read {path}: {error}; the file is damaged, copy or build it again") from None

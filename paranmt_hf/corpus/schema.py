@@ -23,6 +23,7 @@ class Column:
         meaning: One sentence for the card: unit, range, and when it is null.
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
+        command: The command that makes it, for who lacks it.
     """
 
     name: str
@@ -30,13 +31,14 @@ class Column:
     meaning: str
     nullable: bool = False
     optional: bool = False
+    command: str = "paranmt build"
 
 
 COLUMNS = (
     Column("id", pa.int64(), "line number in the bitext, from 0; stable across runs"),
     Column("reference", pa.string(), "English side of the bitext, as written, white space normalised"),
     Column("translation", pa.string(), "best hypothesis of the translation model for the foreign side"),
-    Column("source", pa.string(), "the foreign sentence", optional=True),
+    Column("source", pa.string(), "the foreign sentence", optional=True, command="paranmt build --keep-source"),
     Column(
         "translation_score",
         pa.float32(),
@@ -55,7 +57,14 @@ COLUMNS = (
     ),
     Column("reference_length", pa.int32(), "number of word tokens of the reference"),
     Column("translation_length", pa.int32(), "number of word tokens of the translation"),
-    Column("origin", pa.string(), "which corpus or domain the line came from", nullable=True, optional=True),
+    Column(
+        "origin",
+        pa.string(),
+        "which corpus or domain the line came from",
+        nullable=True,
+        optional=True,
+        command="paranmt import --columns",
+    ),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from string import Template
@@ -173,7 +175,8 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "histogram": _histogram(values),
         "examples": _examples(statistics["ranges"]),
         "means": _means(statistics),
-        "made": _settings(values["settings"]),
+        "made": _settings({name: part for name, part in values["settings"].items() if name != "selection"}),
+        "selected": "".join(_selected(values["settings"].get("selection"))),
         "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
         or "nothing",
         "schema_version": escape(values["schema_version"]),
@@ -261,6 +264,31 @@ def _settings(settings: Mapping[str, Any]) -> str:
             text = _short(value)
         lines.append(f"- **{escape(part.replace('_', ' '))}**: {text}")
     return "\n".join(lines)
+
+
+def _selected(selection: Mapping[str, Any] | None) -> list[str]:
+    """Say of what release these rows are, and what each filter dropped; the first selection first."""
+    if not selection:
+        return []
+    checksum = hashlib.sha256(json.dumps(selection["files"], sort_keys=True).encode()).hexdigest()
+    rows = table([one["reason"], f"{one['dropped']:,}", _recipe(one["settings"])] for one in selection["filters"])
+    files = f"{len(selection['files'])} file{'s' * (len(selection['files']) != 1)}"
+    text = (
+        f"Selected from {code(selection['release'])}, {selection['rows']:,} pairs in {files} (SHA-256 of their names "
+        f"and checksums: `{checksum[:16]}`), under the scorer {code(selection['scorer']['name'])}. The first filter "
+        "that drops a pair counts it; they stand in order:\n\n"
+        f"| dropped because | pairs | recipe |\n|---|---:|---|\n{rows}\n\n"
+    )
+    return [*_selected(selection.get("before")), text]
+
+
+def _recipe(settings: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in settings.items() if value is not None}
+    return ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in shown.items())
+
+
+def _plain(value: Any) -> str:  # noqa: ANN401
+    return " ".join(map(_plain, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _short(value: Any) -> str:  # noqa: ANN401

@@ -26,13 +26,21 @@ class Progress:
         done: Rows that an earlier run has done already; they count as done but not for the rate.
         every: Seconds between two lines where there is no terminal.
         unit: What a row is.
+        least: Work of fewer seconds gets no line at its end.
     """
 
     def __init__(
-        self, label: str, total: int | None = None, *, done: int = 0, every: float = 30.0, unit: str = "sentences"
+        self,
+        label: str,
+        total: int | None = None,
+        *,
+        done: int = 0,
+        every: float = 30.0,
+        unit: str = "sentences",
+        least: float = 0.0,
     ) -> None:
         self.label, self.total, self.initial, self.rows, self.unit = label, total, done, done, unit
-        self._note = ""
+        self._note, self._least = "", least
         self._every, self._started, self._last = every, time.monotonic(), time.monotonic()
         self._bar: Any = None
         if sys.stderr.isatty():
@@ -87,9 +95,9 @@ class Progress:
         elif kind is None:
             seconds = time.monotonic() - self._started
             rows = self.rows - self.initial
-            logger.info(
-                f"{self.label}: {rows:,} in {duration(seconds)}, {rows / max(seconds, 1e-9):,.0f} {self.unit}/s"
-            )
+            if seconds >= self._least:
+                rate = rows / max(seconds, 1e-9)
+                logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {rate:,.0f} {self.unit}/s")
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ import pytest
 from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
-LEAVES = ["quickstart", "build", "import", "score", "train", "evaluate sts", "average", "negatives"]
+LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
 LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
 PARENTS = ["evaluate", "publish", "vectors"]
 

@@ -96,7 +96,7 @@ def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, mom
     other, third = ScorerConfig(vectors=str(tmp_path / "other.txt")), ScorerConfig()
     with monkeypatch.context() as patch, pytest.raises(Killed):
         if moment == "before the swap":
-            patch.setattr(release_run, "_write_card", kill)
+            patch.setattr(release_run, "write_card", kill)
         elif moment == "in the swap":
             patch.setattr(score, "put_in_place", kill)
         else:
@@ -120,7 +120,7 @@ def test_building_again_leaves_the_work_of_scoring(tmp_path, bitext, vectors, mo
     make(bitext, tmp_path / "out", vectors)
     other = ScorerConfig(vectors=str(tmp_path / "other.txt"))
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(release_run, "_write_card", kill)
+        patch.setattr(release_run, "write_card", kill)
         rescore(tmp_path / "out", scorer=other, engine=LOCAL)
     before = bytes_of(tmp_path / "out.work")
     assert not make(bitext, tmp_path / "out", vectors).fresh
@@ -152,7 +152,7 @@ def test_refused_inputs_leave_no_work_folder(tmp_path, bitext, vectors):
 def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, caplog, stage, damage):
     make(bitext, tmp_path / "whole" / "out", vectors)
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(release_run, "_write_card", kill)
+        patch.setattr(release_run, "write_card", kill)
         make(bitext, tmp_path / "out", vectors)
     path = tmp_path / "out.work" / stage / "shard-000001.parquet"
     path.write_bytes(damage(path.read_bytes()))
@@ -162,7 +162,7 @@ def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, c
     assert not (tmp_path / "out.work").exists()
 
 
-@pytest.mark.parametrize("what", ["_write", "_write_card"])
+@pytest.mark.parametrize("what", ["_write", "write_card"])
 def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
     make(bitext, tmp_path / "whole" / "out", vectors)
     original, before = getattr(release_run, what), resource.getrlimit(resource.RLIMIT_FSIZE)

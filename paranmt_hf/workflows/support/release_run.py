@@ -162,14 +162,14 @@ def holds_shards(work: Path) -> bool:
 def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
     """The release where it is there already, without the work folder that a kill at the very end left."""
     record = finished(
-        out, _without_wording(wanted), _read, lambda record: _without_wording(record.settings), made="built"
+        out, _without_wording(wanted), read_made, lambda record: _without_wording(record.settings), made="built"
     )
     if record is None:
         return None
     if record.settings["release"] != wanted["release"]:
         said = {name: getattr(release, name) for name in WORDING}
         record = replace(record, **said, settings={**record.settings, "release": as_json(wanted["release"])})
-        _write_card(out, record)
+        write_card(out, record)
     if not release.keep_work:
         remove_leftover(out, command)
     return Built(out, record, fresh=False)
@@ -223,7 +223,7 @@ def write_rows(
         written = _write(manifest, folder, release)
         wanted = {**(recorded or identity), "release": release.identity}
         record = _record(name, written, wanted, counts, warnings)
-        _write_card(folder, record)
+        write_card(folder, record)
     return record
 
 
@@ -257,7 +257,12 @@ def _check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
             stage.config.check_knows(first["reference"].to_pylist())
 
 
-def _read(out: Path) -> ReleaseRecord:
+def read_made(out: Path) -> ReleaseRecord:
+    """Read the record of a release that is in the place of one that is to be made.
+
+    Raises:
+        InputError: Something else is there, or it is damaged.
+    """
     if not (out / RELEASE_RECORD).exists():
         raise InputError(f"{out} exists and is not a release of this program; choose another --out or move it away")
     return read_record(out)
@@ -353,7 +358,8 @@ def _record(
     )
 
 
-def _write_card(folder: Path, record: ReleaseRecord) -> None:
+def write_card(folder: Path, record: ReleaseRecord) -> None:
+    """Write picture, card and record of a release whose Parquet files are there."""
     picture = plot_histograms(record.statistics, folder / HISTOGRAMS_PICTURE)
     write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
     write_bytes(folder / RELEASE_RECORD, record_bytes(record))

@@ -1,0 +1,134 @@
+"""Exact ranks and samples against sorting everything."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paranmt_hf.corpus.ranks import Sample, Tenths, find_cuts, parse_parts, sortable
+from paranmt_hf.corpus.selection import sample_ids
+from paranmt_hf.errors import InputError
+
+NOWHERE = Path("nowhere")
+
+
+def tables(columns, rows):
+    """A table cut into tables of so many rows."""
+    table = pa.table(columns)
+    return lambda: iter([table.slice(start, rows) for start in range(0, table.num_rows, rows)])
+
+
+def judged(one, read):
+    one.prepare(read, NOWHERE)
+    return np.concatenate([one.judge(table).kept for table in read()])
+
+
+def by_sorting(values, ids, parts=10):
+    """The part of each row, from 1, by the definition."""
+    order = np.lexsort((ids, values))
+    part = np.empty(len(values), int)
+    part[order] = np.arange(len(values)) * parts // len(values) + 1
+    return part
+
+
+@pytest.mark.parametrize(
+    "kind", [np.float32, np.float64, np.float16, np.int32, np.int64, np.int8, np.uint8, np.uint64]
+)
+def test_tenths_are_those_of_sorting(kind):
+    random = np.random.default_rng(7)
+    values = random.normal(0, 40, 997).clip(0 if np.dtype(kind).kind == "u" else -100, 100).astype(kind)
+    ids = np.cumsum(random.integers(1, 5, len(values)))
+    read = tables({"id": ids, "score": values}, 100)
+    tenths = Tenths("score", [1])
+    tenths.prepare(read, NOWHERE)
+    found = np.concatenate([tenths.part_of(table) for table in read()])
+    assert (found == by_sorting(values, ids)).all()
+    assert np.bincount(found)[1:].tolist() == [100, 100, 100, 99, 100, 100, 99, 100, 100, 99]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([-1.5, -0.0, 0.0, 1e-40, 0.25, 3.0, float("inf")]), min_size=1, max_size=45),
+    st.integers(1, 7),
+    st.integers(2, 12),
+)
+def test_equal_values_are_ranked_by_id(values, rows, parts):
+    values = np.array(values, np.float32)
+    ids = np.arange(len(values)) * 3 + 1
+    read = tables({"id": ids, "score": values}, rows)
+    tenths = Tenths("score", [1], parts)
+    tenths.prepare(read, NOWHERE)
+    found = np.concatenate([tenths.part_of(table) for table in read()])
+    assert (found == by_sorting(values, ids, parts)).all()
+
+
+def test_tenths_worked_by_hand():
+    # Ranks: 0.1 (id 7), 0.5 (1), 0.5 (2), 0.5 (4), 0.9 (9): tenths 1, 3, 5, 7, 9.
+    read = tables({"id": [1, 2, 4, 7, 9], "score": pa.array([0.5, 0.5, 0.5, 0.1, 0.9], pa.float32())}, 2)
+    tenths = Tenths("score", [5, 6, 9])
+    assert judged(tenths, read).tolist() == [False, True, False, False, True]
+    assert tenths.reason == "outside tenths 5-6, 9 of score"
+    verdict = tenths.judge(next(read()))
+    assert verdict.number.tolist() == [0.5, 0.5]
+
+
+def test_keys_are_in_the_order_of_the_values():
+    values = np.array([-np.inf, -3.5, -1e-45, 0, 1e-45, 2, np.inf], np.float32)
+    assert (np.diff(sortable(values).astype(np.int64)) > 0).all()
+    assert sortable(np.array([-0.0, 0.0]))[0] == sortable(np.array([0.0]))[0]
+    whole = np.array([-(2**63), -1, 0, 2**63 - 1])
+    assert sortable(whole).tolist() == [0, 2**63 - 1, 2**63, 2**64 - 1]
+
+
+def test_a_cut_above_all_rows():
+    rows, cuts = find_cuts(lambda: iter([(np.array([3, 4], np.uint32), np.array([1, 2]))]), lambda rows: [rows, 1])
+    assert rows == 2 and cuts[0].key is None and (cuts[1].key, cuts[1].id) == (4, -(2**63))
+    assert not cuts[0].above(np.array([2**32 - 1], np.uint32), np.array([5])).any()
+
+
+def test_no_rows():
+    assert find_cuts(lambda: iter(()), lambda rows: [0, 3])[0] == 0
+
+
+@pytest.mark.parametrize("rows", [1, 13, 500])
+def test_a_sample_is_exact_and_does_not_depend_on_files(rows):
+    ids = np.arange(0, 1500, 3)
+    kept = judged(Sample(77, seed=5), tables({"id": ids}, rows))
+    assert kept.sum() == 77
+    assert ids[kept].tolist() == sample_ids(ids, 77, 5).tolist()
+    assert (judged(Sample(77, seed=6), tables({"id": ids}, rows)) != kept).any()
+
+
+def test_a_sample_of_all_and_of_more():
+    read = tables({"id": [4, 5, 9]}, 2)
+    assert judged(Sample(3, 0), read).all()
+    with pytest.raises(InputError, match="a sample of 4 rows was asked for and the other filters leave 3"):
+        Sample(4, 0).prepare(read, NOWHERE)
+
+
+def test_a_sample_is_drawn_evenly():
+    ids = np.arange(20_000)
+    kept = judged(Sample(5_000, 1), tables({"id": ids}, 5_000))
+    counts = np.bincount(ids[kept] // 1_000, minlength=20)
+    # 250 expected in each, standard deviation 13.7.
+    assert counts.min() > 200 and counts.max() < 300
+
+
+def test_choices_of_tenths():
+    assert parse_parts("9-10") == [9, 10]
+    assert parse_parts(" 3, 1,5 - 6,5") == [1, 3, 5, 6]
+    for text in ("", "x", "0", "11", "5-3", "1-", "-2", "1.5", "²"):
+        with pytest.raises(InputError, match="tenths must be"):
+            parse_parts(text)
+
+
+@given(st.text("0123456789,- ", max_size=12))
+def test_any_choice_is_read_or_refused(text):
+    try:
+        parts = parse_parts(text)
+    except InputError:
+        return
+    assert parts == sorted(set(parts)) and 1 <= parts[0] <= parts[-1] <= 10
