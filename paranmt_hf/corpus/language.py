@@ -8,14 +8,16 @@ walk together, and one sparse product scores them. Labels and probabilities are 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.filters import Filter, Verdict, joined
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.settings import check, setting
@@ -47,8 +49,8 @@ class LanguageConfig:
     language: str = setting("en", "language of both sides, as an ISO 639-1 code")
     detector: Detector = setting("langid", "which package tells: py3langid, or lingua (slower, better on short text)")
     candidates: tuple[str, ...] = setting(LANGUAGES, "languages to choose from, as ISO 639-1 codes")
-    probability: float = setting(0.1, "drop a row if a side has the language with less", at_least=0, at_most=1)
-    letters: int = setting(12, "a side of fewer letters is too short to tell, and stays", at_least=0)
+    probability: float = setting(0.02, "smallest probability of the language", at_least=0, at_most=1)
+    letters: int = setting(20, "a sentence of fewer letters is too short to tell", at_least=0)
 
     def __post_init__(self) -> None:
         check(self)
@@ -95,6 +97,41 @@ def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfi
     probabilities[long] = model.probabilities(distinct.take(pa.array(long)))
     chosen = probabilities[encoded.indices.to_numpy()]
     return ~(chosen < config.probability), chosen
+
+
+class InLanguage(Filter):
+    """Drops rows of which a side is in another language.
+
+    The number of a verdict is the probability of the language, of the side that has less of it.
+
+    Args:
+        config: What counts.
+
+    Raises:
+        InputError: The detector is not installed, or does not know a language.
+    """
+
+    columns = ("reference", "translation")
+    number = "probability of the language"
+
+    def __init__(self, config: LanguageConfig) -> None:
+        self.config, self._model = config, build_model(config)
+        self.reason = f"with a side in another language than {config.language}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings, and the version of the model's package."""
+        package = "py3langid" if self.config.detector == "langid" else "lingua-language-detector"
+        return {"filter": "language", **asdict(self.config), "package": f"{package} {version(package)}"}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        kept, numbers = np.ones(table.num_rows, bool), np.full(table.num_rows, np.inf)
+        for name in self.columns:
+            good, probabilities = in_language(joined(table[name]), self._model, self.config)
+            kept &= good
+            numbers = np.fmin(numbers, probabilities)
+        return Verdict(kept, numbers)
 
 
 class Langid:

@@ -40,12 +40,12 @@ class Likeness:
     """
 
     unit: Unit = setting("word", "what a shingle is a run of")
-    size: int = setting(1, "words or characters in a shingle", at_least=1, at_most=20)
-    similarity: float = setting(0.8, "smallest Jaccard similarity of near-duplicates", above=0, at_most=1)
+    size: int = setting(2, "words or characters in a shingle", at_least=1, at_most=20)
+    similarity: float = setting(0.7, "smallest Jaccard similarity of near-duplicates", above=0, at_most=1)
     cosine: float = setting(0.95, "with an encoder: smallest cosine of near-duplicates", above=0, at_most=1)
     exhaustive: bool = setting(False, "with an encoder: compare all with all; time grows with the square of the rows")
-    bands: int = setting(16, "bands of MinHash", at_least=1, at_most=256)
-    rows: int = setting(5, "minima in a band", at_least=1, at_most=64)
+    bands: int = setting(20, "bands of MinHash", at_least=1, at_most=256)
+    rows: int = setting(4, "minima in a band", at_least=1, at_most=64)
     seed: int = seed_setting(1, "decides the permutations of MinHash")
 
     def __post_init__(self) -> None:
@@ -55,8 +55,9 @@ class Likeness:
 class NearDuplicateSearch:
     """Takes documents in batches, then says which of them repeat an earlier one.
 
-    A document is one sentence, or a pair of sentences. Two are alike if their Jaccard similarity reaches the threshold;
-    with an encoder, if their cosine does (vectors are kept with 16 bits a number, so its third digit is the last).
+    A document is one sentence, or a pair of sentences. Two are alike if their Jaccard similarity reaches the
+    threshold; with an encoder, if their cosine does (vectors are kept with 16 bits a number, so its third digit is the
+    last).
     Documents without any shingle, or with a vector of zeros, are like none. What is found depends on the documents and
     their order alone, not on the batches.
 
@@ -151,18 +152,22 @@ class NearDuplicateSearch:
             tell(f"band {number} of {len(self._store.keys)}")
             for earlier, later in sharing(keys, FIRST, leave_out):
                 pairs.append(earlier, later)
-        for number, (earlier, later) in enumerate(pairs.blocks()):
+        for number, block in enumerate(pairs.blocks()):
             tell(f"rows from {number * BLOCK:,}")
-            # An earlier block's documents are decided: those that were dropped need no comparison.
-            open_ = repeats[earlier] < 0
-            earlier, later = earlier[open_], later[open_]
-            alike = [self._alike(*part) for part in _cut(earlier, later)]
-            near = np.concatenate(alike) if alike else np.zeros(0, bool)
-            resolve(earlier[near], later[near], repeats)
+            for earlier, later in _cut_between(*block):
+                # Documents that are decided and were dropped need no comparison.
+                open_ = repeats[earlier] < 0
+                near = earlier[open_], later[open_]
+                alike = self._alike(*near)
+                resolve(near[0][alike], near[1][alike], repeats)
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         if self._encoder is None:
-            return self._jaccard(earlier, later) >= self.likeness.similarity
+            counts = self._store.counts(earlier), self._store.counts(later)
+            # No two sets are more alike than their sizes are.
+            alike = np.minimum(*counts) >= self.likeness.similarity * np.maximum(*counts)
+            alike[alike] = self._jaccard(earlier[alike], later[alike]) >= self.likeness.similarity
+            return alike
         products = np.einsum("pd,pd->p", self._store.vectors(earlier), self._store.vectors(later))
         return products >= self.likeness.cosine
 
@@ -182,7 +187,8 @@ class NearDuplicateSearch:
                 near.append((others[columns], block[rows]))
             rows, columns = np.nonzero(np.tril(vectors @ vectors.T, -1) >= self.likeness.cosine)
             near.append((block[columns], block[rows]))
-            resolve(*(np.concatenate(side) for side in zip(*near, strict=True)), repeats)
+            earlier, later = (np.concatenate(side) for side in zip(*near, strict=True))
+            resolve(earlier, later, repeats)
             stay = np.concatenate([stay, block[repeats[block] < 0]])
 
     def _close(self) -> None:
@@ -198,3 +204,12 @@ def unit_vectors(vectors: np.ndarray) -> np.ndarray:
 def _cut(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for start in range(0, len(later), _COMPARED):
         yield earlier[start : start + _COMPARED], later[start : start + _COMPARED]
+
+
+def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Cut pairs that are in the order of their later documents, and never between two of the same one."""
+    start = 0
+    while start < len(later):
+        stop = int(np.searchsorted(later, later[min(start + _COMPARED, len(later)) - 1], "right"))
+        yield earlier[start:stop], later[start:stop]
+        start = stop

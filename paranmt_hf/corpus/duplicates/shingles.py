@@ -111,8 +111,6 @@ def jaccard(left: Sets, right: Sets) -> np.ndarray:
         keys.append((documents << SHINGLE_BITS) | sets.values)
     merged = np.concatenate(keys)
     merged.sort()
-    shared = np.bincount(
-        (merged[1:][merged[1:] == merged[:-1]] >> SHINGLE_BITS).astype(np.int64), minlength=len(left)
-    )
+    shared = np.bincount((merged[1:][merged[1:] == merged[:-1]] >> SHINGLE_BITS).astype(np.int64), minlength=len(left))
     union = np.diff(left.offsets) + np.diff(right.offsets) - shared
     return np.divide(shared, union, out=np.ones(len(left)), where=union > 0)

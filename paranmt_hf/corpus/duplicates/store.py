@@ -103,11 +103,15 @@ class DocumentStore:
                 self._vectors = ColumnFile(self._folder / "vectors", np.float16, vectors.shape[1])
             self._vectors.append(vectors)
 
+    def counts(self, documents: np.ndarray) -> np.ndarray:
+        """Count the shingles of some documents [document]."""
+        before = np.where(documents > 0, self._ends.take(np.maximum(documents - 1, 0)), 0)
+        return self._ends.take(documents) - before
+
     def sets(self, documents: np.ndarray) -> Sets:
         """Read the shingles of some documents."""
-        starts = np.where(documents > 0, self._ends.take(np.maximum(documents - 1, 0)), 0)
-        counts = self._ends.take(documents) - starts
-        at, bounds = _ranges(starts, counts)
+        counts = self.counts(documents)
+        at, bounds = _ranges(self._ends.take(documents) - counts, counts)
         return Sets(self._shingles.take(at), bounds)
 
     def vectors(self, documents: np.ndarray) -> np.ndarray:
