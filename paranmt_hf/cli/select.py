@@ -36,8 +36,11 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write counts and recipe into this file")
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.workflows.evaluate import check_results_path
         from paranmt_hf.workflows.select import select, write_counts
 
+        if arguments.json:
+            check_results_path(arguments.json)
         ranges = _ranges(arguments.min or (), arguments.max or ())
         selected = select(
             arguments.release,
@@ -61,7 +64,7 @@ def _ranges(least: Sequence[str], most: Sequence[str]) -> dict[str, tuple[float 
         for word in words:
             column, _, text = word.partition("=")
             try:
-                value = float(text)
+                value = float(text if column.strip() else "")
             except ValueError:
                 option = ("--min", "--max")[end]
                 raise InputError(f"{option} takes COLUMN=VALUE such as para_score=0.5, not {word!r}") from None

@@ -187,7 +187,7 @@ class DifferentSides(Filter):
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        sides = [_joined(table[name]) for name in self.columns]
+        sides = [joined(table[name]) for name in self.columns]
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
         # Only what may be the same is compared letter by letter, which takes twenty times as long.
         doubtful = np.flatnonzero(strange | also_strange | (first == second))
@@ -215,9 +215,10 @@ _COUNTS = bytes(
 )
 
 
-def _joined(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+def joined(column: pa.ChunkedArray) -> pa.Array:
+    """Make one array of the pieces of a column."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:

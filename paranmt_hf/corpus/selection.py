@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.hashing import mix, salt
 from paranmt_hf.errors import InputError
 
 MAX_TOKENS = 30
@@ -83,12 +84,7 @@ def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
     Returns:
         Evenly distributed 64-bit numbers [row].
     """
-    mixed = ids.astype(np.uint64) + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    # The finaliser of MurmurHash3 (public domain): each input bit changes each output bit half of the time.
-    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        mixed ^= mixed >> np.uint64(33)
-        mixed *= np.uint64(multiplier)
-    return mixed ^ (mixed >> np.uint64(33))
+    return mix(ids.astype(np.uint64) + salt(seed))
 
 
 def draw_bound(total: int, count: int, seed: int) -> int | None:

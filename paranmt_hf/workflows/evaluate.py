@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.transfer.record import TransferRecord
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.transfer.word_average import WordAverage
 from paranmt_hf.hub.repository import locate, weights_checksum
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import write_text
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -196,11 +196,4 @@ def write_results(path: str | Path, records: Sequence[ResultsRecord] | Sequence[
     """
     check_results_path(path)
     text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
-        path.write_text(text, encoding="utf8")
-    else:
-        # A link keeps leading to the file that it leads to.
-        with replacing(path.resolve()) as aside:
-            aside.write_text(text, encoding="utf8")
+    write_text(Path(path), text)

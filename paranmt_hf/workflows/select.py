@@ -1,7 +1,7 @@
 """`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
 
-Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies, and last
-the sample. Work in progress lies in `<out>.work`.
+Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies, language,
+evaluation sets, near-duplicates, and last the sample. Work in progress lies in `<out>.work`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.verdicts import Judging, ReleaseRows, Verdicts, took_long
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, write_bytes, writing
+from paranmt_hf.util.files import replacing, write_text, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.work import (
@@ -144,8 +144,8 @@ def write_counts(path: str | Path, selected: Selected) -> None:
     Raises:
         InputError: It cannot be written.
     """
-    counts = {"folder": str(selected.folder), "rows": selected.rows, **to_json(selected.selection)}
-    write_bytes(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n".encode())
+    counts = {"folder": str(selected.folder), "left": selected.rows, "selection": to_json(selected.selection)}
+    write_text(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n")
 
 
 def _open(release: str | Path) -> _Source:

@@ -50,6 +50,16 @@ def _release(root: Path) -> None:
         raise RuntimeError("there is no release")
 
 
+def _select(root: Path) -> list[str]:
+    words = ["select", f"{root}/whole", "--out", f"{root}/out", "--tenths", "2-10", "--drop-copies", "reference"]
+    return [*words, "--sample", "9", "--keep-dropped", f"{root}/dropped.parquet", "--json", f"{root}/counts.json"]
+
+
+def _whole(root: Path) -> None:
+    _release(root)
+    (root / "out").rename(root / "whole")
+
+
 def _train(model: str) -> Case:
     return Case(
         f"train {model}",
@@ -135,6 +145,7 @@ CASES = [
     ),
     Case("import", _import, _pairs),
     Case("score", lambda root: ["score", "--scorer", "embedded", f"{root}/out", *ONE], _release),
+    Case("select", _select, _whole),
     _train("word"),
     _train("lstm"),
     Case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -10,11 +11,20 @@ from typing import get_args
 import pyarrow as pa
 
 from paranmt_hf.corpus.copies import Copied, FirstCopies
+from paranmt_hf.corpus.decontamination import MIN_WORDS, NGRAM, EvaluationText, NotInEvaluation
+from paranmt_hf.corpus.duplicates.near import FirstOfLike
+from paranmt_hf.corpus.duplicates.search import Likeness
+from paranmt_hf.corpus.duplicates.shingles import Unit
 from paranmt_hf.corpus.filters import DifferentSides, Filter, FromOrigins, HasValue, InRange, LengthLimit
+from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.corpus.selection import Range
+from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.util.settings import check, seed_setting, setting
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,42 @@ class SelectConfig:
     drop_identical: bool = setting(False, "drop pairs whose sides have the same letters and digits, case aside")
     drop_copies: tuple[str, ...] | None = setting(
         None, "keep only the first row of each pair, reference or translation, exactly as written"
+    )
+    drop_near_duplicates: Copied | None = setting(
+        None, "keep only the first of rows whose pair, reference or translation is nearly the same (MinHash)"
+    )
+    near_similarity: float = setting(
+        Likeness.similarity,
+        "nearly the same: smallest Jaccard similarity of the two sets of shingles",
+        above=0,
+        at_most=1,
+    )
+    near_unit: Unit = setting(Likeness.unit, "what a shingle is a run of")
+    near_size: int = setting(Likeness.size, "words or characters in a shingle", at_least=1, at_most=20)
+    near_encoder: str | None = setting(
+        None, "encoder whose cosine decides in place of shingles: a folder, a Hub id, or `embedded` for the small one"
+    )
+    near_cosine: float = setting(Likeness.cosine, "with --near-encoder: smallest cosine", above=0, at_most=1)
+    near_exhaustive: bool = setting(
+        False, "with --near-encoder: compare all with all; the time grows with the square of the rows"
+    )
+    language: str | None = setting(None, "drop rows of which a side is not in this language, such as en")
+    language_detector: Detector = setting(LanguageConfig.detector, "py3langid, or lingua: much slower")
+    language_candidates: tuple[str, ...] | None = setting(
+        None, "languages to choose from, as ISO 639-1 codes; left out: 47 with much text"
+    )
+    language_probability: float = setting(
+        LanguageConfig.probability, "a side with less of --language is another language", at_least=0, at_most=1
+    )
+    language_letters: int = setting(
+        LanguageConfig.letters, "a side of fewer letters is too short to tell, and stays", at_least=0
+    )
+    decontaminate: tuple[str, ...] | None = setting(
+        None, "drop rows that share a sentence or a run of words with the evaluation sets in these folders"
+    )
+    decontaminate_ngram: int = setting(NGRAM, "so many words in a row are too many to share", at_least=2)
+    decontaminate_words: int = setting(
+        MIN_WORDS, "an evaluation sentence of fewer words may stand in the corpus", at_least=1
     )
     sample: int | None = setting(
         None, "so many of the rows that are left, drawn by chance; the paper: 5 million", at_least=1
@@ -81,7 +127,48 @@ class SelectConfig:
         if self.drop_identical:
             filters.append(DifferentSides())
         filters += [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
+        filters += self._long_filters()
         if self.sample is not None:
             filters.append(Sample(self.sample, self.seed))
         # A column that decides twice lacks a value only once.
         return list({one.reason: one for one in filters}.values())
+
+    def _long_filters(self) -> list[Filter]:
+        """Make the filters that read sentences and take longest, so that they see the fewest rows."""
+        filters: list[Filter] = []
+        if self.language is not None:
+            filters.append(
+                InLanguage(
+                    LanguageConfig(
+                        language=self.language,
+                        detector=self.language_detector,
+                        candidates=self.language_candidates or LANGUAGES,
+                        probability=self.language_probability,
+                        letters=self.language_letters,
+                    )
+                )
+            )
+        if self.decontaminate:
+            found = read_sentences(*self.decontaminate)
+            for file, reason in found.unread.items():
+                logger.warning(f"not read for --decontaminate: {file} ({reason})")
+            text = EvaluationText(found.texts, ngram=self.decontaminate_ngram, min_words=self.decontaminate_words)
+            filters.append(NotInEvaluation(text, found.checksum))
+        if self.drop_near_duplicates is not None:
+            likeness = Likeness(
+                unit=self.near_unit,
+                size=self.near_size,
+                similarity=self.near_similarity,
+                cosine=self.near_cosine,
+                exhaustive=self.near_exhaustive,
+            )
+            scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
+            filters.append(
+                FirstOfLike(
+                    self.drop_near_duplicates,
+                    likeness,
+                    scorer.load if scorer else None,
+                    scorer.identity if scorer else None,
+                )
+            )
+        return filters

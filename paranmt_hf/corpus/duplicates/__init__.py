@@ -1,0 +1,1 @@
+"""Near-duplicates of sentences and of pairs, out of core."""

@@ -1,0 +1,285 @@
+"""Which language a sentence is in: the models of `py3langid` and of `lingua`, over whole columns.
+
+`py3langid` (Lui & Baldwin 2012, langid.py) walks an automaton over the bytes of a text, counts the features that it
+meets and gives them to a naive Bayes classifier. Its own loop takes one text at a time; here all sentences of a batch
+walk together, and one sparse product scores them. Labels and probabilities are the same.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.filters import Filter, Verdict, joined
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.settings import check, setting
+
+Detector = Literal["langid", "lingua"]
+# Sentences that walk together; their number times that of the features must stay below 2**32.
+_TOGETHER = 4_096
+# Languages with many speakers or much text for translation; those left out are mostly ones that English fragments and
+# names are taken for (Nigerian Pidgin, Walloon, Swazi).
+LANGUAGES = (
+    "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr", "ga", "he", "hi", "hr",
+    "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "mk", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sq",
+    "sr", "sv", "ta", "th", "tr", "uk", "ur", "vi", "zh",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LanguageConfig:
+    """What counts as a sentence of the wanted language.
+
+    Attributes:
+        language: ISO 639-1 code.
+        detector: Which package tells.
+        candidates: Codes of the languages to choose from; the wanted one is always among them.
+        probability: A sentence is of another language if the wanted one has less than this probability.
+        letters: A sentence of fewer letters is too short to tell, and counts as one of the wanted language.
+    """
+
+    language: str = setting("en", "language of both sides, as an ISO 639-1 code")
+    detector: Detector = setting("langid", "which package tells: py3langid, or lingua (slower, better on short text)")
+    candidates: tuple[str, ...] = setting(LANGUAGES, "languages to choose from, as ISO 639-1 codes")
+    probability: float = setting(0.02, "smallest probability of the language", at_least=0, at_most=1)
+    letters: int = setting(20, "a sentence of fewer letters is too short to tell", at_least=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class LanguageModel(Protocol):
+    """Gives the probability that sentences are of one language."""
+
+    def probabilities(self, sentences: pa.Array) -> np.ndarray:
+        """Probability of the language [sentence], float32 from 0 to 1."""
+        ...
+
+
+def build_model(config: LanguageConfig) -> LanguageModel:
+    """Load a detector.
+
+    Raises:
+        InputError: Its package is not installed, or it does not know a language.
+    """
+    kind = Langid if config.detector == "langid" else Lingua
+    return kind(config.language, config.candidates)
+
+
+def letter_counts(sentences: pa.Array) -> np.ndarray:
+    """Count the letters of sentences [sentence]."""
+    return pc.utf8_length(pc.replace_substring_regex(sentences, r"[^\pL]+", "")).to_numpy()
+
+
+def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Tell which sentences are in the wanted language, or too short to tell.
+
+    Args:
+        sentences: Strings [sentence] without nulls; each distinct one is looked at once.
+        model: From `build_model`.
+        config: What counts.
+
+    Returns:
+        Booleans [sentence], and the probability of the language [sentence], NaN where the sentence is too short.
+    """
+    encoded = sentences.dictionary_encode()
+    distinct = encoded.dictionary
+    long = np.flatnonzero(letter_counts(distinct) >= max(config.letters, 1))
+    probabilities = np.full(len(distinct), np.nan)
+    probabilities[long] = model.probabilities(distinct.take(pa.array(long)))
+    chosen = probabilities[encoded.indices.to_numpy()]
+    return ~(chosen < config.probability), chosen
+
+
+class InLanguage(Filter):
+    """Drops rows of which a side is in another language.
+
+    The number of a verdict is the probability of the language, of the side that has less of it.
+
+    Args:
+        config: What counts.
+
+    Raises:
+        InputError: The detector is not installed, or does not know a language.
+    """
+
+    columns = ("reference", "translation")
+    number = "probability of the language"
+
+    def __init__(self, config: LanguageConfig) -> None:
+        self.config, self._model = config, build_model(config)
+        self.reason = f"with a side in another language than {config.language}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings, and the version of the model's package."""
+        package = "py3langid" if self.config.detector == "langid" else "lingua-language-detector"
+        return {"filter": "language", **asdict(self.config), "package": f"{package} {version(package)}"}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        kept, numbers = np.ones(table.num_rows, bool), np.full(table.num_rows, np.inf)
+        for name in self.columns:
+            good, probabilities = in_language(joined(table[name]), self._model, self.config)
+            kept &= good
+            numbers = np.fmin(numbers, probabilities)
+        return Verdict(kept, numbers)
+
+
+class Langid:
+    """The model of `py3langid` over columns.
+
+    Args:
+        language: The language whose probability is asked for.
+        candidates: The languages to choose from; all that the model knows when empty.
+
+    Raises:
+        InputError: The package is not installed, or the model does not know a language.
+    """
+
+    def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
+        model = _langid()
+        if unknown := sorted({language, *candidates} - set(model.nb_classes)):
+            raise InputError(
+                f"py3langid does not know the language {', '.join(unknown)}; it knows {', '.join(model.labels)}"
+            )
+        columns = [
+            column
+            for column, label in enumerate(model.nb_classes)
+            if not candidates or label in candidates or label == language
+        ]
+        names = [model.nb_classes[column] for column in columns]
+        self.labels: list[str] = list(dict.fromkeys(names))
+        # Two columns of one label (a language in two scripts) are added up.
+        self._label_of = np.array([self.labels.index(name) for name in names])
+        self._weights = np.ascontiguousarray(model.nb_ptc[:, columns], np.float32)
+        self._prior = np.asarray(model.nb_pc[columns], np.float32)
+        self._row_of = np.asarray(model.tk_row, np.int32) << 8
+        self._next = np.asarray(model.tk_nextmove, np.int32)
+        self._feature_of = np.asarray(model.tk_output, np.int32)
+        self._wanted = self.labels.index(language)
+
+    def probabilities(self, sentences: pa.Array) -> np.ndarray:
+        """Probability of the language [sentence], float32."""
+        return self.distribution(sentences)[:, self._wanted]
+
+    def distribution(self, sentences: pa.Array) -> np.ndarray:
+        """Probability of every language for every sentence.
+
+        Args:
+            sentences: Strings [sentence] without nulls.
+
+        Returns:
+            Probabilities [sentence, language], float32, in the order of `labels`.
+        """
+        parts = [
+            self._distribution(sentences.slice(start, _TOGETHER)) for start in range(0, len(sentences), _TOGETHER)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.labels)), np.float32)
+
+    def _distribution(self, sentences: pa.Array) -> np.ndarray:
+        from scipy.sparse import csr_array
+
+        data, offsets = _bytes_of(_prepared(sentences))
+        lengths = np.diff(offsets)
+        owners, features = self._walk(data, offsets[:-1], lengths)
+        keys = owners * np.uint32(len(self._weights)) + features
+        keys.sort()
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
+        counts = np.diff(np.concatenate([first, [len(keys)]])).astype(np.float32)
+        rows, columns = np.divmod(keys[first], len(self._weights))
+        bounds = np.searchsorted(rows, np.arange(len(lengths) + 1))
+        matrix = csr_array((np.log1p(counts), columns, bounds), shape=(len(lengths), len(self._weights)))
+        scores = matrix @ self._weights + self._prior
+        # A text without features has no scores at all, not even those of the prior.
+        scores[np.diff(bounds) == 0] = 0
+        # Lengths temper the scores, so that probabilities mean the same for short and for long texts.
+        scores /= np.sqrt(np.maximum(lengths, 1)).astype(np.float32)[:, None]
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        merged = np.zeros((len(lengths), len(self.labels)), np.float32)
+        for column, label in enumerate(self._label_of):
+            merged[:, label] += powers[:, column]
+        return merged / merged.sum(axis=1, keepdims=True)
+
+    def _walk(self, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Walk the automaton over all texts at once: the text and the feature of each hit [hit]."""
+        # The longest first: those that still have bytes are always the first ones.
+        order = np.argsort(-lengths, kind="stable")
+        active = np.searchsorted(-lengths[order], -np.arange(int(lengths.max(initial=0))), side="left")
+        positions = starts[order]
+        states = np.zeros(len(order), np.int32)
+        owners, features = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
+        for step, count in enumerate(active.tolist()):
+            letters = data[positions[:count] + step]
+            states = self._next[self._row_of[states[:count]] + letters]
+            found = self._feature_of[states]
+            hits = np.flatnonzero(found >= 0)
+            owners.append(order[hits].astype(np.uint32))
+            features.append(found[hits].astype(np.uint32))
+        return np.concatenate(owners), np.concatenate(features)
+
+
+@cache
+def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier
+    """Load the model of py3langid."""
+    require("py3langid", "select")
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _prepared(sentences: pa.Array) -> pa.Array:
+    """Do what py3langid does first: sentences all in capitals become lower case, everything the form NFC."""
+    capitals = pc.utf8_is_upper(sentences)
+    plain = pc.utf8_normalize(sentences, "NFC")
+    if not pc.any(capitals).as_py():
+        return plain
+    lowered = [unicodedata.normalize("NFC", text.lower()) for text in sentences.filter(capitals).to_pylist()]
+    return pc.replace_with_mask(plain, capitals, pa.array(lowered, plain.type))
+
+
+def _bytes_of(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """UTF-8 bytes of a column, end to end, and the bounds of each sentence."""
+    column = sentences.cast(pa.large_string())
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds
+
+
+class Lingua:
+    """The model of `lingua`, which reads sentences one by one: better on short text, and much slower.
+
+    Args:
+        language: The language whose probability is asked for.
+        candidates: The languages to choose from; all that the model knows when empty.
+
+    Raises:
+        InputError: The package is not installed, or the model does not know a language.
+    """
+
+    def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
+        lingua: Any = require("lingua", "lingua")
+        # lingua has the two Norwegian languages by name, not the code for both.
+        known = {item.iso_code_639_1.name.lower(): item for item in lingua.Language.all()}
+        wanted = {"nb" if code == "no" else code for code in (language, *(candidates or known))}
+        if unknown := sorted(wanted - set(known)):
+            raise InputError(f"lingua does not know the language {', '.join(unknown)}; it knows {', '.join(known)}")
+        if len(wanted) < 2:
+            raise InputError(f"lingua chooses between at least two languages; give others beside {language}")
+        builder = lingua.LanguageDetectorBuilder.from_languages(*(known[code] for code in sorted(wanted)))
+        self._detector = builder.build()
+        self._language = known["nb" if language == "no" else language]
+
+    def probabilities(self, sentences: pa.Array) -> np.ndarray:
+        """Probability of the language [sentence], float32."""
+        values = self._detector.compute_language_confidence_in_parallel(sentences.to_pylist(), self._language)
+        return np.asarray(values, np.float32)

@@ -1,0 +1,168 @@
+"""All text of evaluation sets, whatever their layout: what training data must not share with them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
+
+# The label before a question of TREC: `NUM:dist How far is it ...`.
+_TREC_LABEL = re.compile(r"[A-Z]+:\w+ (?=\S)")
+_LETTER = re.compile(r"[^\W\d_]")
+# They tell of the data, and are none.
+_ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class EvaluationSentences:
+    """The text of evaluation sets.
+
+    Attributes:
+        texts: Each distinct text once, in order.
+        files: Number of texts, copies included, of each file that was read.
+        unread: Why other files were not read.
+    """
+
+    texts: list[str]
+    files: dict[str, int]
+    unread: dict[str, str]
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the texts."""
+        return hashlib.sha256("\n".join(self.texts).encode("utf8", "surrogatepass")).hexdigest()
+
+
+def read_sentences(*folders: str | Path) -> EvaluationSentences:
+    """Read every text field of every file in some folders, the folders below them included.
+
+    Lines of a file are cut at tabs, or at commas if it ends in `.csv` and has no tab; every field that holds a letter
+    is a text: sentences, but also labels and headings, which are too short to do harm. So SemEval's and SentEval's
+    STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of Parquet,
+    JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR are.
+
+    Args:
+        folders: Folders or files.
+
+    Raises:
+        InputError: A folder is not there, or holds nothing that can be read.
+    """
+    texts: dict[str, None] = {}
+    files: dict[str, int] = {}
+    unread: dict[str, str] = {}
+    for folder in folders:
+        path = Path(folder).expanduser()
+        check_regular(path)
+        if not path.exists():
+            raise InputError(f"there is no folder {folder}; expected one with evaluation sets")
+        before = len(files)
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_dir():
+                continue
+            try:
+                found = list(_texts(file))
+            except _UnreadError as error:
+                unread[str(file)] = str(error)
+                continue
+            files[str(file)] = len(found)
+            texts.update(dict.fromkeys(found))
+        if len(files) == before:
+            reasons = "; ".join(f"{Path(name).name}: {reason}" for name, reason in list(unread.items())[:3])
+            raise InputError(
+                f"{folder} holds no evaluation set: expected text, TSV, CSV, JSON or Parquet files"
+                + (f", found {reasons}" if reasons else "")
+            )
+    return EvaluationSentences(sorted(texts), files, unread)
+
+
+class _UnreadError(Exception):
+    """Why a file is not read."""
+
+
+def _texts(file: Path) -> Iterator[str]:
+    """Read the texts of a file, in any order."""
+    if file.name.startswith(".") or _ABOUT.fullmatch(file.name):
+        raise _UnreadError("no data, by its name")
+    if not file.is_file():
+        raise _UnreadError("no file")
+    if file.suffix == ".parquet":
+        return _of_parquet(file)
+    content = _content(file)
+    name = file.name.removesuffix(".gz")
+    if name.endswith(".json"):
+        return _of_json(content, whole=True)
+    if name.endswith(".jsonl"):
+        return _of_json(content, whole=False)
+    return _of_lines(content, comma=name.endswith(".csv") and "\t" not in content)
+
+
+def _content(file: Path) -> str:
+    try:
+        raw = file.read_bytes()
+        if file.suffix == ".gz":
+            raw = gzip.decompress(raw)
+    except (OSError, EOFError) as error:
+        raise _UnreadError(getattr(error, "strerror", None) or str(error)) from None
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in raw:
+        raise _UnreadError("it is not text")
+    try:
+        return raw.decode("utf8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _of_lines(content: str, *, comma: bool) -> Iterator[str]:
+    lines = content.replace("\r\n", "\n").split("\n")
+    # Quotes mean something only where commas part the fields: MRPC and the STS benchmark have single ones.
+    rows = csv.reader(lines) if comma else (line.split("\t") for line in lines)
+    try:
+        for row in rows:
+            for field in row:
+                yield from _text(field)
+    except csv.Error as error:
+        raise _UnreadError(str(error)) from None
+
+
+def _of_json(content: str, *, whole: bool) -> Iterator[str]:
+    try:
+        for part in [content] if whole else content.split("\n"):
+            if part.strip():
+                yield from _strings(json.loads(part))
+    except (ValueError, RecursionError) as error:
+        raise _UnreadError(f"it is no JSON: {error}") from None
+
+
+def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
+    if isinstance(value, str):
+        yield from _text(value)
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _of_parquet(file: Path) -> Iterator[str]:
+    try:
+        with pq.ParquetFile(file) as opened:
+            for batch in opened.iter_batches():
+                yield from (text for row in batch.to_pylist() for text in _strings(row))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _UnreadError(str(error).split("\n")[0]) from None
+
+
+def _text(field: str) -> Iterator[str]:
+    text = " ".join(_TREC_LABEL.sub("", field.strip(), count=1).split() if _TREC_LABEL.match(field) else field.split())
+    if _LETTER.search(text):
+        yield text
