@@ -168,8 +168,6 @@ def check_result_path(path: Path, option: str) -> None:
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write a text that a person asked for; until it is whole, what was there stays.
-def write_text(path: Path, text: str) -> None:
     """Write a text that a person asked for: a file whole or not at all, and to a terminal or a pipe as it comes.
 
     Raises:
@@ -179,11 +177,6 @@ def write_text(path: Path, text: str) -> None:
         # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
         with writing(path):
             path.write_text(text, encoding="utf8")
-        return
-    # A link keeps leading to the file that it leads to.
-    with replacing(path.resolve()) as aside:
-        aside.write_text(text, encoding="utf8")
-        path.write_text(text, encoding="utf8")
     else:
         # A link keeps leading to the file that it leads to.
         with replacing(path.resolve()) as aside:

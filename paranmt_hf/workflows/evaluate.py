@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.transfer.record import TransferRecord
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.transfer.word_average import WordAverage
 from paranmt_hf.hub.repository import locate, weights_checksum
-from paranmt_hf.util.files import write_text
+from paranmt_hf.util.files import write_result
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -196,4 +196,4 @@ def write_results(path: str | Path, records: Sequence[ResultsRecord] | Sequence[
     """
     check_results_path(path)
     text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
-    write_text(Path(path), text)
+    write_result(Path(path), text)

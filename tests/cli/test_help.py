@@ -12,17 +12,18 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index", "search query", "mine"]
-    "publish dataset",
-    "publish model",
-    "vectors distill",
-    "export",
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index", "search query"]
+LEAVES += [
+    "mine",
     "explore",
     "report",
     "stats",
     "lexicon build",
+    "lexicon nearest",
+    "lexicon evaluate",
+    "evaluate transfer",
 ]
-LEAVES += ["lexicon nearest", "lexicon evaluate", "evaluate transfer", "folds", "sources", "publish dataset", "publish model", "vectors distill", "export", "search index", "search query", "mine"]
+LEAVES += ["folds", "sources"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 

@@ -118,19 +118,17 @@ def _scored(root: Path) -> None:
     for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
         table = table.append_column(name, [[value] * table.num_rows])
     pq.write_table(table, root / "pairs.parquet")
+
+
 def _search(root: Path, *words: str) -> list[str]:
     return ["search", "index", f"{root}/text.txt", "--out", f"{root}/out", *words]
+
+
 def _mine(root: Path, out: str, *words: str) -> list[str]:
-    return [
-        "mine",
-        f"{root}/text.txt",
-        "--out",
-        f"{root}/{out}",
-        "--min-score",
-        "0.3",
-        "--checkpoint-seconds",
-        "0",
-        *words,
+    common = ["--min-score", "0.3", "--checkpoint-seconds", "0"]
+    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", *common, *words]
+
+
 def _sentences(root: Path) -> None:
     text = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines(keepends=True)
     (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
