@@ -21,14 +21,23 @@ def configure(parser: CommandParser) -> None:
         default="default",
         help="which config of the release (default: %(default)s)",
     )
+    parser.add_argument(
+        "--index", type=Path, help="finds neighbours: an index of the release, made by `paranmt search index`"
+    )
     parser.add_argument("--port", type=int, default=0, help="port on this computer (default: any that is free)")
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.explore import explore
 
-        explore(arguments.folder, config=arguments.release_config, port=arguments.port, opened=_print_address)
+        explore(
+            arguments.folder,
+            config=arguments.release_config,
+            port=arguments.port,
+            index=arguments.index,
+            opened=_print_address,
+        )
 
-    parser.finish(run, "paranmt explore paranmt50m")
+    parser.finish(run, "paranmt explore paranmt50m --index paranmt50m.index")
 
 
 def _print_address(address: str) -> None:

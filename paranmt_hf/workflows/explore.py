@@ -27,6 +27,10 @@ FILES = {
     "page.js": "text/javascript",
 }
 NEIGHBOURS = 20
+HINT = (
+    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE --index "
+    "INDEX` takes it."
+)
 # Pages beyond this one are reached by a narrower filter.
 MAX_PAGE = 1_000_000
 # The nearest sentences to a sentence, best first, with their cosines.
@@ -38,7 +42,7 @@ def explore(
     *,
     config: str = "default",
     port: int = 0,
-    neighbours: Neighbours | None = None,
+    index: str | Path | None = None,
     opened: Callable[[str], None] = print,
 ) -> None:
     """Serve a page over a release until Ctrl-C, on loopback, to those who know its address.
@@ -47,7 +51,7 @@ def explore(
         folder: The release.
         config: Which config of it.
         port: Where; 0 takes any port that is free.
-        neighbours: Finds the nearest sentences; without it the page has none.
+        index: Index that finds the nearest sentences, see `build_index`; without one the page has none.
         opened: Called with the address when the page can be opened.
 
     Raises:
@@ -55,10 +59,23 @@ def explore(
     """
     require("starlette", "explore")
     require("uvicorn", "explore")
+    neighbours = _neighbours(index) if index is not None else None
     with listen(port) as listening, Explorer(Path(folder), config=config) as explorer:
         token = new_token()
         opened(address(listening, token))
         serve(explore_app(explorer, folder=folder, neighbours=neighbours), listening, token)
+
+
+def _neighbours(folder: str | Path) -> Neighbours:
+    # Without an index there is no need of an encoder, nor of torch.
+    from paranmt_hf.workflows.search import Index
+
+    index = Index(folder)
+
+    def nearest(sentence: str, count: int) -> list[tuple[str, float]]:
+        return [(hit.sentence, hit.cosine) for hit in index.search([sentence], top=count)[0]]
+
+    return nearest
 
 
 def page_file(name: str) -> str:
@@ -103,7 +120,7 @@ def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbour
     def summary(query: Mapping[str, str]) -> dict[str, Any]:
         found = summary_of(explorer, folder)
         if neighbours is None:
-            return {**found, "neighbours_hint": "Give `paranmt explore` an index: paranmt explore --help says how."}
+            return {**found, "neighbours_hint": HINT}
         return {
             **found,
             "neighbours": "The nearest sentences of the index, by the encoder that made it.",

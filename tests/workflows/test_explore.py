@@ -111,3 +111,21 @@ def test_a_report_that_cannot_be_written(release, tmp_path):
         write_report(release, tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         write_report(release, tmp_path / "no" / "report.html")
+
+
+def test_neighbours_come_from_an_index(made, tmp_path):
+    from paranmt_hf.workflows.explore import _neighbours
+    from paranmt_hf.workflows.search import build_index
+
+    build_index(made, tmp_path / "index")
+    with Explorer(made) as explorer:
+        client = TestClient(explore_app(explorer, folder="corpus", neighbours=_neighbours(tmp_path / "index")))
+        reference = client.get("/api/rows").json()["rows"][0]["reference"]
+        found = client.get("/api/neighbours", params={"sentence": reference}).json()["neighbours"]
+        assert client.get("/api/summary").json()["ask_any"]
+    assert found[0] == {"sentence": reference, "similarity": pytest.approx(1, abs=1e-5)}
+    assert len(found) == 20
+    cosines = [entry["similarity"] for entry in found]
+    assert cosines == sorted(cosines, reverse=True)
+    with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
+        explore(made, index=tmp_path)
