@@ -28,8 +28,8 @@ FILES = {
 }
 NEIGHBOURS = 20
 HINT = (
-    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE --index "
-    "INDEX` takes it."
+    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE "
+    "--index INDEX` takes it."
 )
 # Pages beyond this one are reached by a narrower filter.
 MAX_PAGE = 1_000_000
