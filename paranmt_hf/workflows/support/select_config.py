@@ -126,15 +126,19 @@ class SelectConfig:
             filters.append(LengthLimit(self.min_length, self.max_length))
         if self.drop_identical:
             filters.append(DifferentSides())
-        filters += [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
-        filters += self._long_filters()
+        copies = [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
+        # Copies of a pair are all alike to the filters between. Those of one side are not: the first one that passes
+        # all other filters is to stay.
+        filters += [one for one in copies if one.copied == "pair"]
+        filters += self._language_and_evaluation()
+        filters += [one for one in copies if one.copied != "pair"]
+        filters += self._near_duplicates()
         if self.sample is not None:
             filters.append(Sample(self.sample, self.seed))
         # A column that decides twice lacks a value only once.
         return list({one.reason: one for one in filters}.values())
 
-    def _long_filters(self) -> list[Filter]:
-        """Make the filters that read sentences and take longest, so that they see the fewest rows."""
+    def _language_and_evaluation(self) -> list[Filter]:
         filters: list[Filter] = []
         if self.language is not None:
             filters.append(
@@ -154,21 +158,18 @@ class SelectConfig:
                 logger.warning(f"not read for --decontaminate: {file} ({reason})")
             text = EvaluationText(found.texts, ngram=self.decontaminate_ngram, min_words=self.decontaminate_words)
             filters.append(NotInEvaluation(text, found.checksum))
-        if self.drop_near_duplicates is not None:
-            likeness = Likeness(
-                unit=self.near_unit,
-                size=self.near_size,
-                similarity=self.near_similarity,
-                cosine=self.near_cosine,
-                exhaustive=self.near_exhaustive,
-            )
-            scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
-            filters.append(
-                FirstOfLike(
-                    self.drop_near_duplicates,
-                    likeness,
-                    scorer.load if scorer else None,
-                    scorer.identity if scorer else None,
-                )
-            )
         return filters
+
+    def _near_duplicates(self) -> list[Filter]:
+        if self.drop_near_duplicates is None:
+            return []
+        likeness = Likeness(
+            unit=self.near_unit,
+            size=self.near_size,
+            similarity=self.near_similarity,
+            cosine=self.near_cosine,
+            exhaustive=self.near_exhaustive,
+        )
+        scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
+        load, identity = (scorer.load, scorer.identity) if scorer else (None, None)
+        return [FirstOfLike(self.drop_near_duplicates, likeness, load, identity)]
