@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal, Protocol
 
@@ -146,21 +147,22 @@ class Langid:
     """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
-        require("py3langid", "select")
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-        model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        model = _langid()
         if unknown := sorted({language, *candidates} - set(model.nb_classes)):
             raise InputError(
                 f"py3langid does not know the language {', '.join(unknown)}; it knows {', '.join(model.labels)}"
             )
-        if candidates:
-            model.set_languages({language, *candidates})
-        self.labels: list[str] = model.labels
+        columns = [
+            column
+            for column, label in enumerate(model.nb_classes)
+            if not candidates or label in candidates or label == language
+        ]
+        names = [model.nb_classes[column] for column in columns]
+        self.labels: list[str] = list(dict.fromkeys(names))
         # Two columns of one label (a language in two scripts) are added up.
-        self._label_of = np.array([self.labels.index(label) for label in model.nb_classes])
-        self._weights = np.ascontiguousarray(model.nb_ptc, np.float32)
-        self._prior = np.asarray(model.nb_pc, np.float32)
+        self._label_of = np.array([self.labels.index(name) for name in names])
+        self._weights = np.ascontiguousarray(model.nb_ptc[:, columns], np.float32)
+        self._prior = np.asarray(model.nb_pc[columns], np.float32)
         self._row_of = np.asarray(model.tk_row, np.int32) << 8
         self._next = np.asarray(model.tk_nextmove, np.int32)
         self._feature_of = np.asarray(model.tk_output, np.int32)
@@ -224,6 +226,15 @@ class Langid:
             owners.append(order[hits].astype(np.uint32))
             features.append(found[hits].astype(np.uint32))
         return np.concatenate(owners), np.concatenate(features)
+
+
+@cache
+def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier
+    """Load the model of py3langid."""
+    require("py3langid", "select")
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def _prepared(sentences: pa.Array) -> pa.Array:

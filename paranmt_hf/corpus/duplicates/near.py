@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from paranmt_hf.corpus.duplicates.store import ColumnFile
 from paranmt_hf.corpus.filters import Rows, TwoPassFilter, Verdict, joined
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.files import writing
+from paranmt_hf.util.progress import Progress
 
 _BLOCK = 2**20
+# Work that takes less is not worth a line.
+QUIET_SECONDS = 5.0
 
 
 class FirstOfLike(TwoPassFilter):
@@ -59,7 +63,8 @@ class FirstOfLike(TwoPassFilter):
             for table in rows():
                 search.add([joined(table[name]) for name in self.columns])
                 ids.append(table["id"].to_numpy())
-            repeats = search.repeats()
+            with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
+                repeats = search.repeats(partial(_show, progress))
             self._first = ColumnFile(work / "first", np.int64)
             for start in range(0, len(repeats), _BLOCK):
                 block = repeats[start : start + _BLOCK]
@@ -75,3 +80,8 @@ class FirstOfLike(TwoPassFilter):
         first = self._first.read(self._seen, self._seen + table.num_rows)
         self._seen += table.num_rows
         return Verdict(first < 0, first.astype(np.float64))
+
+
+def _show(progress: Progress, done: int, total: int) -> None:
+    progress.total = total
+    progress.advance_to(done)

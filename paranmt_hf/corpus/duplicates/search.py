@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,29 +115,35 @@ class NearDuplicateSearch:
             parts.append(unit_vectors(vectors)[encoded.indices.to_numpy()])
         return unit_vectors(np.concatenate(parts, axis=1))
 
-    def repeats(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
+    def repeats(self, progress: Callable[[int, int], None] | None = None) -> np.ndarray:
         """Find the near-duplicates among the documents taken; call it once.
 
         Args:
-            progress: Is told what is being done.
+            progress: Is told how many steps are done, and how many there are.
 
         Returns:
             For each document the first earlier one that stays and that it is like; -1 where it stays [document].
         """
-        tell = progress or (lambda _: None)
+        blocks = -(-len(self) // (_ROWS if self._compares_all else BLOCK))
+        total = blocks + (0 if self._compares_all else len(self._store.keys))
+        steps = itertools.count(1)
+
+        def tell() -> None:
+            if progress is not None:
+                progress(next(steps), total)
+
         repeats = np.full(len(self), -1, np.int64)
         if not len(self):
             self._close()
             return repeats
         copies = np.full(len(self), -1, np.int64)
         if self._encoder is None:
-            tell("equal sets of shingles")
             for earlier, later in sharing(self._store.keys[-1], 1, copies >= 0):
                 for pairs in _cut(earlier, later):
                     equal = self._jaccard(*pairs) == 1
                     copies[pairs[1][equal]] = pairs[0][equal]
-        if self._encoder is not None and self.likeness.exhaustive:
-            self._compare_all(repeats)
+        if self._compares_all:
+            self._compare_all(repeats, tell)
         else:
             self._compare_candidates(repeats, copies >= 0, tell)
         # A copy goes the way of the first of its kind.
@@ -146,20 +153,20 @@ class NearDuplicateSearch:
         self._close()
         return repeats
 
-    def _compare_candidates(self, repeats: np.ndarray, leave_out: np.ndarray, tell: Callable[[str], None]) -> None:
+    def _compare_candidates(self, repeats: np.ndarray, leave_out: np.ndarray, tell: Callable[[], None]) -> None:
         pairs = PairFiles(self._folder, len(self))
-        for number, keys in enumerate(self._store.keys, 1):
-            tell(f"band {number} of {len(self._store.keys)}")
+        for keys in self._store.keys:
             for earlier, later in sharing(keys, FIRST, leave_out):
                 pairs.append(earlier, later)
-        for number, block in enumerate(pairs.blocks()):
-            tell(f"rows from {number * BLOCK:,}")
+            tell()
+        for block in pairs.blocks():
             for earlier, later in _cut_between(*block):
                 # Documents that are decided and were dropped need no comparison.
                 open_ = repeats[earlier] < 0
                 near = earlier[open_], later[open_]
                 alike = self._alike(*near)
                 resolve(near[0][alike], near[1][alike], repeats)
+            tell()
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         if self._encoder is None:
@@ -174,7 +181,11 @@ class NearDuplicateSearch:
     def _jaccard(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         return jaccard(self._store.sets(earlier), self._store.sets(later))
 
-    def _compare_all(self, repeats: np.ndarray) -> None:
+    @property
+    def _compares_all(self) -> bool:
+        return self._encoder is not None and self.likeness.exhaustive
+
+    def _compare_all(self, repeats: np.ndarray, tell: Callable[[], None]) -> None:
         """Compare each document with all earlier ones that stay, block by block."""
         stay = np.empty(0, np.int64)
         for start in range(0, len(self), _ROWS):
@@ -190,6 +201,7 @@ class NearDuplicateSearch:
             earlier, later = (np.concatenate(side) for side in zip(*near, strict=True))
             resolve(earlier, later, repeats)
             stay = np.concatenate([stay, block[repeats[block] < 0]])
+            tell()
 
     def _close(self) -> None:
         self._store.__exit__(None, None, None)

@@ -1,0 +1,97 @@
+"""Shared sentences and runs of words, against brute force."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paranmt_hf.corpus import decontamination
+from paranmt_hf.corpus.decontamination import EvaluationText, NotInEvaluation
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import words
+
+
+def plain(sentence: str) -> tuple[str, ...]:
+    return tuple(token for token in words(sentence) if any(map(str.isalnum, token)))
+
+
+def brute_force(sentences: list[str], evaluation: list[str], ngram: int, min_words: int) -> list[bool]:
+    whole = {plain(sentence) for sentence in evaluation if len(plain(sentence)) >= min_words}
+    runs = {plain(text)[at : at + ngram] for text in evaluation for at in range(len(plain(text)) - ngram + 1)}
+    found = []
+    for sentence in sentences:
+        tokens = plain(sentence)
+        shared = any(tokens[at : at + ngram] in runs for at in range(len(tokens) - ngram + 1))
+        found.append(tokens in whole or shared)
+    return found
+
+
+def random_sentences(count: int, seed: int, vocabulary: str) -> list[str]:
+    generator = np.random.default_rng(seed)
+    parts = vocabulary.split()
+    return [" ".join(generator.choice(parts, generator.integers(0, 18))) for _ in range(count)]
+
+
+VOCABULARY = "the The cat dog , . - naïve"
+
+
+@pytest.mark.parametrize(("ngram", "min_words"), [(2, 1), (4, 3), (8, 4), (30, 1)])
+def test_equal_to_brute_force(ngram, min_words):
+    evaluation = random_sentences(60, 1, VOCABULARY)
+    sentences = random_sentences(2_000, 2, f"{VOCABULARY} it's")
+    text = EvaluationText(evaluation, ngram=ngram, min_words=min_words)
+    expected = brute_force(sentences, evaluation, ngram, min_words)
+    assert 0 < sum(expected) < len(sentences)
+    assert text.found_in(pa.array(sentences)).tolist() == expected
+    # Batches make no difference.
+    parts = [text.found_in(pa.array(sentences[at : at + 7])) for at in range(0, len(sentences), 7)]
+    assert np.concatenate(parts).tolist() == expected
+
+
+def test_words_decide_when_hashes_are_equal(monkeypatch):
+    text = EvaluationText(["k l m n"])
+    text._sentence_table._hashes[:] = 0
+    text._sentence_table._marked[:] = True
+    monkeypatch.setattr(decontamination._Powers, "hashes", lambda self, starts, ends: np.zeros(len(starts), np.uint64))
+    found = text.found_in(pa.array(["n m l k", "K, L m n!", "k l m n k"]))
+    assert found.tolist() == [False, True, False]
+
+
+def test_two_runs_of_one_hash_need_another_seed(monkeypatch):
+    hashes = decontamination._Powers.hashes
+
+    def colliding(powers, starts, ends):
+        return hashes(powers, starts, ends) if powers.seed else np.zeros(len(starts), np.uint64)
+
+    init = decontamination._Powers.__init__
+
+    def keep_seed(powers, words, seed):
+        init(powers, words, seed)
+        powers.seed = seed
+
+    monkeypatch.setattr(decontamination._Powers, "__init__", keep_seed)
+    monkeypatch.setattr(decontamination._Powers, "hashes", colliding)
+    text = EvaluationText(["one two three four", "five six seven eight"])
+    assert text.found_in(pa.array(["Five six, seven eight.", "one two three five"])).tolist() == [True, False]
+
+
+def test_what_does_not_count():
+    """Case, punctuation, white space and the kind of apostrophe do not."""
+    text = EvaluationText(["It's a dog - isn't it?"])
+    assert text.found_in(pa.array(["it\u2019s  A DOG, ISN'T IT", "it is a dog isn't it"])).tolist() == [True, False]
+
+
+def test_filter():
+    table = pa.table({"reference": ["The cat sat down.", "x"], "translation": ["A cat sat.", "the cat sat down"]})
+    one = NotInEvaluation(EvaluationText(["the cat sat down"]), "abc")
+    assert one.judge(table).kept.tolist() == [False, False]
+    assert one.judge(table.slice(0, 0)).kept.tolist() == []
+    assert one.identity == {"filter": "evaluation sets", "ngram": 8, "min_words": 4, "sentences": "abc"}
+    assert one.reason == "that share a sentence or 8 words in a row with an evaluation set"
+
+
+def test_nothing_to_find():
+    with pytest.raises(InputError, match="no evaluation sentence has 4 words"):
+        EvaluationText(["one two three", "..."])
+    text = EvaluationText(["one two three four"])
+    assert text.found_in(pa.array([], pa.string())).tolist() == []
+    assert text.found_in(pa.array(["", "?!"])).tolist() == [False, False]
