@@ -402,6 +402,10 @@ def test_a_release_without_origins(release, tmp_path):
         ({"ranges": {"para_score": (math.nan, None)}}, "a bound of para_score must be a finite number"),
         ({"min_length": 9, "max_length": 3}, "min_length 9 is above max_length 3"),
         ({"drop_copies": ("pair", "origin")}, "copies can be of pair, reference, translation, not origin"),
+        ({"by": "trigram_overlap"}, "--by changes nothing without --tenths; give both, or leave it out"),
+        ({"seed": 3, "tenths": "1"}, "--seed changes nothing without --sample"),
+        ({"near_cosine": 0.5, "drop_near_duplicates": "pair"}, "--near-cosine changes nothing without --near-encoder"),
+        ({"language_letters": 3}, "--language-letters changes nothing without --language"),
         ({"sample": 0}, "sample must be at least 1, was 0"),
     ],
 )
