@@ -22,9 +22,17 @@ from paranmt_hf.corpus.selection import Range
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 logger = logging.getLogger(__name__)
+
+# Settings that only tell how another one is meant.
+_BELONG_TO = {
+    **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
+    **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
+    **dict.fromkeys((f"language_{name}" for name in ("detector", "candidates", "probability", "letters")), "language"),
+    **dict.fromkeys(("decontaminate_ngram", "decontaminate_words"), "decontaminate"),
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,10 @@ class SelectConfig:
             raise InputError(f"min_length {self.min_length} is above max_length {self.max_length}: no row is left")
         if wrong := set(self.drop_copies or ()) - set(get_args(Copied)):
             raise InputError(f"copies can be of {', '.join(get_args(Copied))}, not {', '.join(sorted(wrong))}")
+        for name, filter in _BELONG_TO.items():
+            if is_given(self, name) and not getattr(self, filter):
+                option, needed = (f"--{word.replace('_', '-')}" for word in (name, filter))
+                raise InputError(f"{option} does nothing without {needed}; give that too, or leave it out")
 
     def filters(self, schema: pa.Schema) -> list[Filter]:
         """Make the filters, in the order in which they decide.
