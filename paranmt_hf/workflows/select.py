@@ -1,7 +1,8 @@
 """`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
 
-Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies, language,
-evaluation sets, near-duplicates, and last the sample. Work in progress lies in `<out>.work`.
+Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
+language, evaluation sets, copies of one side, near-duplicates, and last the sample. Work in progress lies in
+`<out>.work`.
 """
 
 from __future__ import annotations

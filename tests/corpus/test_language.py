@@ -89,7 +89,7 @@ def test_filter(detector):
         (TEXTS[0], TEXTS[1]),
         (TEXTS[2], TEXTS[0]),
         # Too short to tell, and nothing at all.
-        ("Ja, das ist gut.", TEXTS[0]),
+        ("Ja, sehr gerne.", TEXTS[0]),
         ("", "123"),
     )
     config = LanguageConfig(detector=detector, candidates=("en", "de", "cs"))

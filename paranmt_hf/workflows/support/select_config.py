@@ -22,9 +22,27 @@ from paranmt_hf.corpus.selection import Range
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 logger = logging.getLogger(__name__)
+
+<<<<<<< HEAD
+# Settings that change nothing without another one.
+NEEDS = {
+    "by": "tenths",
+    "seed": "sample",
+    **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
+    **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
+    **{f"language_{name}": "language" for name in ("detector", "candidates", "probability", "letters")},
+=======
+# Settings that only tell how another one is meant.
+_BELONG_TO = {
+    **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
+    **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
+    **dict.fromkeys((f"language_{name}" for name in ("detector", "candidates", "probability", "letters")), "language"),
+>>>>>>> f725798a4165f59c7ed08cd271eb34de82298dc8
+    **dict.fromkeys(("decontaminate_ngram", "decontaminate_words"), "decontaminate"),
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,17 @@ class SelectConfig:
             raise InputError(f"min_length {self.min_length} is above max_length {self.max_length}: no row is left")
         if wrong := set(self.drop_copies or ()) - set(get_args(Copied)):
             raise InputError(f"copies can be of {', '.join(get_args(Copied))}, not {', '.join(sorted(wrong))}")
+<<<<<<< HEAD
+        for name, other in NEEDS.items():
+            if is_given(self, name) and getattr(self, other) is None:
+                given, needed = (word.replace("_", "-") for word in (name, other))
+                raise InputError(f"--{given} changes nothing without --{needed}; give both, or leave it out")
+=======
+        for name, filter in _BELONG_TO.items():
+            if is_given(self, name) and not getattr(self, filter):
+                option, needed = (f"--{word.replace('_', '-')}" for word in (name, filter))
+                raise InputError(f"{option} does nothing without {needed}; give that too, or leave it out")
+>>>>>>> f725798a4165f59c7ed08cd271eb34de82298dc8
 
     def filters(self, schema: pa.Schema) -> list[Filter]:
         """Make the filters, in the order in which they decide.
@@ -126,15 +155,19 @@ class SelectConfig:
             filters.append(LengthLimit(self.min_length, self.max_length))
         if self.drop_identical:
             filters.append(DifferentSides())
-        filters += [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
-        filters += self._long_filters()
+        copies = [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
+        # Copies of a pair are all alike to the filters between. Those of one side are not: the first one that passes
+        # all other filters is to stay.
+        filters += [one for one in copies if one.copied == "pair"]
+        filters += self._language_and_evaluation()
+        filters += [one for one in copies if one.copied != "pair"]
+        filters += self._near_duplicates()
         if self.sample is not None:
             filters.append(Sample(self.sample, self.seed))
         # A column that decides twice lacks a value only once.
         return list({one.reason: one for one in filters}.values())
 
-    def _long_filters(self) -> list[Filter]:
-        """Make the filters that read sentences and take longest, so that they see the fewest rows."""
+    def _language_and_evaluation(self) -> list[Filter]:
         filters: list[Filter] = []
         if self.language is not None:
             filters.append(
@@ -154,21 +187,18 @@ class SelectConfig:
                 logger.warning(f"not read for --decontaminate: {file} ({reason})")
             text = EvaluationText(found.texts, ngram=self.decontaminate_ngram, min_words=self.decontaminate_words)
             filters.append(NotInEvaluation(text, found.checksum))
-        if self.drop_near_duplicates is not None:
-            likeness = Likeness(
-                unit=self.near_unit,
-                size=self.near_size,
-                similarity=self.near_similarity,
-                cosine=self.near_cosine,
-                exhaustive=self.near_exhaustive,
-            )
-            scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
-            filters.append(
-                FirstOfLike(
-                    self.drop_near_duplicates,
-                    likeness,
-                    scorer.load if scorer else None,
-                    scorer.identity if scorer else None,
-                )
-            )
         return filters
+
+    def _near_duplicates(self) -> list[Filter]:
+        if self.drop_near_duplicates is None:
+            return []
+        likeness = Likeness(
+            unit=self.near_unit,
+            size=self.near_size,
+            similarity=self.near_similarity,
+            cosine=self.near_cosine,
+            exhaustive=self.near_exhaustive,
+        )
+        scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
+        load, identity = (scorer.load, scorer.identity) if scorer else (None, None)
+        return [FirstOfLike(self.drop_near_duplicates, likeness, load, identity)]
