@@ -24,6 +24,7 @@ class Column:
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
         command: The command that makes it, for who lacks it.
+        command: The command that gives a release this column, where there is one; RELEASE stands for the folder.
     """
 
     name: str
@@ -32,6 +33,11 @@ class Column:
     nullable: bool = False
     optional: bool = False
     command: str = "paranmt build"
+    command: str | None = None
+
+
+def _added(name: str, type: pa.DataType, meaning: str) -> Column:
+    return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}")
 
 
 COLUMNS = (
@@ -64,11 +70,36 @@ COLUMNS = (
         nullable=True,
         optional=True,
         command="paranmt import --columns",
+    Column("origin", pa.string(), "which corpus or domain the line came from", nullable=True, optional=True),
+    _added(
+        "number_mismatch",
+        pa.int32(),
+        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
+        "ways; digits and words are equal",
+    ),
+    _added(
+        "negation_mismatch",
+        pa.int32(),
+        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
+    ),
+    _added(
+        "name_mismatch",
+        pa.int32(),
+        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
+        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "human_score",
+        pa.float32(),
+        "probability that a person wrote the translation, from 0 to 1, by a classifier that told references from "
+        "translations and did not learn from this reference",
     ),
 )
 
 
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
+# What a release can get later.
+ADDED = tuple(column.name for column in COLUMNS if column.command)
 # What columns mean in a release of pairs that were imported.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",
@@ -104,6 +135,27 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
             if not column.optional or column.name in optional
         ]
     )
+
+
+def describe_missing(where: object, missing: Collection[str]) -> str:
+    """Say which columns something lacks, and which command makes them.
+
+    Args:
+        where: A release or a file of one.
+        missing: Names of columns.
+
+    Returns:
+        The beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add human_score`
+        makes it``.
+    """
+    names = sorted(missing)
+    one = len(names) == 1
+    text = f"{where} lacks the column{'' if one else 's'} {', '.join(names)}"
+    if added := [name for name in ADDED if name in missing]:
+        text += (
+            f"; `paranmt score RELEASE --add {' '.join(added)}` makes {'it' if added == names else ', '.join(added)}"
+        )
+    return text
 
 
 def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str]:

@@ -183,6 +183,8 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "means": _means(statistics),
         "made": _settings({name: part for name, part in values["settings"].items() if name != "selection"}),
         "selected": "".join(_selected(values["settings"].get("selection"))),
+        "means": _means(values),
+        "made": _settings(values["settings"]),
         "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
         or "nothing",
         "schema_version": escape(values["schema_version"]),
@@ -222,13 +224,23 @@ def _histogram(values: Mapping[str, Any]) -> str:
     return f"```\n{values['text_histogram']}\n```"
 
 
-def _means(statistics: Mapping[str, Any]) -> str:
+def _means(values: Mapping[str, Any]) -> str:
+    statistics = values["statistics"]
     lines = [
         f"Mean length: {statistics['mean_reference_length']} tokens (reference), "
         f"{statistics['mean_translation_length']} tokens (translation)."
     ]
     if (score := statistics.get("mean_translation_score")) is not None:
         lines.append(f"Mean translation score: {_number(score, 3)}.")
+    if mismatches := statistics.get("mismatches"):
+        shares = (f"{code(name)} {count / statistics['rows']:.1%}" for name, count in mismatches.items())
+        lines.append(f"Pairs with a mismatch: {', '.join(shares)}.")
+    if held_out := values.get("held_out"):
+        lines.append(
+            f"Mean {code('human_score')}: {_number(statistics['mean_human_score'], 3)}. Its classifier tells "
+            f"{held_out['accuracy']:.1%} of held-out sentences right, as many references as translations, and gives "
+            f"the reference the higher score in {held_out['ordered']:.1%} of {held_out['pairs']:,} held-out pairs."
+        )
     return "\n".join(lines)
 
 
