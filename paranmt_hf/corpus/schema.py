@@ -23,8 +23,7 @@ class Column:
         meaning: One sentence for the card: unit, range, and when it is null.
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
-        command: The command that makes it, for who lacks it.
-        command: The command that gives a release this column, where there is one; RELEASE stands for the folder.
+        command: The command that makes it, for who lacks it; RELEASE stands for the folder.
     """
 
     name: str
@@ -33,12 +32,37 @@ class Column:
     nullable: bool = False
     optional: bool = False
     command: str = "paranmt build"
-    command: str | None = None
 
 
 def _added(name: str, type: pa.DataType, meaning: str) -> Column:
     return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}")
 
+
+_ADDED = (
+    _added(
+        "number_mismatch",
+        pa.int32(),
+        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
+        "ways; digits and words are equal",
+    ),
+    _added(
+        "negation_mismatch",
+        pa.int32(),
+        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
+    ),
+    _added(
+        "name_mismatch",
+        pa.int32(),
+        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
+        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "human_score",
+        pa.float32(),
+        "probability that a person wrote the translation, from 0 to 1, by a classifier that told references from "
+        "translations and did not learn from this reference",
+    ),
+)
 
 COLUMNS = (
     Column("id", pa.int64(), "line number in the bitext, from 0; stable across runs"),
@@ -70,36 +94,14 @@ COLUMNS = (
         nullable=True,
         optional=True,
         command="paranmt import --columns",
-    Column("origin", pa.string(), "which corpus or domain the line came from", nullable=True, optional=True),
-    _added(
-        "number_mismatch",
-        pa.int32(),
-        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
-        "ways; digits and words are equal",
     ),
-    _added(
-        "negation_mismatch",
-        pa.int32(),
-        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
-    ),
-    _added(
-        "name_mismatch",
-        pa.int32(),
-        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
-        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
-    ),
-    _added(
-        "human_score",
-        pa.float32(),
-        "probability that a person wrote the translation, from 0 to 1, by a classifier that told references from "
-        "translations and did not learn from this reference",
-    ),
+    *_ADDED,
 )
 
 
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
 # What a release can get later.
-ADDED = tuple(column.name for column in COLUMNS if column.command)
+ADDED = tuple(column.name for column in _ADDED)
 # What columns mean in a release of pairs that were imported.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",

@@ -180,11 +180,9 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         ),
         "histogram": _histogram(values),
         "examples": _examples(statistics["ranges"]),
-        "means": _means(statistics),
+        "means": _means(values),
         "made": _settings({name: part for name, part in values["settings"].items() if name != "selection"}),
         "selected": "".join(_selected(values["settings"].get("selection"))),
-        "means": _means(values),
-        "made": _settings(values["settings"]),
         "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
         or "nothing",
         "schema_version": escape(values["schema_version"]),

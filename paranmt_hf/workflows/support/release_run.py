@@ -229,10 +229,8 @@ def write_rows(
     with writing(folder):
         written = _write(manifest, folder, release)
         wanted = {**(recorded or identity), "release": release.identity}
-        record = _record(name, written, wanted, counts, warnings)
-        write_card(folder, record)
         record = _record(name, written, wanted, counts, warnings, _held_out(stages) or held_out)
-        _write_card(folder, record)
+        write_card(folder, record)
     return record
 
 
