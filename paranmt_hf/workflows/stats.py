@@ -147,7 +147,7 @@ def describe_corpora(
         idf=IDF,
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if frequencies is None else frequencies.sentences,
-        parse_levels=READINGS[config.parse_levels] if any(parsers) else None,
+        parse_levels=READINGS[config.parse_levels] if any(parser is not None for parser in parsers) else None,
         corpora=figures,
     )
 

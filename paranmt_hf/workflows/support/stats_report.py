@@ -19,7 +19,7 @@ HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. 
 FEW_DISTINCT = 0.9
 COLOURS = ("#4472c4", "#ed7d31", "#70ad47", "#7f6084", "#a5a5a5", "#c55a5a")
 PANELS = {
-    "length": "tokens of a sentence (the last: 80 and more)",
+    "length": "tokens (the last: 80 and more)",
     "idf": "mean IDF of a sentence",
     "para_score": "paraphrase score",
 }
