@@ -29,7 +29,7 @@ MASK = 2**BITS - 1
 # What a word adds to S, by the sides that it is on: none, reference, translation, both.
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
 # Multiplications of a block; its product has at most so many entries, of 12 bytes.
-BLOCK_PRODUCTS = 20_000_000
+BLOCK_PRODUCTS = 8_000_000
 BLOCK_ROWS = 100_000
 # Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
 ENTRY_BYTES = 36

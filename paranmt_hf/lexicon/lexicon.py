@@ -21,6 +21,7 @@ Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
 # Of the paraphrases in Table 12 of arXiv:1711.05732; it counts nowhere else.
 TABLE_COUNT = 10
+COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
 
 @dataclass(frozen=True)
@@ -100,30 +101,25 @@ class Lexicon:
         if top < 1 or min_count < 1:
             raise InputError(f"top and min_count must be at least 1, were {top!r} and {min_count!r}")
         token = self._known(word)
-        columns = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
         parts = [
             table.filter(pc.and_(pc.equal(table["word"], token), pc.greater_equal(table["count"], min_count)))
-            for table in self._tables([token], columns)
+            for table in self._tables([token])
         ]
         if not parts:
             return []
         found = pa.concat_tables(parts).sort_by(
             [(by, "descending"), ("count", "descending"), ("paraphrase", "ascending")]
         )
-        rows = found.slice(0, top).drop_columns("word").rename_columns({"paraphrase": "word"})
-        return [Paraphrase(**row) for row in rows.to_pylist()]
+        return _paraphrases(found.slice(0, top))
 
-    def scores(
-        self, pairs: Collection[tuple[str, str]], *, by: Score = "adjusted_pmi"
-    ) -> dict[tuple[str, str], float]:
+    def lookup(self, pairs: Collection[Pair]) -> dict[Pair, Paraphrase]:
         """Look up pairs of words.
 
         Args:
             pairs: A word and a paraphrase each, in lower case.
-            by: The score: `adjusted_pmi` or `pmi`.
 
         Returns:
-            The score of each pair that was ever counted; the others are not there.
+            What is known of each pair that was ever counted; the others are not there.
 
         Raises:
             InputError: The lexicon is damaged.
@@ -131,16 +127,17 @@ class Lexicon:
         words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
         numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]
         wanted = np.array([numbers[0][word] * len(others) + numbers[1][other] for word, other in pairs], np.int64)
-        found: dict[Pair, float] = {}
-        for table in self._tables(words, ["word", "paraphrase", by]):
+        found: dict[Pair, Paraphrase] = {}
+        for table in self._tables(words):
             left, right = (
                 pc.fill_null(pc.index_in(table[name], pa.array(side, pa.string())), -1).to_numpy()
                 for name, side in (("word", words), ("paraphrase", others))
             )
             hits = (left >= 0) & (right >= 0)
             hits[hits] = np.isin(left[hits].astype(np.int64) * len(others) + right[hits], wanted)
-            for row in table.filter(pa.array(hits)).to_pylist():
-                found[row["word"], row["paraphrase"]] = row[by]
+            chosen = table.filter(pa.array(hits))
+            for word, row in zip(chosen["word"].to_pylist(), _paraphrases(chosen), strict=True):
+                found[word, row.word] = row
         return found
 
     def _known(self, word: str) -> str:
@@ -160,7 +157,7 @@ class Lexicon:
             )
         return tokens[0]
 
-    def _tables(self, words: Collection[str], columns: list[str]) -> Iterator[pa.Table]:
+    def _tables(self, words: Collection[str]) -> Iterator[pa.Table]:
         """Read the row groups that may hold some words."""
         ordered = sorted(words)
         try:
@@ -170,10 +167,15 @@ class Lexicon:
                         next_word = bisect_left(ordered, limits[0])
                         if next_word == len(ordered) or ordered[next_word] > limits[1]:
                             continue
-                    yield file.read_row_group(group, columns=columns, use_threads=False)
+                    yield file.read_row_group(group, columns=COLUMNS, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> InputError:
         reason = str(error).split("\n")[0]
         return InputError(f"cannot read the lexicon {self.folder}: {reason}; expected {EXPECTED}, copy it again")
+
+
+def _paraphrases(table: pa.Table) -> list[Paraphrase]:
+    rows = table.drop_columns("word").rename_columns({"paraphrase": "word"})
+    return [Paraphrase(**row) for row in rows.to_pylist()]

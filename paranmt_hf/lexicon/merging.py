@@ -10,7 +10,7 @@ import numpy as np
 from paranmt_hf.lexicon.counting import BITS, MASK, Run
 
 # Entries of all runs that are added up at once, at about 100 bytes each; a word's entries stay together.
-RANGE_ENTRIES = 2_000_000
+RANGE_ENTRIES = 500_000
 
 
 @dataclass(frozen=True)

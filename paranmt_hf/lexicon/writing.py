@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,10 +74,21 @@ def write_word_pairs(
         replacing(folder / TABLE) as aside,
         pq.ParquetWriter(aside, SCHEMA, use_dictionary=REPEATING, compression="zstd", store_schema=False) as writer,
     ):
-        for counts in ranges:
-            kept = counts.take(counts.across >= min_count)
-            if len(kept):
-                writer.write_table(word_pair_table(kept, words, vocabulary), row_group_size=GROUP_ROWS)
-            rows += len(kept)
+        chosen = (counts.take(counts.across >= min_count) for counts in ranges)
+        for table in _groups(word_pair_table(kept, words, vocabulary) for kept in chosen):
+            writer.write_table(table, row_group_size=GROUP_ROWS)
+            rows += table.num_rows
             report(rows)
     return rows
+
+
+def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Cut rows into row groups, which so do not depend on how many runs the counts were in."""
+    left = SCHEMA.empty_table()
+    for table in tables:
+        left = pa.concat_tables([left, table])
+        while left.num_rows >= GROUP_ROWS:
+            yield left.slice(0, GROUP_ROWS).combine_chunks()
+            left = left.slice(GROUP_ROWS)
+    if left.num_rows:
+        yield left.combine_chunks()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from paranmt_hf.evaluation.word_similarity import (
 )
 from paranmt_hf.lexicon.building import build, is_worth
 from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.lexicon import Lexicon, Score
+from paranmt_hf.lexicon.lexicon import Lexicon
 from paranmt_hf.lexicon.record import read_lexicon_record
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
@@ -103,7 +103,7 @@ def evaluate_lexicon(
         ppdb: A file of lexical paraphrases of PPDB, the baseline.
 
     Returns:
-        The results of PMI, of adjusted PMI, and of PPDB.
+        The results of PPDB, if it was named, of PMI, and of adjusted PMI.
 
     Raises:
         InputError: A file is malformed, or a lexicon has none of the word pairs.
@@ -114,10 +114,10 @@ def evaluate_lexicon(
     results = []
     if ppdb is not None:
         results.append(evaluate_word_scores(pairs, *read_ppdb(ppdb, wanted)))
-    names: dict[Score, str] = {"pmi": "PMI", "adjusted_pmi": "adjusted PMI"}
-    for by in reversed(get_args(Score)):
-        results.append(evaluate_word_scores(pairs, opened.scores(wanted, by=by), names[by]))
-    return results
+    rows = opened.lookup(wanted)
+    results.append(evaluate_word_scores(pairs, {pair: row.pmi for pair, row in rows.items()}, "PMI"))
+    adjusted = {pair: row.adjusted_pmi for pair, row in rows.items()}
+    return [*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")]
 
 
 def check_results(path: str | Path | None) -> None:

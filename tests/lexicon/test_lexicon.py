@@ -99,14 +99,15 @@ def test_only_the_row_groups_of_a_word_are_read(tmp_path, monkeypatch):
     assert 0 < len(read) <= rows / 7 + 2
 
 
-def test_scores_of_pairs(animals):
+def test_pairs_are_looked_up(animals):
     pairs = [("big", "large"), ("large", "big"), ("big", "the"), ("big", "nowhere"), ("dog", "big")]
-    assert animals.scores(pairs, by="pmi") == {
-        ("big", "large"): pytest.approx(math.log(4)),
-        ("large", "big"): pytest.approx(math.log(4)),
-        ("dog", "big"): pytest.approx(0, abs=1e-7),
+    four = pytest.approx(math.log(4))
+    assert animals.lookup(pairs) == {
+        ("big", "large"): Paraphrase("large", 2, four, four),
+        ("large", "big"): Paraphrase("big", 2, four, four),
+        ("dog", "big"): Paraphrase("big", 1, pytest.approx(0, abs=1e-7), pytest.approx(0, abs=1e-7)),
     }
-    assert animals.scores([]) == {}
+    assert animals.lookup([]) == {}
 
 
 def test_the_minimum_count_leaves_rows_out(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import building, counting
+from paranmt_hf.lexicon import building, counting, merging, writing
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
 from tests.cli.commands import fails
@@ -95,6 +95,18 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     assert not (tmp_path / "out.work").exists()
     with pytest.raises(InputError, match="was made with other settings: words: was 100000, now 7"):
         build_lexicon(corpus, out, config=LexiconConfig(words=7))
+
+
+def test_memory_changes_no_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "GROUP_ROWS", 100)
+    monkeypatch.setattr(merging, "RANGE_ENTRIES", 150)
+    corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
+    one = build_lexicon(corpus, tmp_path / "one")
+    assert one.record.word_pairs > 500
+    monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(counting, "ENTRY_BYTES", 10**6)
+    several = build_lexicon(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
+    assert files_of(several.folder) == files_of(one.folder)
 
 
 def test_a_corpus_without_pairs_that_count(tmp_path, capsys):
