@@ -36,7 +36,11 @@ def test_all_tasks(folder):
     assert set(tasks[9].parts["test"].labels.tolist()) == {0, 1, 2}
     assert set(tasks[8].parts["test"].labels.tolist()) == {1.0, 3.0, 5.0}
     assert tasks[0].notes == (
-        "MR: all has 80 items where 10,662 are expected, so it is not comparable with published figures.",
+        "MR has 80 items where 10,662 are expected, so it is not comparable with published figures.",
+    )
+    assert tasks[8].notes == (
+        "SICK-R has 40 + 40 + 40 items where 4,500 + 500 + 4,927 are expected, so it is not comparable with published "
+        "figures.",
     )
     assert tasks[8].checksum != tasks[9].checksum, "equal sentences, other labels"
 

@@ -128,6 +128,10 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
     return found, missing
 
 
+def _written(counts: Mapping[str, int]) -> str:
+    return " + ".join(f"{count:,}" for count in counts.values())
+
+
 def _any_file(name: str) -> str:
     return next(iter(_LAYOUTS[name].files.values()))[0]
 
@@ -151,12 +155,12 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
         parts = {"all": _part(rows, layout)}
     else:
         parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
-    notes = tuple(
-        f"{name}: {part} has {len(parts[part]):,} items where {count:,} are expected, so it is not comparable with "
-        "published figures."
-        for part, count in layout.counts.items()
-        if len(parts[part]) != count
+    counts = {part: len(parts[part]) for part in layout.counts}
+    note = (
+        f"{name} has {_written(counts)} items where {_written(layout.counts)} are expected, so it is not comparable "
+        "with published figures."
     )
+    notes = () if counts == layout.counts else (note,)
     return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
 
 
