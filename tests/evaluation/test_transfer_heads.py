@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.transfer import heads
 from paranmt_hf.evaluation.transfer.heads import (
     Features,
     _check_folds,
@@ -103,6 +104,32 @@ def test_equal_seeds_give_equal_results_and_others_other_folds():
     runs = [nested_cross_validation(items, TransferConfig(folds=3, seed=seed), Ticks(), "MR") for seed in (1, 1, 2)]
     assert (runs[0].accuracy, runs[0].dev, runs[0].penalties) == (runs[1].accuracy, runs[1].dev, runs[1].penalties)
     assert runs[0].dev != runs[2].dev
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    items, found = noisy(120), []
+    for processors in (1, 5):
+        monkeypatch.setattr(heads, "_processors", lambda processors=processors: processors)
+        found.append(nested_cross_validation(items, CONFIG, Ticks(), "MR"))
+    assert (found[0].accuracy, found[0].dev, found[0].penalties) == (
+        found[1].accuracy,
+        found[1].dev,
+        found[1].penalties,
+    )
+
+
+def test_an_interruption_ends_all_folds(monkeypatch):
+    monkeypatch.setattr(heads, "_processors", lambda: 2)
+    ticks = Ticks()
+
+    def tick():
+        ticks()
+        if ticks.count == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        nested_cross_validation(noisy(120), CONFIG, tick, "MR")
+    assert ticks.count < nested_fits(CONFIG) / 2
 
 
 def test_too_few_items():
