@@ -1,6 +1,7 @@
 """The heads of transfer tasks: against scikit-learn's own tools, by hand, and in what they refuse."""
 
-import _thread
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_an_interruption_ends_all_folds(monkeypatch):
         ticks()
         if ticks.count == 3:
             # As Ctrl-C does.
-            _thread.interrupt_main()
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         nested_cross_validation(noisy(120), CONFIG, tick, "MR")
