@@ -97,7 +97,7 @@ def test_a_missing_task_is_named(folder):
 def damage(path, number, line):
     lines = path.read_text(encoding="utf8").split("\n")
     lines[number - 1] = line
-    path.write_text("\n".join(lines), encoding="utf8")
+    path.write_text("\n".join([*lines, ""] if lines[-1] else lines), encoding="utf8")
 
 
 @pytest.mark.parametrize(
@@ -175,6 +175,14 @@ def test_damaged_files(folder):
     (folder / "MRPC" / "msr_paraphrase_test.txt").write_text(MRPC_HEADER + "\n")
     with pytest.raises(InputError, match="msr_paraphrase_test.txt holds nothing below its header"):
         read_tasks(folder, ["MRPC"])
+
+
+def test_a_file_that_is_cut_off_within_a_sentence(folder):
+    path = folder / "SICK" / "SICK_test_annotated.txt"
+    path.write_bytes(path.read_bytes()[:-1])
+    expected = f"^{path}, line 41: the file ends within this line, so it is cut off; get it anew$"
+    with pytest.raises(InputError, match=expected):
+        read_tasks(folder, ["SICK-R"])
 
 
 def test_nothing_there(tmp_path):

@@ -128,6 +128,14 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
     return found, missing
 
 
+def _check_last_line(path: Path) -> None:
+    """Refuse a file that ends in the middle of a line; that of a file with all items does no harm."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        number = content.count(b"\n") + 1
+        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it anew")
+
+
 def _written(counts: Mapping[str, int]) -> str:
     return " + ".join(f"{count:,}" for count in counts.values())
 
@@ -161,6 +169,8 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
         "with published figures."
     )
     notes = () if counts == layout.counts else (note,)
+    for path in files.values() if notes else ():
+        _check_last_line(path)
     return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
 
 
