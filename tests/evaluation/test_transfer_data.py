@@ -36,7 +36,11 @@ def test_all_tasks(folder):
     assert set(tasks[9].parts["test"].labels.tolist()) == {0, 1, 2}
     assert set(tasks[8].parts["test"].labels.tolist()) == {1.0, 3.0, 5.0}
     assert tasks[0].notes == (
-        "MR: all has 80 items where 10,662 are expected, so it is not comparable with published figures.",
+        "MR has 80 items where 10,662 are expected, so it is not comparable with published figures.",
+    )
+    assert tasks[8].notes == (
+        "SICK-R has 40 + 40 + 40 items where 4,500 + 500 + 4,927 are expected, so it is not comparable with published "
+        "figures.",
     )
     assert tasks[8].checksum != tasks[9].checksum, "equal sentences, other labels"
 
@@ -93,7 +97,7 @@ def test_a_missing_task_is_named(folder):
 def damage(path, number, line):
     lines = path.read_text(encoding="utf8").split("\n")
     lines[number - 1] = line
-    path.write_text("\n".join(lines), encoding="utf8")
+    path.write_text("\n".join([*lines, ""] if lines[-1] else lines), encoding="utf8")
 
 
 @pytest.mark.parametrize(
@@ -171,6 +175,14 @@ def test_damaged_files(folder):
     (folder / "MRPC" / "msr_paraphrase_test.txt").write_text(MRPC_HEADER + "\n")
     with pytest.raises(InputError, match="msr_paraphrase_test.txt holds nothing below its header"):
         read_tasks(folder, ["MRPC"])
+
+
+def test_a_file_that_is_cut_off_within_a_sentence(folder):
+    path = folder / "SICK" / "SICK_test_annotated.txt"
+    path.write_bytes(path.read_bytes()[:-1])
+    expected = f"^{path}, line 41: the file ends within this line, so it is cut off; get it anew$"
+    with pytest.raises(InputError, match=expected):
+        read_tasks(folder, ["SICK-R"])
 
 
 def test_nothing_there(tmp_path):

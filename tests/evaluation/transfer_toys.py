@@ -1,6 +1,9 @@
 """Small files of every transfer task in SentEval's layout, and an encoder that finds their classes."""
 
 import numpy as np
+import pytest
+
+from paranmt_hf.evaluation.transfer import relatedness
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 QUESTIONS = ("ABBR:exp", "DESC:def", "ENTY:animal", "HUM:ind", "LOC:city", "NUM:date")
@@ -62,3 +65,12 @@ class FirstWord:
             vectors[row, WORDS.index(word) if word in WORDS else 6] = 1
             vectors[row, 7] = len(text) / 100
         return vectors
+
+
+@pytest.fixture(scope="module")
+def quick_relatedness():
+    """Train the head of SICK-R in larger and fewer steps, which toy files put up with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relatedness, "LEARNING_RATE", 0.01)
+        patch.setattr(relatedness, "MOST_PASSES", 300)
+        yield

@@ -128,6 +128,18 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
     return found, missing
 
 
+def _check_last_line(path: Path) -> None:
+    """Refuse a file that ends in the middle of a line; that of a file with all items does no harm."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        number = content.count(b"\n") + 1
+        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it anew")
+
+
+def _written(counts: Mapping[str, int]) -> str:
+    return " + ".join(f"{count:,}" for count in counts.values())
+
+
 def _any_file(name: str) -> str:
     return next(iter(_LAYOUTS[name].files.values()))[0]
 
@@ -151,12 +163,14 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
         parts = {"all": _part(rows, layout)}
     else:
         parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
-    notes = tuple(
-        f"{name}: {part} has {len(parts[part]):,} items where {count:,} are expected, so it is not comparable with "
-        "published figures."
-        for part, count in layout.counts.items()
-        if len(parts[part]) != count
+    counts = {part: len(parts[part]) for part in layout.counts}
+    note = (
+        f"{name} has {_written(counts)} items where {_written(layout.counts)} are expected, so it is not comparable "
+        "with published figures."
     )
+    notes = () if counts == layout.counts else (note,)
+    for path in files.values() if notes else ():
+        _check_last_line(path)
     return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
 
 

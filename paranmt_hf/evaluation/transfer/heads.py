@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from threading import Event, Lock
+from typing import Any, TypeVar
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer.protocol import (
     DEV_GRID,
-    MOST_STEPS,
     NESTED_GRID,
-    TOLERANCE,
     TRAIN_GRID,
     TransferConfig,
 )
 
 # Told after each fit.
 Tick = Callable[[], None]
+# Items to train on, and items held out.
+Fold = tuple[np.ndarray, np.ndarray]
+Result = TypeVar("Result")
+# Each of them holds a copy of the vectors.
+MOST_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,10 @@ class Features:
 
     vectors: np.ndarray
     labels: np.ndarray
+
+    def take(self, items: np.ndarray) -> Features:
+        """Choose items by index [chosen], in that order."""
+        return Features(self.vectors[items], self.labels[items])
 
 
 @dataclass(frozen=True)
@@ -65,16 +75,21 @@ def nested_cross_validation(items: Features, config: TransferConfig, tick: Tick,
         InputError: A class has too few items for so many folds.
     """
     _check_folds(items.labels, config.folds, name, nested=True)
-    accuracies, devs, penalties = [], [], []
-    for train, test in _folds(items.labels, config):
-        inside = Features(items.vectors[train], items.labels[train])
-        penalty, dev = _cross_validated(inside, NESTED_GRID, config, tick)
+
+    def test_fold(fold: Fold, tick: Tick) -> tuple[float, float, float]:
+        inside, outside = items.take(fold[0]), items.take(fold[1])
+        accuracies = [
+            _along_the_grid(inside.take(train), inside.take(held), NESTED_GRID, config, tick)
+            for train, held in _folds(inside.labels, config)
+        ]
+        penalty, dev = _preferred(np.mean(accuracies, axis=0), NESTED_GRID)
         head = _head(penalty, config).fit(inside.vectors, inside.labels)
         tick()
-        accuracies.append(head.score(items.vectors[test], items.labels[test]))
-        devs.append(dev)
-        penalties.append(penalty)
-    return Tuned(float(np.mean(accuracies)), float(np.mean(devs)), tuple(penalties), np.empty(0, np.int64))
+        return head.score(outside.vectors, outside.labels), dev, penalty
+
+    results = _on_threads(test_fold, _folds(items.labels, config), tick)
+    accuracies, devs, penalties = zip(*results, strict=True)
+    return Tuned(float(np.mean(accuracies)), float(np.mean(devs)), penalties, np.empty(0, np.int64))
 
 
 def tuned_on_train(train: Features, test: Features, config: TransferConfig, tick: Tick, name: str) -> Tuned:
@@ -91,7 +106,12 @@ def tuned_on_train(train: Features, test: Features, config: TransferConfig, tick
         InputError: A class has too few items for so many folds.
     """
     _check_folds(train.labels, config.folds, name, nested=False)
-    penalty, dev = _cross_validated(train, TRAIN_GRID, config, tick)
+
+    def try_fold(fold: Fold, tick: Tick) -> np.ndarray:
+        return _along_the_grid(train.take(fold[0]), train.take(fold[1]), TRAIN_GRID, config, tick)
+
+    accuracies = _on_threads(try_fold, _folds(train.labels, config), tick)
+    penalty, dev = _preferred(np.mean(accuracies, axis=0), TRAIN_GRID)
     head = _head(penalty, config).fit(train.vectors, train.labels)
     tick()
     predictions = head.predict(test.vectors)
@@ -138,31 +158,39 @@ def dev_fits(config: TransferConfig) -> int:
     return len(DEV_GRID) + 1
 
 
-def _cross_validated(
-    items: Features, grid: Sequence[float], config: TransferConfig, tick: Tick
-) -> tuple[float, float]:
-    """The penalty that cross-validation prefers, and its accuracy."""
-    folds = [
-        _along_the_grid(
-            Features(items.vectors[train], items.labels[train]),
-            Features(items.vectors[held], items.labels[held]),
-            grid,
-            config,
-            tick,
-        )
-        for train, held in _folds(items.labels, config)
-    ]
-    return _preferred(np.mean(folds, axis=0), grid)
+def _on_threads(work: Callable[[Fold, Tick], Result], folds: Sequence[Fold], tick: Tick) -> list[Result]:
+    """Work on several folds at once, each on one thread, so that results do not depend on the number of processors."""
+    from threadpoolctl import threadpool_limits
+
+    lock, stopped = Lock(), Event()
+
+    def locked_tick() -> None:
+        if stopped.is_set():
+            raise InterruptedError
+        with lock:
+            tick()
+
+    with threadpool_limits(1), ThreadPoolExecutor(min(_processors(), MOST_THREADS)) as pool:
+        try:
+            return list(pool.map(lambda fold: work(fold, locked_tick), folds))
+        except BaseException:
+            # Ctrl-C ends the other folds at their next fit.
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _along_the_grid(
     train: Features, held: Features, grid: Sequence[float], config: TransferConfig, tick: Tick
 ) -> np.ndarray:
-    """Accuracy on held-out items for each penalty [penalty]; each fit starts from the one before, strongest first."""
-    head = _head(grid[0], config, warm_start=True)
+    """Accuracy on held-out items for each penalty [penalty]."""
     accuracies = []
     for penalty in grid:
-        head.set_params(C=penalty).fit(train.vectors, train.labels)
+        head = _head(penalty, config).fit(train.vectors, train.labels)
         accuracies.append(head.score(held.vectors, held.labels))
         tick()
     return np.array(accuracies)
@@ -174,15 +202,14 @@ def _preferred(accuracies: np.ndarray, grid: Sequence[float]) -> tuple[float, fl
     return grid[best], float(accuracies[best])
 
 
-def _head(penalty: float, config: TransferConfig, *, warm_start: bool = False) -> Any:  # noqa: ANN401 - scikit-learn's
+def _head(penalty: float, config: TransferConfig) -> Any:  # noqa: ANN401 - scikit-learn's
+    """A head as SentEval has it, so that figures are equal: scikit-learn's defaults, which stop after 100 steps."""
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(
-        C=penalty, tol=TOLERANCE, max_iter=MOST_STEPS, warm_start=warm_start, random_state=config.seed
-    )
+    return LogisticRegression(C=penalty, random_state=config.seed)
 
 
-def _folds(labels: np.ndarray, config: TransferConfig) -> list[tuple[np.ndarray, np.ndarray]]:
+def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
     """Training and held-out items of each fold."""
     from sklearn.model_selection import StratifiedKFold
 

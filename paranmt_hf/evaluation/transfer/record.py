@@ -152,11 +152,11 @@ def compare_transfer(records: Sequence[TransferRecord], *, style: Literal["markd
     ]
     table = write_table(header, rows, style)
     missing = [
-        f"{name} needs {', '.join(part for part in parts if part not in dict(first))}"
+        f"{name}, which needs {', '.join(part for part in parts if part not in dict(first))} too"
         for name, parts in AVERAGES.items()
         if name not in records[0].averages
     ]
-    return f"{table}\n\nNot there: {'; '.join(missing)} too." if missing else table
+    return f"{table}\n\nNot printed: {'; '.join(missing)}." if missing else table
 
 
 def _f1(task: TaskRecord) -> list[float]:

@@ -6,6 +6,7 @@ are its vector u, of a pair of sentences |u - v| and u * v.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -129,6 +130,8 @@ class _VectorStore:
 
 
 def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> TaskRecord:
+    from sklearn.exceptions import ConvergenceWarning
+
     store.encode(task)
     steps = {
         "nested": nested_fits(config),
@@ -136,7 +139,9 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
         "dev": dev_fits(config),
         "relatedness": MOST_PASSES // PASSES,
     }[task.way]
-    with Progress(f"{task.name}: training", steps, unit="steps") as progress:
+    with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
+        # Raw vectors seldom let a head come to its end within the steps that SentEval gives it.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         dev, test, others, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
     return TaskRecord(
         name=task.name,
