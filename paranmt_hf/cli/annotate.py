@@ -28,16 +28,16 @@ def configure(parser: CommandParser) -> None:
 
 
 def _configure_sample(parser: CommandParser) -> None:
-    from paranmt_hf.corpus.annotation.sample import SampleConfig
+    from paranmt_hf.corpus.annotation.sample import AnnotationConfig
 
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", type=Path, required=True, help="folder of the sample, and of the answers to it")
-    add_options(parser, SampleConfig)
+    add_options(parser, AnnotationConfig)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.annotate import sample_for_annotation
 
-        config = from_options(SampleConfig, arguments)
+        config = from_options(AnnotationConfig, arguments)
         drawn = sample_for_annotation(arguments.release, arguments.out, config)
         keep_options(arguments, drawn.folder, fresh=drawn.fresh)
         sample = drawn.sample

@@ -50,6 +50,11 @@ def _release(root: Path) -> None:
         raise RuntimeError("there is no release")
 
 
+def _scored(root: Path) -> None:
+    _release(root)
+    (root / "out").rename(root / "release")
+
+
 def _train(model: str) -> Case:
     return Case(
         f"train {model}",
@@ -113,5 +118,12 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case(
+        "annotate sample",
+        lambda root: [
+            *("annotate", "sample", f"{root}/release", "--out", f"{root}/out", "--quantiles", "2", "--per-range", "3")
+        ],
+        _scored,
+    ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
 ]

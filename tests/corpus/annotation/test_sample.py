@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.annotation.sample import SAMPLE_FILE, SampleConfig, read_sample, sample_bytes
+from paranmt_hf.corpus.annotation.sample import SAMPLE_FILE, AnnotationConfig, read_sample, sample_bytes
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.annotation.toys import draw, toy_sample, write_pairs
@@ -46,7 +46,9 @@ def test_the_pairs_with_the_smallest_numbers_are_drawn(tmp_path):
 def test_how_the_corpus_is_cut_changes_nothing(tmp_path):
     scores = np.random.default_rng(1).random(100).tolist()
     whole = draw([write_pairs(tmp_path / "a.parquet", scores, group=100)], quantiles=4, per_range=3)
-    cut = [write_pairs(tmp_path / f"c{start}.parquet", scores[start : start + 25], first_id=start) for start in (0, 25)]
+    cut = [
+        write_pairs(tmp_path / f"c{start}.parquet", scores[start : start + 25], first_id=start) for start in (0, 25)
+    ]
     cut += [write_pairs(tmp_path / "d.parquet", scores[50:], first_id=50, group=9)]
     assert draw(cut, quantiles=4, per_range=3) == whole
     assert [part.pairs for part in whole.ranges] == [25] * 4
@@ -133,8 +135,8 @@ def test_a_null_sentence(tmp_path):
 
 def test_settings():
     with pytest.raises(InputError, match="per_range must be from 1 to 10,000, was 0"):
-        SampleConfig(per_range=0)
+        AnnotationConfig(per_range=0)
     with pytest.raises(InputError, match="either --ranges or --quantiles"):
-        SampleConfig(ranges=(0.0, 1.0), quantiles=3)
+        AnnotationConfig(ranges=(0.0, 1.0), quantiles=3)
     with pytest.raises(InputError, match="ascending scores"):
-        SampleConfig(ranges=(1.0, 0.0))
+        AnnotationConfig(ranges=(1.0, 0.0))
