@@ -3,9 +3,11 @@
 import shutil
 import threading
 import time
+from collections import defaultdict
 
 import pytest
 
+from paranmt_hf.corpus.annotation.labels import Answer
 from paranmt_hf.corpus.annotation.page import annotation_app, presented
 from paranmt_hf.corpus.annotation.sample import AnnotationConfig, read_sample
 from paranmt_hf.corpus.annotation.store import AnswerStore
@@ -121,7 +123,7 @@ def person(browser, page):
 
 
 def stored(store, name):
-    return store.answers(name).get(name, {})
+    return defaultdict(Answer, store.answers(name).get(name, {}))
 
 
 def test_a_whole_sample_with_keys_only(page, person):
@@ -185,7 +187,7 @@ def test_back_undo_skip_and_note(page, person):
     # Letters and digits in a note are no keys.
     ada.press("n", "us 3", webdriver.Keys.ESCAPE)
     wait(lambda: stored(store, "Ada")[order[0]].note == "us 3")
-    assert ada.text("state") == "stored, note stored"
+    wait(lambda: ada.text("state") == "stored, note stored")
     ada.press(webdriver.Keys.ARROW_UP, "3")
     wait(lambda: stored(store, "Ada")[order[0]].strength == 3)
     assert stored(store, "Ada")[order[0]].said == (3, 2, False, "us 3")
@@ -196,6 +198,7 @@ def test_back_undo_skip_and_note(page, person):
 def test_who_comes_back_goes_on(page, person):
     ada = person("Ada")
     ada.press("5", "3", "4")
+    ada.at(2)
     wait(lambda: ada.text("state") == "one of two answers stored")
     ada.browser.refresh()
     ada.at(2)
@@ -258,6 +261,16 @@ def test_what_is_not_stored_is_not_shown(page, person, judged):
     assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (4, None, False, "")
 
 
+def test_a_name_that_is_none_can_be_corrected(page, person, browser):
+    somebody = person()
+    browser.get(f"{page[2]}&annotator=%3Cb%3E")
+    wait(lambda: somebody.shown("alert"))
+    assert "the name of an annotator must have from 1 to 40" in somebody.text("alert")
+    somebody.type_name("Ada")
+    somebody.at(1)
+    assert not somebody.shown("alert") and somebody.text("name") == "Ada"
+
+
 def test_touch_and_a_narrow_screen(page, person, browser):
     sample, store, _ = page
     ada = person()
@@ -265,7 +278,7 @@ def test_touch_and_a_narrow_screen(page, person, browser):
         "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     )
     wait(lambda: ada.shown("new-name"))
-    assert ada.element("guidelines").get_attribute("open") is None
+    wait(lambda: ada.element("guidelines").get_attribute("open") is None)
     ada.type_name("Ada")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     for button in ada.element("rate").find_elements("css selector", ".question button, .tools button"):

@@ -325,4 +325,13 @@ narrow.addEventListener("change", fold);
 fold();
 
 const chosen = new URL(location.href).searchParams.get("annotator");
-act(chosen ? () => begin(chosen) : chooseName);
+act(async () => {
+  if (!chosen) return chooseName();
+  try {
+    await begin(chosen);
+  } catch (error) {
+    // A name that may not rate: whoever it is may choose another.
+    await chooseName();
+    throw error;
+  }
+});

@@ -45,17 +45,17 @@ class AnnotationConfig:
         InputError: A value is out of its range.
     """
 
-    per_range: int = setting(20, "pairs from each range", at_least=1, at_most=10_000)
+    per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
     ranges: tuple[float, ...] = setting(PAPER, "bounds of the score ranges, ascending", at_least=-1, at_most=1)
     quantiles: int | None = setting(
-        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=100
+        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=20
     )
     seed: int = seed_setting(0, "decides which pairs are drawn")
 
     def __post_init__(self) -> None:
         check(self)
         given_ranges(self.ranges)
-        if self.quantiles is not None and self.ranges != PAPER:
+        if self.quantiles is not None and tuple(self.ranges) != PAPER:
             raise InputError("give either --ranges or --quantiles, not both")
 
 

@@ -134,7 +134,7 @@ def test_a_null_sentence(tmp_path):
 
 
 def test_settings():
-    with pytest.raises(InputError, match="per_range must be from 1 to 10,000, was 0"):
+    with pytest.raises(InputError, match="per_range must be from 1 to 1,000, was 0"):
         AnnotationConfig(per_range=0)
     with pytest.raises(InputError, match="either --ranges or --quantiles"):
         AnnotationConfig(ranges=(0.0, 1.0), quantiles=3)
