@@ -191,6 +191,13 @@ def test_back_undo_skip_and_note(page, person):
     ada.press(webdriver.Keys.ARROW_UP, "3")
     wait(lambda: stored(store, "Ada")[order[0]].strength == 3)
     assert stored(store, "Ada")[order[0]].said == (3, 2, False, "us 3")
+    ada.press("n", " and")
+    wait(lambda: stored(store, "Ada")[order[0]].note == "us 3 and")
+    ada.press(" more", webdriver.Keys.ESCAPE)
+    wait(lambda: stored(store, "Ada")[order[0]].note == "us 3 and more")
+    # What was written at once is taken back at once.
+    ada.press("u")
+    wait(lambda: stored(store, "Ada")[order[0]].said == (3, 2, False, "us 3"))
     ada.press("u", "u")
     wait(lambda: stored(store, "Ada")[order[0]].said == (5, 2, False, ""))
 

@@ -100,7 +100,10 @@ async function keepNote() {
   const item = current();
   const note = element("note").value.trim();
   if (item && note !== item.answer.note) {
-    await store(item, { note });
+    // A note is taken back as a whole, though it is stored in between.
+    const last = state.done.at(-1);
+    await store(item, { note }, { undoable: !(last?.isNote && last.item === item) });
+    state.done.at(-1).isNote = true;
     showState(item);
     showProgress();
   }
@@ -248,6 +251,7 @@ function toggleGuidelines() {
 function writeNote() {
   element("note-box").hidden = false;
   element("note").focus();
+  element("note-box").scrollIntoView({ block: "nearest" });
 }
 
 const KEYS = {
