@@ -169,19 +169,18 @@ def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = F
         return add_answers(store, answers, Path(path), replace_others=replace)
 
 
-def summarise_annotation(folder: str | Path, *, seed: int = 0) -> AnnotationTable:
+def summarise_annotation(folder: str | Path) -> AnnotationTable:
     """Count what people say of each range, and measure how far they agree.
 
     Args:
         folder: Folder of the sample.
-        seed: Decides the resamples of the intervals.
 
     Raises:
         InputError: There is no sample, or nobody has rated anything.
     """
     sample, store = _answers(folder)
     with store:
-        return annotation_table(sample, store.answers(), seed=seed)
+        return annotation_table(sample, store.answers())
 
 
 def write_table(table: AnnotationTable, path: str | Path) -> None:

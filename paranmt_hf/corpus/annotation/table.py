@@ -141,13 +141,12 @@ class AnnotationTable:
         return [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
 
 
-def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]], *, seed: int = 0) -> AnnotationTable:
+def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
     """Count labels per range and measure agreement.
 
     Args:
         sample: The sample.
         answers: Of each annotator by item.
-        seed: Decides the resamples of the intervals.
 
     Raises:
         InputError: Nobody has rated anything.
@@ -168,7 +167,7 @@ def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]
         annotators={name: progress_of(of_items, len(sample.items)) for name, of_items in given.items()},
         together=[_counts(labels, everybody, ranges == index) for index in range(len(sample.ranges))],
         each=each,
-        agreement=_agreements(list(given), labels, ranges, sample, seed) if len(given) > 1 else {},
+        agreement=_agreements(list(given), labels, ranges, sample) if len(given) > 1 else {},
     )
 
 
@@ -203,13 +202,13 @@ def _counts(labels: Mapping[str, np.ndarray], people: Sequence[int], inside: np.
 
 
 def _agreements(
-    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample, seed: int
+    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample
 ) -> dict[str, RangeAgreement]:
     found: dict[str, RangeAgreement] = {}
     for measure, (_, values) in MEASURED.items():
         given = labels[measure]
         found[measure] = RangeAgreement(
-            all=agreement(names, given, values, resamples=RESAMPLES, seed=seed),
+            all=agreement(names, given, values, resamples=RESAMPLES),
             ranges=[agreement(names, given[:, ranges == index], values) for index in range(len(sample.ranges))],
         )
     return found
