@@ -138,7 +138,16 @@ class AnnotationTable:
         rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
         people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
         overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        return [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
+        parts = [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, table(self._rows_of_two())]
+
+    def _rows_of_two(self) -> list[list[str]]:
+        """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
+        rows = [["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]]
+        for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
+            cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
+            rows.append([f"{both[0].first}, {both[0].second}", *cells])
+        return rows
 
 
 def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:

@@ -110,6 +110,10 @@ def test_more_than_two(sample, answers):
     three = {**answers, "Zoe": answers["Ada"]}
     table = annotation_table(sample, three)
     assert "agreement of 3 annotators, mean over each two" in table.text()
+    header, *rows = [line.split() for line in table.text().rstrip().split("\n")[-4:]]
+    assert header == ["quadratic", "kappa", "of", "pairs", "paraphrase", "pairs", "fluency"]
+    assert [row[:2] for row in rows] == [["Ada,", "Grace"], ["Ada,", "Zoe"], ["Grace,", "Zoe"]]
+    assert rows[1][2:] == ["6", "1.00", "6", "1.00"] and rows[0][2:] == rows[2][2:]
     kappas = [pair.quadratic for pair in table.agreement["strength"].all.pairs]
     assert len(kappas) == 3 and table.agreement["strength"].all.quadratic == pytest.approx(np.mean(kappas))
 
