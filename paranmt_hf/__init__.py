@@ -10,6 +10,7 @@ from paranmt_hf.version import __version__
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
     "AboutModel": "paranmt_hf.workflows.support.model_record",
+    "AnnotationConfig": "paranmt_hf.corpus.annotation.sample",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
@@ -36,7 +37,9 @@ _NAMES = {
     "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
+    "export_annotation": "paranmt_hf.workflows.annotate",
     "export_encoder": "paranmt_hf.workflows.export",
+    "import_annotation": "paranmt_hf.workflows.annotate",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
@@ -46,13 +49,17 @@ _NAMES = {
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
     "select": "paranmt_hf.workflows.select",
+    "sample_for_annotation": "paranmt_hf.workflows.annotate",
+    "serve_annotation": "paranmt_hf.workflows.annotate",
     "stream": "paranmt_hf.corpus.stream",
+    "summarise_annotation": "paranmt_hf.workflows.annotate",
     "train": "paranmt_hf.workflows.train",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
 
 __all__ = [
     "AboutModel",
+    "AnnotationConfig",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
@@ -80,7 +87,9 @@ __all__ = [
     "evaluate_lexicon",
     "evaluate_sts",
     "evaluate_transfer",
+    "export_annotation",
     "export_encoder",
+    "import_annotation",
     "import_pairs",
     "load",
     "mined_negatives",
@@ -90,12 +99,16 @@ __all__ = [
     "publish_model",
     "rescore",
     "select",
+    "sample_for_annotation",
+    "serve_annotation",
     "stream",
+    "summarise_annotation",
     "train",
     "write_results",
 ]
 
 if TYPE_CHECKING:
+    from paranmt_hf.corpus.annotation.sample import AnnotationConfig
     from paranmt_hf.corpus.builder import ParaNMT
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.pairs import SelectionConfig
@@ -112,6 +125,13 @@ if TYPE_CHECKING:
     from paranmt_hf.lexicon.lexicon import Lexicon
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.workflows.annotate import (
+        export_annotation,
+        import_annotation,
+        sample_for_annotation,
+        serve_annotation,
+        summarise_annotation,
+    )
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results

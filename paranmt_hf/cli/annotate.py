@@ -28,16 +28,16 @@ def configure(parser: CommandParser) -> None:
 
 
 def _configure_sample(parser: CommandParser) -> None:
-    from paranmt_hf.corpus.annotation.sample import SampleConfig
+    from paranmt_hf.corpus.annotation.sample import AnnotationConfig
 
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", type=Path, required=True, help="folder of the sample, and of the answers to it")
-    add_options(parser, SampleConfig)
+    add_options(parser, AnnotationConfig)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.annotate import sample_for_annotation
 
-        config = from_options(SampleConfig, arguments)
+        config = from_options(AnnotationConfig, arguments)
         drawn = sample_for_annotation(arguments.release, arguments.out, config)
         keep_options(arguments, drawn.folder, fresh=drawn.fresh)
         sample = drawn.sample
@@ -83,14 +83,11 @@ def _configure_table(parser: CommandParser) -> None:
     parser.add_argument("--picture", type=Path, help="draw the labels per range into this .png, .svg or .pdf")
     add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
     add_switch(parser, "--percent", dest="percent", help="print shares of the labels, not counts")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="decides the resamples of intervals (default: %(default)s)"
-    )
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.annotate import draw_table, summarise_annotation, write_table
 
-        table = summarise_annotation(arguments.folder, seed=arguments.seed)
+        table = summarise_annotation(arguments.folder)
         print((table.markdown if arguments.markdown else table.text)(percent=arguments.percent), end="")
         if arguments.json:
             write_table(table, arguments.json)

@@ -14,8 +14,8 @@ from paranmt_hf.corpus.annotation.labels import check_name
 from paranmt_hf.corpus.annotation.page import annotation_app
 from paranmt_hf.corpus.annotation.sample import (
     SAMPLE_FILE,
+    AnnotationConfig,
     Sample,
-    SampleConfig,
     draw_sample,
     read_sample,
     sample_bytes,
@@ -46,7 +46,7 @@ class Drawn:
     fresh: bool
 
 
-def sample_for_annotation(release: str | Path, out: str | Path, config: SampleConfig | None = None) -> Drawn:
+def sample_for_annotation(release: str | Path, out: str | Path, config: AnnotationConfig | None = None) -> Drawn:
     """Draw a sample of a corpus for human evaluation.
 
     Args:
@@ -57,7 +57,7 @@ def sample_for_annotation(release: str | Path, out: str | Path, config: SampleCo
     Raises:
         InputError: The release cannot be read, a range is empty, or something else is at `out` already.
     """
-    out, config = result_folder(out), config or SampleConfig()
+    out, config = result_folder(out), config or AnnotationConfig()
     name, files, source = _located(str(release))
     ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
     identity = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
@@ -169,19 +169,18 @@ def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = F
         return add_answers(store, answers, Path(path), replace_others=replace)
 
 
-def summarise_annotation(folder: str | Path, *, seed: int = 0) -> AnnotationTable:
+def summarise_annotation(folder: str | Path) -> AnnotationTable:
     """Count what people say of each range, and measure how far they agree.
 
     Args:
         folder: Folder of the sample.
-        seed: Decides the resamples of the intervals.
 
     Raises:
         InputError: There is no sample, or nobody has rated anything.
     """
     sample, store = _answers(folder)
     with store:
-        return annotation_table(sample, store.answers(), seed=seed)
+        return annotation_table(sample, store.answers())
 
 
 def write_table(table: AnnotationTable, path: str | Path) -> None:

@@ -26,7 +26,7 @@ def warm_up() -> None:
         "transformers.generation.utils sentence_transformers paranmt_hf.training.trainer tests.training.toys"
     ).split():
         importlib.import_module(module)
-    for module in (
+    for module in ("build", "import_pairs", "score", "train", "average", "export", "evaluate", "annotate"):
         "build",
         "import_pairs",
         "score",

@@ -58,6 +58,8 @@ def _select(root: Path) -> list[str]:
 def _whole(root: Path) -> None:
     _release(root)
     (root / "out").rename(root / "whole")
+def _scored(root: Path) -> None:
+    (root / "out").rename(root / "release")
 
 
 def _train(model: str) -> Case:
@@ -160,6 +162,13 @@ CASES = [
     Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
     Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
     Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
+    Case(
+        "annotate sample",
+        lambda root: [
+            *("annotate", "sample", f"{root}/release", "--out", f"{root}/out", "--quantiles", "2", "--per-range", "3")
+        ],
+        _scored,
+    ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     Case("stats", _stats, _pairs),
 ]

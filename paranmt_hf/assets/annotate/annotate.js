@@ -100,7 +100,10 @@ async function keepNote() {
   const item = current();
   const note = element("note").value.trim();
   if (item && note !== item.answer.note) {
-    await store(item, { note });
+    // A note is taken back as a whole, though it is stored in between.
+    const last = state.done.at(-1);
+    await store(item, { note }, { undoable: !(last?.isNote && last.item === item) });
+    state.done.at(-1).isNote = true;
     showState(item);
     showProgress();
   }
@@ -248,6 +251,7 @@ function toggleGuidelines() {
 function writeNote() {
   element("note-box").hidden = false;
   element("note").focus();
+  element("note-box").scrollIntoView({ block: "nearest" });
 }
 
 const KEYS = {
@@ -325,4 +329,13 @@ narrow.addEventListener("change", fold);
 fold();
 
 const chosen = new URL(location.href).searchParams.get("annotator");
-act(chosen ? () => begin(chosen) : chooseName);
+act(async () => {
+  if (!chosen) return chooseName();
+  try {
+    await begin(chosen);
+  } catch (error) {
+    // A name that may not rate: whoever it is may choose another.
+    await chooseName();
+    throw error;
+  }
+});

@@ -12,6 +12,8 @@ import numpy as np
 Weights = Literal["linear", "quadratic"]
 POWERS: dict[Weights, int] = {"linear": 1, "quadratic": 2}
 RESAMPLES = 1000
+# Resamples that are drawn at once.
+BLOCK = 50
 
 
 def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
@@ -92,24 +94,39 @@ def agreement(
         resamples: Resamples of the items for the interval; 0 for none.
         seed: Decides the resamples.
     """
-    generator = np.random.default_rng(seed)
-    items = given.shape[1]
-    draws = generator.multinomial(items, np.full(items, 1 / items), resamples) if resamples and items else None
-    pairs, resampled = [], []
-    for first, second in combinations(range(len(names)), 2):
-        cells = _cells(given[first], given[second], labels)
-        counts = cells.sum(axis=0).reshape(len(labels), len(labels))
-        pairs.append(_of_two(names[first], names[second], counts))
-        if draws is not None:
-            resampled.append(weighted_kappa((draws @ cells).reshape(-1, *counts.shape), "quadratic"))
+    # What fewer than two labelled says nothing of agreement.
+    given = given[:, (given >= 0).sum(axis=0) >= 2]
+    couples = list(combinations(range(len(names)), 2))
+    cells = [_cells(given[first], given[second], labels) for first, second in couples]
+    pairs = [
+        _of_two(names[first], names[second], _table(each.sum(axis=0), labels))
+        for (first, second), each in zip(couples, cells, strict=True)
+    ]
     return Agreement(
-        items=int(np.count_nonzero((given >= 0).sum(axis=0) >= 2)),
+        items=given.shape[1],
         same=_mean([pair.same for pair in pairs]),
         linear=_mean([pair.linear for pair in pairs]),
         quadratic=_mean([pair.quadratic for pair in pairs]),
-        interval=_interval(resampled),
+        interval=_interval(_resampled(cells, labels, resamples, seed)) if resamples and given.size else None,
         pairs=pairs,
     )
+
+
+def _resampled(cells: Sequence[np.ndarray], labels: Sequence[int], resamples: int, seed: int) -> np.ndarray:
+    """Quadratic kappa [resample, couple], where each resample draws as many items as there are, with replacement."""
+    generator, items = np.random.default_rng(seed), len(cells[0])
+    found = np.empty((resamples, len(cells)))
+    for start in range(0, resamples, BLOCK):
+        block = found[start : start + BLOCK]
+        draws = generator.multinomial(items, np.full(items, 1 / items), len(block))
+        for couple, each in enumerate(cells):
+            block[:, couple] = weighted_kappa(_table(draws @ each, labels), "quadratic")
+    return found
+
+
+def _table(counts: np.ndarray, labels: Sequence[int]) -> np.ndarray:
+    """Counts [..., label * label] as a table [..., label, label]."""
+    return counts.reshape(*counts.shape[:-1], len(labels), len(labels))
 
 
 def _cells(first: np.ndarray, second: np.ndarray, labels: Sequence[int]) -> np.ndarray:
@@ -132,13 +149,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _interval(resampled: Sequence[np.ndarray]) -> tuple[float, float] | None:
-    """Bounds between which 95 % of the means over each two people [resample] lie."""
-    if not resampled:
+def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
+    """Bounds between which 95 % of the means over couples lie; None where kappa is defined for no resample."""
+    defined = kappas[~np.isnan(kappas).all(axis=1)]
+    if not len(defined):
         return None
-    kappas = np.array(resampled)
-    defined = kappas[:, ~np.isnan(kappas).all(axis=0)]
-    if not defined.size:
-        return None
-    low, high = np.percentile(np.nanmean(defined, axis=0), [2.5, 97.5])
+    low, high = np.percentile(np.nanmean(defined, axis=1), [2.5, 97.5])
     return float(low), float(high)

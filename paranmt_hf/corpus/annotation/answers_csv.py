@@ -17,12 +17,18 @@ from paranmt_hf.util.files import read_text
 
 # Digits of the checksum that say which sample a line belongs to.
 DIGITS = 16
+
 NEEDED = ("sample", "item", "annotator", "strength", "fluency")
 COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
 # A spreadsheet takes a cell that begins like this for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 # An answer that was never given, or was taken back.
 NOTHING = Answer().said
+
+
+def sample_mark(sample: Sample) -> str:
+    """What the lines of a sample's answers begin with: a letter, so that no spreadsheet takes it for a number."""
+    return f"s{sample.checksum[:DIGITS]}"
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def to_csv(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> str:
             labels = ["" if label is None else label for label in (answer.strength, answer.fluency)]
             folded = "" if answer.paraphrase is None else answer.paraphrase
             writer.writerow(
-                [sample.checksum[:DIGITS], number, annotator, *labels, "yes" if answer.skipped else "", folded]
+                [sample_mark(sample), number, annotator, *labels, "yes" if answer.skipped else "", folded]
                 + [_safe(cell) for cell in (answer.note, answer.changed, item.reference, item.translation)]
             )
     return text.getvalue()
@@ -114,9 +120,9 @@ class _Line:
         self.path, self.number, self.cells, self.sample = path, number, cells, sample
 
     def parse(self) -> tuple[str, int, Answer]:
-        checksum = self._cell("sample").lower()
-        if not checksum or self.sample.checksum[:DIGITS] != checksum[:DIGITS]:
-            raise self._wrong("sample", f"{self.sample.checksum[:DIGITS]}, for answers to another sample do not fit")
+        mark = sample_mark(self.sample)
+        if self._cell("sample").lower() != mark:
+            raise self._wrong("sample", f"{mark}, for answers to another sample do not fit")
         item = self._number("item", 0, len(self.sample.items) - 1)
         if item is None:
             raise self._wrong("item", "the index of a pair")

@@ -32,7 +32,7 @@ TEXT = ("reference", "translation")
 
 
 @dataclass(frozen=True)
-class SampleConfig:
+class AnnotationConfig:
     """Which pairs are drawn.
 
     Attributes:
@@ -45,17 +45,17 @@ class SampleConfig:
         InputError: A value is out of its range.
     """
 
-    per_range: int = setting(20, "pairs from each range", at_least=1, at_most=10_000)
+    per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
     ranges: tuple[float, ...] = setting(PAPER, "bounds of the score ranges, ascending", at_least=-1, at_most=1)
     quantiles: int | None = setting(
-        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=100
+        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=20
     )
     seed: int = seed_setting(0, "decides which pairs are drawn")
 
     def __post_init__(self) -> None:
         check(self)
         given_ranges(self.ranges)
-        if self.quantiles is not None and self.ranges != PAPER:
+        if self.quantiles is not None and tuple(self.ranges) != PAPER:
             raise InputError("give either --ranges or --quantiles, not both")
 
 
@@ -155,7 +155,7 @@ def sample_bytes(sample: Sample) -> bytes:
     return (json.dumps(to_json(sample), indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def draw_sample(files: Sequence[Path], config: SampleConfig, *, corpus: str, identity: dict[str, Any]) -> Sample:
+def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str, identity: dict[str, Any]) -> Sample:
     """Draw pairs from each range of the score.
 
     Args:
@@ -226,7 +226,7 @@ def _numbers(table: pa.Table, name: str) -> np.ndarray:
 class _Counts:
     """Counts over the corpus, and of each range the pairs with the smallest numbers in the lottery."""
 
-    def __init__(self, ranges: Sequence[ScoreRange], config: SampleConfig) -> None:
+    def __init__(self, ranges: Sequence[ScoreRange], config: AnnotationConfig) -> None:
         self.ranges, self.config = ranges, config
         self.rows = self.unscored = 0
         self.lowest, self.highest = np.inf, -np.inf
@@ -280,7 +280,7 @@ class _Counts:
         return every[[1, 3]][:, order].astype(np.int64)
 
 
-def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: SampleConfig) -> _Counts:
+def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: AnnotationConfig) -> _Counts:
     total = sum(pq.read_metadata(path).num_rows for path in files)
     counts = _Counts(ranges, config)
     with Progress("drawing pairs", total, unit="pairs") as progress:

@@ -138,16 +138,24 @@ class AnnotationTable:
         rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
         people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
         overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        return [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
+        parts = [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, table(self._rows_of_two())]
+
+    def _rows_of_two(self) -> list[list[str]]:
+        """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
+        rows = [["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]]
+        for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
+            cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
+            rows.append([f"{both[0].first}, {both[0].second}", *cells])
+        return rows
 
 
-def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]], *, seed: int = 0) -> AnnotationTable:
+def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
     """Count labels per range and measure agreement.
 
     Args:
         sample: The sample.
         answers: Of each annotator by item.
-        seed: Decides the resamples of the intervals.
 
     Raises:
         InputError: Nobody has rated anything.
@@ -168,7 +176,7 @@ def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]
         annotators={name: progress_of(of_items, len(sample.items)) for name, of_items in given.items()},
         together=[_counts(labels, everybody, ranges == index) for index in range(len(sample.ranges))],
         each=each,
-        agreement=_agreements(list(given), labels, ranges, sample, seed) if len(given) > 1 else {},
+        agreement=_agreements(list(given), labels, ranges, sample) if len(given) > 1 else {},
     )
 
 
@@ -203,13 +211,13 @@ def _counts(labels: Mapping[str, np.ndarray], people: Sequence[int], inside: np.
 
 
 def _agreements(
-    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample, seed: int
+    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample
 ) -> dict[str, RangeAgreement]:
     found: dict[str, RangeAgreement] = {}
     for measure, (_, values) in MEASURED.items():
         given = labels[measure]
         found[measure] = RangeAgreement(
-            all=agreement(names, given, values, resamples=RESAMPLES, seed=seed),
+            all=agreement(names, given, values, resamples=RESAMPLES),
             ranges=[agreement(names, given[:, ranges == index], values) for index in range(len(sample.ranges))],
         )
     return found

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.annotation.sample import SAMPLE_FILE, SampleConfig, read_sample, sample_bytes
+from paranmt_hf.corpus.annotation.sample import SAMPLE_FILE, AnnotationConfig, read_sample, sample_bytes
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.annotation.toys import draw, toy_sample, write_pairs
@@ -134,9 +134,9 @@ def test_a_null_sentence(tmp_path):
 
 
 def test_settings():
-    with pytest.raises(InputError, match="per_range must be from 1 to 10,000, was 0"):
-        SampleConfig(per_range=0)
+    with pytest.raises(InputError, match="per_range must be from 1 to 1,000, was 0"):
+        AnnotationConfig(per_range=0)
     with pytest.raises(InputError, match="either --ranges or --quantiles"):
-        SampleConfig(ranges=(0.0, 1.0), quantiles=3)
+        AnnotationConfig(ranges=(0.0, 1.0), quantiles=3)
     with pytest.raises(InputError, match="ascending scores"):
-        SampleConfig(ranges=(1.0, 0.0))
+        AnnotationConfig(ranges=(1.0, 0.0))

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.annotation.sample import SampleConfig, draw_sample
+from paranmt_hf.corpus.annotation.sample import AnnotationConfig, draw_sample
 from paranmt_hf.corpus.schema import arrow_schema
 
 
@@ -27,7 +27,7 @@ def write_pairs(path, scores, overlaps=None, first_id=0, group=4):
 
 
 def draw(files, **settings):
-    return draw_sample(files, SampleConfig(**settings), corpus="toy", identity={"of": "toys"})
+    return draw_sample(files, AnnotationConfig(**settings), corpus="toy", identity={"of": "toys"})
 
 
 def toy_sample(folder, per_range=2, **settings):
