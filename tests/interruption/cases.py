@@ -60,10 +60,6 @@ def _whole(root: Path) -> None:
     (root / "out").rename(root / "whole")
 
 
-def _scored(root: Path) -> None:
-    (root / "out").rename(root / "release")
-
-
 def _train(model: str) -> Case:
     return Case(
         f"train {model}",
