@@ -27,6 +27,7 @@ from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 logger = logging.getLogger(__name__)
 
 # Settings that change nothing without another one.
+# Settings that do nothing without another one.
 NEEDS = {
     "by": "tenths",
     "seed": "sample",
@@ -115,6 +116,7 @@ class SelectConfig:
             if is_given(self, name) and getattr(self, other) is None:
                 given, needed = (word.replace("_", "-") for word in (name, other))
                 raise InputError(f"--{given} changes nothing without --{needed}; give both, or leave it out")
+                raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
 
     def filters(self, schema: pa.Schema) -> list[Filter]:
         """Make the filters, in the order in which they decide.
