@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING
+
 from paranmt_hf.cli.options import add_options
 from paranmt_hf.cli.parser import CommandParser
+
+if TYPE_CHECKING:
+    from paranmt_hf.corpus.authorship import AuthorshipConfig
+
+# Other settings of a command have a seed too.
+NAMES = {
+    "folds": "classifier_folds",
+    "learn_pairs": "classifier_pairs",
+    "epochs": "classifier_epochs",
+    "bits": "classifier_bits",
+    "seed": "classifier_seed",
+}
 
 
 def add_column_options(parser: CommandParser, help: str = "more columns") -> None:
@@ -13,11 +28,14 @@ def add_column_options(parser: CommandParser, help: str = "more columns") -> Non
 
     parser.add_argument("--add", nargs="+", choices=ADDED, default=[], help=help)
     group = parser.add_argument_group("classifier of --add human_score")
-    add_options(group, AuthorshipConfig, names=AUTHORSHIP_OPTIONS)
+    add_options(group, AuthorshipConfig, names=NAMES)
+    # What was not given is not written beside results that have no such column.
+    parser.set_defaults(**dict.fromkeys(NAMES.values()))
 
 
-# Of the release too, there is a seed.
-AUTHORSHIP_OPTIONS = {"seed": "classifier_seed", "folds": "classifier_folds", "epochs": "classifier_epochs"} | {
-    "bits": "classifier_bits",
-    "learn_pairs": "classifier_pairs",
-}
+def authorship(arguments: argparse.Namespace) -> AuthorshipConfig:
+    """Settings of the classifier."""
+    from paranmt_hf.corpus.authorship import AuthorshipConfig
+
+    given = {name: getattr(arguments, option) for name, option in NAMES.items()}
+    return AuthorshipConfig(**{name: value for name, value in given.items() if value is not None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.added import AUTHORSHIP_OPTIONS, add_column_options
+from paranmt_hf.cli.added import add_column_options, authorship
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
@@ -15,7 +15,6 @@ SUMMARY = "score a release again with another scorer, or give it more columns"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt score`."""
-    from paranmt_hf.corpus.authorship import AuthorshipConfig
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.workflows.score import rescore
@@ -34,7 +33,7 @@ def configure(parser: CommandParser) -> None:
             # Without any option, the scores of the package's own encoder are asked for.
             scorer=scorer if arguments.scorer or arguments.vectors or not arguments.add else None,
             add=arguments.add,
-            authorship=from_options(AuthorshipConfig, arguments, AUTHORSHIP_OPTIONS),
+            authorship=authorship(arguments),
             engine=from_options(EngineConfig, arguments),
         )
         keep_options(arguments, built.folder, name="paranmt-score.yaml", fresh=built.fresh)

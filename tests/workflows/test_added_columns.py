@@ -22,14 +22,6 @@ SMALL = AuthorshipConfig(folds=2, bits=10, epochs=1)
 ADD = {"add": ADDED, "authorship": SMALL, "engine": LOCAL}
 
 
-@pytest.fixture
-def vectors(tmp_path):
-    path = tmp_path / "vectors.txt"
-    words = {word for text in ("man", "a", "is", "dog", "the") for word in text.split()}
-    path.write_text("".join(f"{word} {index} 1\n" for index, word in enumerate(sorted(words))))
-    return path
-
-
 def table_of(folder, config="data"):
     return pq.read_table(folder / config)
 

@@ -175,7 +175,7 @@ class MismatchReader:
         return self._both_ways(count, claims, chunks.keys.joined(chunks.bounds), initials)
 
     def _both_ways(self, count: int, claims: Lists, *evidence: Lists) -> np.ndarray:
-        keys, first, second = self._claims.lists(), np.arange(count), np.arange(count, 2 * count)
+        keys, first, second = self._claims.keys, np.arange(count), np.arange(count, 2 * count)
         counts = [
             count_unconfirmed(claims.take(own), keys, *(part.take(other) for part in evidence))
             for own, other in ((first, second), (second, first))

@@ -72,21 +72,22 @@ class Lists:
         return Lists(values, starts, limits[bounds[1:]] - starts)
 
 
-class _Grown:
-    """Lists that are added to."""
+class GrowingLists:
+    """Lists of integers that are added to."""
 
     def __init__(self) -> None:
         # They begin with a filler because an empty buffer is no array.
         self._values, self._bounds = array("i", [0]), array("q", [1])
 
     def add(self, lists: Sequence[Sequence[int]]) -> None:
+        """Add lists at the end."""
         self._values.extend(chain.from_iterable(lists))
         self._bounds.extend(islice(accumulate(map(len, lists), initial=self._bounds[-1]), 1, None))
 
-    def lists(self) -> Lists:
-        # A copy, because an array that others look at cannot grow.
-        bounds = np.array(self._bounds, np.int64)
-        return Lists(np.array(self._values, np.int32), bounds[:-1], np.diff(bounds))
+    def take(self, rows: np.ndarray) -> Lists:
+        """Choose rows [chosen]; nothing can be added while the result is in use."""
+        values, bounds = np.frombuffer(self._values, np.int32), np.frombuffer(self._bounds, np.int64)
+        return Lists(values, bounds[rows], bounds[rows + 1] - bounds[rows])
 
 
 class Numbering(dict[str, int]):
@@ -98,22 +99,22 @@ class Numbering(dict[str, int]):
 
 
 class Claims:
-    """Numbers claims; each is a list of numbered keys."""
+    """Numbers claims.
+
+    Attributes:
+        keys: The numbered keys of each claim.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Claim, int] = {}
-        self._keys = _Grown()
+        self.keys = GrowingLists()
 
     def number(self, claim: Claim, keys: Numbering) -> int:
         """Number of a claim."""
         if claim not in self._known:
             self._known[claim] = len(self._known)
-            self._keys.add([[keys[key] for key in claim]])
+            self.keys.add([[keys[key] for key in claim]])
         return self._known[claim]
-
-    def lists(self) -> Lists:
-        """Keys of each claim."""
-        return self._keys.lists()
 
 
 class Memory:
@@ -127,7 +128,7 @@ class Memory:
     def __init__(self, read: Callable[[str], Sequence[Sequence[int]]], lists: int) -> None:
         self._read = read
         self._rows: dict[str, int] = {}
-        self._lists = [_Grown() for _ in range(lists)]
+        self._lists = [GrowingLists() for _ in range(lists)]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -149,10 +150,10 @@ class Memory:
             for grown, lists in zip(self._lists, zip(*map(self._read, texts_met), strict=True), strict=True):
                 grown.add(lists)
         rows = rows[encoded.indices.to_numpy()]
-        return [grown.lists().take(rows) for grown in self._lists]
+        return [grown.take(rows) for grown in self._lists]
 
 
-def count_unconfirmed(claims: Lists, keys: Lists, *evidence: Lists) -> np.ndarray:
+def count_unconfirmed(claims: Lists, keys: Lists | GrowingLists, *evidence: Lists) -> np.ndarray:
     """Count the claims of sentences that the other sentences do not confirm: `unconfirmed` for columns.
 
     Args:

@@ -161,8 +161,8 @@ def read_names(run: str) -> Reading:
     Args:
         run: The chunks with blanks between them, a blank before them if the first one begins a sentence.
 
-    >>> read_names("European Union").claims
-    (('euro', 'country eu', 'initials eu'), ('unio', 'country eu', 'initials eu'))
+    >>> read_names(" Peter Smith").claims
+    (('smit', 'initials ps'),)
     """
     chunks = run.replace("\u2019", "'").split()
     names = [WORD.findall(chunk.removesuffix("'s")) for chunk in chunks]
