@@ -352,21 +352,8 @@ def mine(
     identity = mining.identity
     identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
 
-    def batches(report: Report) -> Iterator[pa.Table]:
-        path = mining.run(work_folder(out) / "mining")
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(release.rows_per_shard, columns=["first", "second"]):
-                ids = np.arange(report.read, report.read + batch.num_rows)
-                origin = pa.array(["mined"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
-                report.read += batch.num_rows
-                report.kept += batch.num_rows
-                yield pa.table(
-                    [pa.array(ids), batch["first"], batch["second"], origin],
-                    names=["id", "reference", "translation", "origin"],
-                )
-
     return make_release(
-        batches,
+        lambda report: _rows(mining.run(work_folder(out) / "mining"), report, release.rows_per_shard),
         out,
         identity,
         [ScoreStage(mining.encoder)],
@@ -375,3 +362,17 @@ def mine(
         command="mine",
         worth=lambda work: holds_shards(work) or holds_vectors(work),
     )
+
+
+def _rows(pairs: Path, report: Report, rows: int) -> Iterator[pa.Table]:
+    """Turn mined pairs into rows of a release; their ids are their ranks."""
+    with pq.ParquetFile(pairs) as file:
+        for batch in file.iter_batches(rows, columns=["first", "second"]):
+            ids = np.arange(report.read, report.read + batch.num_rows)
+            origin = pa.array(["mined"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
+            report.read += batch.num_rows
+            report.kept += batch.num_rows
+            yield pa.table(
+                [pa.array(ids), batch["first"], batch["second"], origin],
+                names=["id", "reference", "translation", "origin"],
+            )

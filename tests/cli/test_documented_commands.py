@@ -60,6 +60,7 @@ def test_commands_parse(guide, capsys):
 def test_options_are_known(guide):
     known = set().union(*(options([*command.split()]) for command in [*COMMANDS, "publish dataset", "publish model"]))
     known |= options(["evaluate", "sts"]) | options(["vectors", "distill"])
+    known |= options(["search", "index"]) | options(["search", "query"])
     named = re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8")))
     assert set(named) <= known, f"{guide.name}: {sorted(set(named) - known)}"
 
