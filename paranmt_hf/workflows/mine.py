@@ -33,6 +33,7 @@ from paranmt_hf.util.work import (
     remove,
     remove_leftover,
     result_folder,
+    sweep_removed,
     work_folder,
 )
 from paranmt_hf.workflows.search import holds_vectors, prepared
@@ -292,6 +293,8 @@ def mine_pairs(mining: Mining, out: str | Path) -> MinedFile:
     out = result_folder(out)
     identity, work = mining.identity, work_folder(out)
     if (rows := _found(out, identity)) is not None:
+        # A kill at the very end leaves a work folder, or one that is half removed.
+        sweep_removed(work)
         remove_leftover(out, "mine")
         return MinedFile(out, rows, fresh=False)
     with locked(work, "mine", worth=holds_vectors):
