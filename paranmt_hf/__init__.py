@@ -19,6 +19,8 @@ _NAMES = {
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mining",
     "MegaBatchMiner": "paranmt_hf.training.mining",
+    "MineConfig": "paranmt_hf.workflows.mine",
+    "Mining": "paranmt_hf.workflows.mine",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
@@ -26,12 +28,15 @@ _NAMES = {
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
     "StatsConfig": "paranmt_hf.workflows.stats",
+    "SentenceIndex": "paranmt_hf.workflows.search",
+    "SpaceConfig": "paranmt_hf.search.space",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
     "describe_corpora": "paranmt_hf.workflows.stats",
     "build_lexicon": "paranmt_hf.workflows.lexicon",
+    "build_index": "paranmt_hf.workflows.search",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
@@ -42,6 +47,8 @@ _NAMES = {
     "import_annotation": "paranmt_hf.workflows.annotate",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
+    "mine": "paranmt_hf.workflows.mine",
+    "mine_pairs": "paranmt_hf.workflows.mine",
     "mined_negatives": "paranmt_hf.workflows.negatives",
     "plan_dataset": "paranmt_hf.workflows.publish",
     "plan_model": "paranmt_hf.workflows.publish",
@@ -68,6 +75,8 @@ __all__ = [
     "License",
     "MarginLoss",
     "MegaBatchMiner",
+    "MineConfig",
+    "Mining",
     "NegativesConfig",
     "ParaNMT",
     "ReleaseConfig",
@@ -75,6 +84,8 @@ __all__ = [
     "SelectConfig",
     "SelectionConfig",
     "StatsConfig",
+    "SentenceIndex",
+    "SpaceConfig",
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
@@ -82,6 +93,7 @@ __all__ = [
     "build",
     "describe_corpora",
     "build_lexicon",
+    "build_index",
     "distill_vectors",
     "evaluate",
     "evaluate_lexicon",
@@ -92,6 +104,8 @@ __all__ = [
     "import_annotation",
     "import_pairs",
     "load",
+    "mine",
+    "mine_pairs",
     "mined_negatives",
     "plan_dataset",
     "plan_model",
@@ -123,6 +137,7 @@ if TYPE_CHECKING:
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.config import LexiconConfig
     from paranmt_hf.lexicon.lexicon import Lexicon
+    from paranmt_hf.search.space import SpaceConfig
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.annotate import (
@@ -143,6 +158,8 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.select import select
     from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
+    from paranmt_hf.workflows.mine import MineConfig, Mining, mine, mine_pairs
+    from paranmt_hf.workflows.search import SentenceIndex, build_index
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig

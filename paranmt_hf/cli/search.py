@@ -89,11 +89,11 @@ def _configure_query(parser: CommandParser) -> None:
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
         from paranmt_hf.util.files import write_bytes
-        from paranmt_hf.workflows.search import Index
+        from paranmt_hf.workflows.search import SentenceIndex
 
         queries = _queries(arguments)
         encoder = from_options(ScorerConfig, arguments, ENCODER_OPTIONS)
-        index = Index(arguments.index, encoder=encoder if encoder.name or encoder.vectors else None)
+        index = SentenceIndex(arguments.index, encoder=encoder if encoder.name or encoder.vectors else None)
         found = index.search(queries, top=arguments.top, probes=arguments.probes)
         for query, hits in zip(queries, found, strict=True):
             print(query)

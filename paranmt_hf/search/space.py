@@ -114,6 +114,9 @@ def prepare(
         InputError: There are no sentences, or the encoder gave a vector that is not finite.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob(".*.tmp"):
+        # What a kill left in the middle of writing a file.
+        path.unlink()
     if not (folder / COUNTED).exists():
         counted = write_sentences(batches(), folder, copies=copies)
         if not counted.items:

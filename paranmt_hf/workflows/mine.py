@@ -33,6 +33,7 @@ from paranmt_hf.util.work import (
     remove,
     remove_leftover,
     result_folder,
+    sweep_removed,
     work_folder,
 )
 from paranmt_hf.workflows.search import holds_vectors, prepared
@@ -292,6 +293,8 @@ def mine_pairs(mining: Mining, out: str | Path) -> MinedFile:
     out = result_folder(out)
     identity, work = mining.identity, work_folder(out)
     if (rows := _found(out, identity)) is not None:
+        # A kill at the very end leaves a work folder, or one that is half removed.
+        sweep_removed(work)
         remove_leftover(out, "mine")
         return MinedFile(out, rows, fresh=False)
     with locked(work, "mine", worth=holds_vectors):
@@ -352,21 +355,8 @@ def mine(
     identity = mining.identity
     identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
 
-    def batches(report: Report) -> Iterator[pa.Table]:
-        path = mining.run(work_folder(out) / "mining")
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(release.rows_per_shard, columns=["first", "second"]):
-                ids = np.arange(report.read, report.read + batch.num_rows)
-                origin = pa.array(["mined"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
-                report.read += batch.num_rows
-                report.kept += batch.num_rows
-                yield pa.table(
-                    [pa.array(ids), batch["first"], batch["second"], origin],
-                    names=["id", "reference", "translation", "origin"],
-                )
-
     return make_release(
-        batches,
+        lambda report: _rows(mining.run(work_folder(out) / "mining"), report, release.rows_per_shard),
         out,
         identity,
         [ScoreStage(mining.encoder)],
@@ -375,3 +365,17 @@ def mine(
         command="mine",
         worth=lambda work: holds_shards(work) or holds_vectors(work),
     )
+
+
+def _rows(pairs: Path, report: Report, rows: int) -> Iterator[pa.Table]:
+    """Turn mined pairs into rows of a release; their ids are their ranks."""
+    with pq.ParquetFile(pairs) as file:
+        for batch in file.iter_batches(rows, columns=["first", "second"]):
+            ids = np.arange(report.read, report.read + batch.num_rows)
+            origin = pa.array(["mined"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
+            report.read += batch.num_rows
+            report.kept += batch.num_rows
+            yield pa.table(
+                [pa.array(ids), batch["first"], batch["second"], origin],
+                names=["id", "reference", "translation", "origin"],
+            )

@@ -187,7 +187,7 @@ def read_index(folder: Path) -> IndexRecord:
     return record
 
 
-class Index:
+class SentenceIndex:
     """An index that is open for queries.
 
     Args:

@@ -116,7 +116,7 @@ def test_readme_examples_run(folder, capsys):
         assert len(blocks) >= 3
         for block in blocks:
             exec(compile(block, name, "exec"), {})
-    for name in ("docs/corpus.md", "docs/training.md"):
+    for name in ("docs/corpus.md", "docs/training.md", "docs/search.md"):
         namespace: dict[str, object] = {}
         for block in python_blocks(name):
             exec(compile(block, name, "exec"), namespace)

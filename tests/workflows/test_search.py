@@ -12,7 +12,7 @@ from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import space, vector_file
 from paranmt_hf.search.space import SpaceConfig
-from paranmt_hf.workflows.search import Index, build_index
+from paranmt_hf.workflows.search import SentenceIndex, build_index
 from paranmt_hf.workflows.support.sentence_file import SentenceFile
 from tests.cli.commands import fails
 
@@ -54,7 +54,7 @@ def test_queries_find_what_a_look_at_all_finds(corpus, config):
     texts = sentences(200)
     assert made.fresh and (made.record.lines, made.record.sentences) == (200, len(set(texts)))
     assert made.record.dropped == {"empty": 1}
-    index = Index(corpus / "index")
+    index = SentenceIndex(corpus / "index")
     for query, hits in zip(["red sun", "two cat dog"], index.search(["red sun", "two cat dog"], top=6), strict=True):
         cosines, _ = wanted(corpus, query, 6)
         gap = 2e-3 if config.precision == "float16" else 1e-6
@@ -111,14 +111,14 @@ def test_an_index_of_another_encoder_is_refused(corpus):
     with pytest.raises(
         InputError, match=r"is an index of the encoder average of vectors.txt \(sha256:.*\), and this is"
     ):
-        Index(corpus / "index", encoder=scorer(corpus, "other.txt"))
+        SentenceIndex(corpus / "index", encoder=scorer(corpus, "other.txt"))
     # The same bytes elsewhere are the same encoder.
     (corpus / "copy.txt").write_bytes((corpus / "vectors.txt").read_bytes())
-    assert Index(corpus / "index", encoder=scorer(corpus, "copy.txt")).search(["red"])
+    assert SentenceIndex(corpus / "index", encoder=scorer(corpus, "copy.txt")).search(["red"])
     # The encoder that made it has changed since.
     (corpus / "vectors.txt").write_bytes((corpus / "other.txt").read_bytes())
     with pytest.raises(InputError, match="whose vectors do not compare: name that encoder, or make another index"):
-        Index(corpus / "index")
+        SentenceIndex(corpus / "index")
 
 
 def test_damage_is_named(corpus):
@@ -126,14 +126,14 @@ def test_damage_is_named(corpus):
     with (corpus / "index" / "text.bin").open("ab") as file:
         file.write(b"more")
     with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
-        Index(corpus / "index")
+        SentenceIndex(corpus / "index")
     record = json.loads((corpus / "index" / "index.json").read_text())
     record["files"] = {"../vectors.txt": 3}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="is missing or not of its size"):
-        Index(corpus / "index")
+        SentenceIndex(corpus / "index")
     with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
-        Index(corpus)
+        SentenceIndex(corpus)
 
 
 def read(source):

@@ -301,8 +301,10 @@ def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
     manifest.shards.clear()
     manifest.save()
     report = Report()
+    # Before the progress begins: what makes the rows may show one of its own.
+    rows = batches(report)
     with Progress("read", unit="lines") as progress:
-        for batch in batches(report):
+        for batch in rows:
             progress.advance_to(report.read)
             if not batch.num_rows:
                 continue
