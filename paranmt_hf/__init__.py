@@ -27,16 +27,18 @@ _NAMES = {
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
-    "StatsConfig": "paranmt_hf.workflows.stats",
     "SentenceIndex": "paranmt_hf.workflows.search",
     "SpaceConfig": "paranmt_hf.search.space",
+    "StatsConfig": "paranmt_hf.workflows.stats",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
-    "describe_corpora": "paranmt_hf.workflows.stats",
-    "build_lexicon": "paranmt_hf.workflows.lexicon",
     "build_index": "paranmt_hf.workflows.search",
+    "build_lexicon": "paranmt_hf.workflows.lexicon",
+    "compare_folds": "paranmt_hf.workflows.folds",
+    "compare_sources": "paranmt_hf.workflows.sources",
+    "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
@@ -55,12 +57,13 @@ _NAMES = {
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
-    "select": "paranmt_hf.workflows.select",
     "sample_for_annotation": "paranmt_hf.workflows.annotate",
+    "select": "paranmt_hf.workflows.select",
     "serve_annotation": "paranmt_hf.workflows.annotate",
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.workflows.annotate",
     "train": "paranmt_hf.workflows.train",
+    "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
 
@@ -83,17 +86,19 @@ __all__ = [
     "ScorerConfig",
     "SelectConfig",
     "SelectionConfig",
-    "StatsConfig",
     "SentenceIndex",
     "SpaceConfig",
+    "StatsConfig",
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
     "average_encoders",
     "build",
-    "describe_corpora",
-    "build_lexicon",
     "build_index",
+    "build_lexicon",
+    "compare_folds",
+    "compare_sources",
+    "describe_corpora",
     "distill_vectors",
     "evaluate",
     "evaluate_lexicon",
@@ -112,12 +117,13 @@ __all__ = [
     "publish_dataset",
     "publish_model",
     "rescore",
-    "select",
     "sample_for_annotation",
+    "select",
     "serve_annotation",
     "stream",
     "summarise_annotation",
     "train",
+    "write_report",
     "write_results",
 ]
 
@@ -151,15 +157,18 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
+    from paranmt_hf.workflows.folds import compare_folds
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
+    from paranmt_hf.workflows.mine import MineConfig, Mining, mine, mine_pairs
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
+    from paranmt_hf.workflows.report import write_report
     from paranmt_hf.workflows.score import rescore
-    from paranmt_hf.workflows.select import select
-    from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
-    from paranmt_hf.workflows.mine import MineConfig, Mining, mine, mine_pairs
     from paranmt_hf.workflows.search import SentenceIndex, build_index
+    from paranmt_hf.workflows.select import select
+    from paranmt_hf.workflows.sources import compare_sources
+    from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig

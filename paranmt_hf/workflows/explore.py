@@ -68,9 +68,9 @@ def explore(
 
 def _neighbours(folder: str | Path) -> Neighbours:
     # Without an index there is no need of an encoder, nor of torch.
-    from paranmt_hf.workflows.search import Index
+    from paranmt_hf.workflows.search import SentenceIndex
 
-    index = Index(folder)
+    index = SentenceIndex(folder)
 
     def nearest(sentence: str, count: int) -> list[tuple[str, float]]:
         return [(hit.sentence, hit.cosine) for hit in index.search([sentence], top=count)[0]]

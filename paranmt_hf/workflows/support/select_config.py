@@ -26,7 +26,6 @@ from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 logger = logging.getLogger(__name__)
 
-# Settings that change nothing without another one.
 # Settings that do nothing without another one.
 NEEDS = {
     "by": "tenths",
