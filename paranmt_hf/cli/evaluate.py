@@ -43,10 +43,11 @@ def _configure_sts(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.evaluation.results import compare, differences
-        from paranmt_hf.workflows.evaluate import check_results_path, evaluate, write_results
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.evaluate import evaluate, write_results
 
         if arguments.json:
-            check_results_path(arguments.json)
+            check_result_path(arguments.json, "--json")
         evaluations = evaluate(
             arguments.models,
             arguments.data,
@@ -92,10 +93,11 @@ def _configure_transfer(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.evaluation.transfer.record import compare_transfer
-        from paranmt_hf.workflows.evaluate import check_results_path, transfer, write_results
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.evaluate import transfer, write_results
 
         if arguments.json:
-            check_results_path(arguments.json)
+            check_result_path(arguments.json, "--json")
         records = transfer(
             arguments.models,
             arguments.data,

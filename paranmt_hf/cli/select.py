@@ -36,11 +36,11 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write counts and recipe into this file")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.evaluate import check_results_path
+        from paranmt_hf.util.files import check_result_path
         from paranmt_hf.workflows.select import select, write_counts
 
         if arguments.json:
-            check_results_path(arguments.json)
+            check_result_path(arguments.json, "--json")
         ranges = _ranges(arguments.min or (), arguments.max or ())
         selected = select(
             arguments.release,

@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.transfer.record import TransferRecord
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.transfer.word_average import WordAverage
 from paranmt_hf.hub.repository import locate, weights_checksum
-from paranmt_hf.util.files import write_result
+from paranmt_hf.util.files import check_result_path, write_result
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -175,25 +175,12 @@ def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
     return list(dict.fromkeys(sentence for part in parts for side in part.sides for sentence in side))
 
 
-def check_results_path(path: str | Path) -> None:
-    """Check that results can be written to a path, before the work whose results they are.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise InputError(f"--json {path} is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"--json {path}: there is no folder {path.parent}; make it first")
-
-
 def write_results(path: str | Path, records: Sequence[ResultsRecord] | Sequence[TransferRecord]) -> None:
     """Write results as JSON; until they are whole, what was there stays. `publish_model` takes those on STS.
 
     Raises:
         InputError: They cannot be written.
     """
-    check_results_path(path)
+    check_result_path(Path(path), "--json")
     text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
     write_result(Path(path), text)

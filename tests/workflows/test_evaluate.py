@@ -12,7 +12,6 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.record import read_results
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.workflows.evaluate import check_results_path
 from tests.training.toys import encoder_of
 
 SIMILARITY = ASSETS / "sample" / "similarity.tsv"
@@ -77,9 +76,9 @@ def test_baselines_alone_need_no_torch():
 
 def test_a_path_that_cannot_be_written_shows_before_the_work(model, tmp_path, capsys, monkeypatch):
     with pytest.raises(InputError, match=f"^--json {tmp_path} is a folder; name a file$"):
-        check_results_path(tmp_path)
+        check_result_path(tmp_path, "--json")
     with pytest.raises(InputError, match=f"^--json {tmp_path}/no/r.json: there is no folder {tmp_path}/no; make it"):
-        check_results_path(tmp_path / "no" / "r.json")
+        check_result_path(tmp_path / "no" / "r.json", "--json")
     monkeypatch.setattr("paranmt_hf.workflows.evaluate.evaluate_sts", lambda *_, **__: pytest.fail("too late"))
     assert main(["evaluate", "sts", str(model), "--data", str(SIMILARITY), "--json", str(tmp_path)]) == 1
     assert "is a folder; name a file" in capsys.readouterr().err

@@ -107,7 +107,7 @@ def test_a_sentence_cannot_leave_its_place(tmp_path):
 
 
 def test_a_report_that_cannot_be_written(release, tmp_path):
-    with pytest.raises(InputError, match="is a folder; name a file in it"):
+    with pytest.raises(InputError, match="is a folder; name a file"):
         write_report(release, tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         write_report(release, tmp_path / "no" / "report.html")

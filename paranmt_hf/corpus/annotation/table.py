@@ -15,6 +15,9 @@ from paranmt_hf.corpus.annotation.sample import RangeSummary, Sample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import to_json
+from paranmt_hf.util.tables import write_table
+
+Style = Literal["markdown", "text"]
 
 Question = Literal["paraphrase", "fluency"]
 QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
@@ -93,22 +96,22 @@ class AnnotationTable:
         Args:
             percent: Whether to write shares of the labels in percent, as the paper does, and not counts.
         """
-        return self._written(_text_table, "", percent)
+        return self._written("text", "", percent)
 
     def markdown(self, *, percent: bool = False) -> str:
         """Write the tables as Markdown; `percent` as for `text`."""
-        return self._written(_markdown_table, "### ", percent)
+        return self._written("markdown", "### ", percent)
 
-    def _written(self, table: Callable[[Sequence[Sequence[str]]], str], head: str, percent: bool) -> str:
+    def _written(self, style: Style, head: str, percent: bool) -> str:
         said = [f"{name} ({_progress(progress)})" for name, progress in self.annotators.items()]
         labels = "the rest are labels in percent" if percent else "the rest is how often each label was given"
         parts = [f"{self.corpus}: rated by {', '.join(said)}"]
         if len(self.each) > 1:
-            parts.append(f"{head}all annotators\n\n{table(self._rows(self.together, percent))}")
+            parts.append(f"{head}all annotators\n\n{_table(self._rows(self.together, percent), style)}")
         for name, counts in self.each.items():
-            parts.append(f"{head}{name}\n\n{table(self._rows(counts, percent))}")
+            parts.append(f"{head}{name}\n\n{_table(self._rows(counts, percent), style)}")
         parts.append(f"{COLUMNS}; {labels}")
-        parts += self._agreement_parts(table, head)
+        parts += self._agreement_parts(style, head)
         return "\n\n".join(parts) + "\n"
 
     def _rows(self, counts: Sequence[LabelCounts], percent: bool) -> list[list[str]]:
@@ -122,7 +125,7 @@ class AnnotationTable:
             rows.append(cells)
         return rows
 
-    def _agreement_parts(self, table: Callable[[Sequence[Sequence[str]]], str], head: str) -> list[str]:
+    def _agreement_parts(self, style: Style, head: str) -> list[str]:
         if not self.agreement:
             return ["agreement needs two annotators"]
         if not any(found.all.items for found in self.agreement.values()):
@@ -138,8 +141,8 @@ class AnnotationTable:
         rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
         people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
         overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        parts = [f"{head}agreement of {people}\n\n{table(rows)}", f"{KAPPA}\n{overall}"]
-        return parts if len(self.each) == 2 else [*parts, table(self._rows_of_two())]
+        parts = [f"{head}agreement of {people}\n\n{_table(rows, style)}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two(), style)]
 
     def _rows_of_two(self) -> list[list[str]]:
         """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
@@ -258,18 +261,8 @@ def _said(name: str, found: Agreement) -> str:
     return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
 
 
-def _text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Write rows in columns: the first to the left, the others to the right."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
-    )
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    header, *body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *body]
-    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+def _table(rows: Sequence[Sequence[str]], style: Style) -> str:
+    return write_table(rows[0], rows[1:], style)
 
 
 def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:

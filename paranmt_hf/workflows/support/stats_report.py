@@ -13,6 +13,7 @@ from paranmt_hf.corpus.diversity import BINS, CorpusFigures, Spread
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import to_json
+from paranmt_hf.util.tables import markdown_table, text_table
 
 HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. entropy", "Parse entropy")
 # What is seldom seen in a sample of this share of different sentences is seen often; the reader must know.
@@ -61,11 +62,11 @@ class StatsRecord:
 
     def text(self) -> str:
         """Write the table for a terminal, and what a reader must know below."""
-        return "\n\n".join([_text_table(HEADER, self._rows()), "\n".join(self.notes())])
+        return "\n\n".join([text_table(HEADER, self._rows()), "\n".join(self.notes())])
 
     def markdown(self) -> str:
         """Write the same in Markdown."""
-        return "\n\n".join([_markdown_table(HEADER, self._rows()), "\n".join(f"- {note}" for note in self.notes())])
+        return "\n\n".join([markdown_table(HEADER, self._rows()), "\n".join(f"- {note}" for note in self.notes())])
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -195,19 +196,3 @@ def _spread(found: Spread | None, digits: int) -> str:
 
 def _number(value: float | None, digits: int) -> str:
     return "none" if value is None else f"{value:.{digits}f}"
-
-
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
-
-
-def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    written = []
-    for first, *others in lines:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        written.append("  ".join(cells).rstrip())
-    return "\n".join(written)
