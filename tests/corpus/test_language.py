@@ -16,9 +16,9 @@ from paranmt_hf.errors import InputError
 
 TEXTS = [
     "A man is playing the guitar on a stage in front of many people.",
-    "Ein Mann spielt auf einer Bühne vor vielen Menschen Gitarre.",
+    "Ein Mann spielt auf einer Bühne mit vielen anderen Musikern Gitarre.",
     "Muž hraje na kytaru na pódiu před mnoha lidmi.",
-    "Un homme joue de la guitare sur une scène.",
+    "Un homme joue de la guitare dans une grande salle.",
     "THE WHOLE SENTENCE IS WRITTEN IN CAPITAL LETTERS",
     "ÜBERALL GROSSE BUCHSTABEN IN DIESEM SATZ",
     "ΟΛΑ ΤΑ ΓΡΑΜΜΑΤΑ ΕΙΝΑΙ ΚΕΦΑΛΑΙΑ",
