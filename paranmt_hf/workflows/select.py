@@ -170,7 +170,8 @@ def _check_columns(filters: Sequence[Filter], source: _Source) -> None:
     for one in filters:
         for name in one.columns:
             if name not in schema.names:
-                made = f"`{commands[name]}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
+                command = commands.get(name, "").replace("RELEASE", source.name)
+                made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
                 raise InputError(f"{source.name} has no column {name}, which decides what is dropped; {made}")
         if one.number in one.columns and not _is_number(schema.field(one.number).type):
             raise InputError(
