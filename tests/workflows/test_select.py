@@ -20,6 +20,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import sample_ids
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.workflows.import_pairs import import_pairs
 from paranmt_hf.workflows.publish import plan_dataset
 from paranmt_hf.workflows.select import select, write_counts
@@ -233,14 +234,54 @@ def test_a_selection_of_a_selection(whole, tmp_path):
 
 def test_folds_have_all_rows_once(whole, tmp_path):
     found, last = [], -math.inf
-    for fold in range(1, 11):
-        selected = select(whole, tmp_path / str(fold), SelectConfig(tenths=str(fold), by="trigram_overlap"))
+    for fold in ("1", "2-9", "10"):
+        selected = select(whole, tmp_path / fold, SelectConfig(tenths=fold, by="trigram_overlap"))
         scores = [row["trigram_overlap"] for row in rows_of(selected.folder)]
         found += scores
         assert min(scores) >= last
         last = max(scores)
     ranked = [row["trigram_overlap"] for row in rows_of(whole) if row["trigram_overlap"] is not None]
     assert sorted(found) == sorted(ranked) and len(ranked) < ROWS
+
+
+def test_the_order_of_the_filters(whole):
+    pytest.importorskip("py3langid")
+    schema = pq.read_schema(release_files(whole)[0])
+    config = SelectConfig(
+        tenths="1",
+        by="trigram_overlap",
+        ranges={"trigram_overlap": (0, None), "translation_length": (2, None)},
+        origin=("web",),
+        min_length=2,
+        drop_identical=True,
+        drop_copies=("translation", "reference", "pair"),
+        language="en",
+        decontaminate=(str(ASSETS / "sample"),),
+        drop_near_duplicates="pair",
+        sample=3,
+    )
+    assert [one.identity["filter"] for one in config.filters(schema)] == [
+        *("has value", "tenths", "range", "range", "origin", "length", "identical sides", "copies"),
+        *("language", "evaluation sets", "copies", "copies", "near-duplicates", "sample"),
+    ]
+
+
+def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
+    from paranmt_hf.workflows import select as module
+
+    asked = []
+
+    def fetched(*question):
+        asked.append(question)
+        return release_files(whole), "abc"
+
+    monkeypatch.setattr(module, "fetch_release", fetched)
+    selected = select("you/whole@v1", tmp_path / "some", SelectConfig(tenths="10"))
+    assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
+    assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", SelectConfig(tenths="10")).folder)
+    monkeypatch.setattr(module, "fetch_release", lambda *question: None)
+    with pytest.raises(InputError, match="dataset 'you/other' is no release of this program"):
+        select("you/other", tmp_path / "x", SelectConfig(tenths="10"))
 
 
 def test_from_python():
@@ -361,6 +402,10 @@ def test_a_release_without_origins(release, tmp_path):
         ({"ranges": {"para_score": (math.nan, None)}}, "a bound of para_score must be a finite number"),
         ({"min_length": 9, "max_length": 3}, "min_length 9 is above max_length 3"),
         ({"drop_copies": ("pair", "origin")}, "copies can be of pair, reference, translation, not origin"),
+        ({"by": "trigram_overlap"}, "--by does nothing without --tenths; give that too, or leave it out"),
+        ({"seed": 3, "tenths": "1"}, "--seed does nothing without --sample"),
+        ({"near_cosine": 0.5, "drop_near_duplicates": "pair"}, "--near-cosine does nothing without --near-encoder"),
+        ({"language_letters": 3}, "--language-letters does nothing without --language"),
         ({"sample": 0}, "sample must be at least 1, was 0"),
     ],
 )

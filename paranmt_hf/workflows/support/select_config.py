@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 # Settings that only tell how another one is meant.
 _BELONG_TO = {
+    "by": "tenths",
+    "seed": "sample",
     **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
     **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
     **dict.fromkeys((f"language_{name}" for name in ("detector", "candidates", "probability", "letters")), "language"),
