@@ -10,9 +10,12 @@ from paranmt_hf.version import __version__
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
     "AboutModel": "paranmt_hf.workflows.support.model_record",
+    "AnnotationConfig": "paranmt_hf.corpus.annotation.sample",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
+    "Lexicon": "paranmt_hf.lexicon.lexicon",
+    "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mining",
     "MegaBatchMiner": "paranmt_hf.training.mining",
@@ -22,14 +25,21 @@ _NAMES = {
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "StatsConfig": "paranmt_hf.workflows.stats",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
+    "describe_corpora": "paranmt_hf.workflows.stats",
+    "build_lexicon": "paranmt_hf.workflows.lexicon",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
+    "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
+    "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
+    "export_annotation": "paranmt_hf.workflows.annotate",
     "export_encoder": "paranmt_hf.workflows.export",
+    "import_annotation": "paranmt_hf.workflows.annotate",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mined_negatives": "paranmt_hf.workflows.negatives",
@@ -39,16 +49,22 @@ _NAMES = {
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
     "select": "paranmt_hf.workflows.select",
+    "sample_for_annotation": "paranmt_hf.workflows.annotate",
+    "serve_annotation": "paranmt_hf.workflows.annotate",
     "stream": "paranmt_hf.corpus.stream",
+    "summarise_annotation": "paranmt_hf.workflows.annotate",
     "train": "paranmt_hf.workflows.train",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
 
 __all__ = [
     "AboutModel",
+    "AnnotationConfig",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
+    "Lexicon",
+    "LexiconConfig",
     "License",
     "MarginLoss",
     "MegaBatchMiner",
@@ -58,15 +74,22 @@ __all__ = [
     "ScorerConfig",
     "SelectConfig",
     "SelectionConfig",
+    "StatsConfig",
     "TrainConfig",
     "TranslatorConfig",
     "__version__",
     "average_encoders",
     "build",
+    "describe_corpora",
+    "build_lexicon",
     "distill_vectors",
     "evaluate",
+    "evaluate_lexicon",
     "evaluate_sts",
+    "evaluate_transfer",
+    "export_annotation",
     "export_encoder",
+    "import_annotation",
     "import_pairs",
     "load",
     "mined_negatives",
@@ -76,12 +99,16 @@ __all__ = [
     "publish_model",
     "rescore",
     "select",
+    "sample_for_annotation",
+    "serve_annotation",
     "stream",
+    "summarise_annotation",
     "train",
     "write_results",
 ]
 
 if TYPE_CHECKING:
+    from paranmt_hf.corpus.annotation.sample import AnnotationConfig
     from paranmt_hf.corpus.builder import ParaNMT
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.pairs import SelectionConfig
@@ -92,18 +119,30 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.hub.licenses import License
+    from paranmt_hf.lexicon.config import LexiconConfig
+    from paranmt_hf.lexicon.lexicon import Lexicon
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.workflows.annotate import (
+        export_annotation,
+        import_annotation,
+        sample_for_annotation,
+        serve_annotation,
+        summarise_annotation,
+    )
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.import_pairs import import_pairs
+    from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.select import select
+    from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig

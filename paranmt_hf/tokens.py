@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, count, islice, repeat
 
@@ -16,6 +17,8 @@ from paranmt_hf.text import CLITICS, PUNCTUATION, words
 
 # The cuts of `text.py`. On plain characters Python's expressions mean what those of `tokenizers` mean.
 _CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
+# Tokens that are hashed at once.
+SLICE = 100_000
 
 
 def cut_chunk(chunk: str) -> list[str]:
@@ -182,3 +185,43 @@ def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     inside = sentences[: 1 - size] == sentences[size - 1 :]
     starts = np.flatnonzero(inside)
     return starts, sentences[starts]
+
+
+def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
+    """Number sentences so that equal sequences of tokens, and as good as only those, get equal numbers.
+
+    Args:
+        table: The sentences.
+        hashes: A random-looking number for each token of the vocabulary, uint64.
+
+    Returns:
+        Keys [sentence], uint64.
+    """
+    lengths = np.diff(table.offsets)
+    # Position of each token in its own sentence: its index less the index at which the sentence begins.
+    positions = np.arange(len(table.ids)) - np.repeat(table.offsets[:-1], lengths)
+    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, 0x9E3779B97F4A7C15, np.uint64))
+    # Sums from the start of the table to each token; a sentence's sum is the difference at its two bounds.
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[positions])])
+    return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
+
+
+class TokenHashes:
+    """The hash of every token of a growing vocabulary."""
+
+    def __init__(self) -> None:
+        self._tokens: Iterable[str] = ()
+        self._hashes = np.empty(0, np.uint64)
+
+    def of(self, table: TokenTable) -> np.ndarray:
+        """Hash of each token of a table's vocabulary [token], uint64."""
+        if table.vocabulary is not self._tokens:
+            self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
+        parts = [self._hashes]
+        # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
+        for start in range(len(self._hashes), len(table.vocabulary), SLICE):
+            new = table.vocabulary[start : start + SLICE]
+            digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
+            parts.append(np.frombuffer(digests, np.uint64))
+        self._hashes = np.concatenate(parts)
+        return self._hashes

@@ -27,7 +27,16 @@ COMMANDS = {
     "negatives": "negatives",
     "publish": "publish",
     "vectors": "vectors",
+    "lexicon": "lexicon",
     "export": "export",
+    "folds": "folds",
+    "sources": "sources",
+    "explore": "explore",
+    "report": "report",
+    "stats": "stats",
+    "annotate": "annotate",
+    "search": "search",
+    "mine": "mine",
 }
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paranmt_hf.cli.added import AUTHORSHIP_OPTIONS, add_column_options
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
 from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
@@ -21,6 +22,7 @@ SUMMARY = "translate a bitext, score the pairs, release them"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt build`."""
+    from paranmt_hf.corpus.authorship import AuthorshipConfig
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
@@ -56,6 +58,7 @@ def configure(parser: CommandParser) -> None:
             leave_out=["name"] if kind is TranslatorConfig else [],
             names=SCORER_OPTIONS if kind is ScorerConfig else None,
         )
+    add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
         built = build(
@@ -65,6 +68,8 @@ def configure(parser: CommandParser) -> None:
             scorer=from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
+            add=arguments.add,
+            authorship=from_options(AuthorshipConfig, arguments, AUTHORSHIP_OPTIONS),
         )
         keep_options(arguments, built.folder, fresh=built.fresh)
         print_built(built)

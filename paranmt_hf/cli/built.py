@@ -18,6 +18,13 @@ def print_built(built: Built) -> None:
         print(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
     for reason, count in built.record.dropped.items():
         print(f"  dropped  {count:>12,} {reason}")
+    for name, count in statistics.mismatches.items():
+        print(f"  {name:<18}{count:>12,} pairs, {count / statistics.rows:.1%}")
+    if held_out := built.record.held_out:
+        print(
+            f"  human_score: {held_out.accuracy:.1%} of held-out sentences told right, references first in "
+            f"{held_out.ordered:.1%} of {held_out.pairs:,} held-out pairs"
+        )
     print("paraphrase score")
     print(text_histogram(statistics.histogram, width=40))
     print(f"load it: load_dataset({built.folder.name!r}) in {built.folder.resolve().parent}")

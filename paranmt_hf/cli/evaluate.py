@@ -6,17 +6,21 @@ import argparse
 from pathlib import Path
 from typing import Literal
 
-from paranmt_hf.cli.options import add_switch
+from paranmt_hf.cli.options import add_options, add_switch, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
-SUMMARY = "measure encoders on semantic textual similarity"
+SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks"
 
 
 def configure(parser: CommandParser) -> None:
     """Commands below `paranmt evaluate`."""
     parser.show_example("paranmt evaluate sts embedded --data FOLDER_WITH_STS")
-    summary = "semantic textual similarity"
-    _configure_sts(parser.kinds("TASK").add_parser("sts", help=summary, description=f"Measure encoders on {summary}."))
+    kinds = parser.kinds("TASK")
+    for name, summary, add in (
+        ("sts", "semantic textual similarity", _configure_sts),
+        ("transfer", "transfer tasks: classifiers trained on their vectors", _configure_transfer),
+    ):
+        add(kinds.add_parser(name, help=summary, description=f"Measure encoders on {summary}."))
 
 
 def _configure_sts(parser: CommandParser) -> None:
@@ -24,12 +28,9 @@ def _configure_sts(parser: CommandParser) -> None:
     from paranmt_hf.evaluation.baselines import BASELINES
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
-    parser.add_argument(
-        "models", nargs="*", help="folders or Hub ids; `embedded` is the encoder that the package carries"
-    )
+    _add_models(parser)
     parser.add_argument("--data", required=True, help="folder with STS sets (SentEval's layout), a TSV file, a Hub id")
-    parser.add_argument("--json", type=Path, help="write the results into this file")
-    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
+    _add_output(parser)
     parser.add_argument(
         "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
     )
@@ -65,7 +66,67 @@ def _configure_sts(parser: CommandParser) -> None:
                 print(f"\n{differences(results, style=style)}")
         if arguments.json:
             write_results(arguments.json, [evaluation.record for evaluation in evaluations])
-            keep_options(arguments, arguments.json)
-            print(f"results: {arguments.json}")
+            _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json")
+
+
+def _configure_transfer(parser: CommandParser) -> None:
+    """Options of `paranmt evaluate transfer`."""
+    from paranmt_hf.evaluation.transfer.protocol import TASKS, TransferConfig
+
+    _add_models(parser)
+    parser.add_argument("--data", required=True, help="folder with the tasks' files in SentEval's layout")
+    parser.add_argument(
+        "--vectors", nargs="+", type=Path, default=[], help="files of word vectors, whose averages are measured too"
+    )
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=TASKS,
+        metavar="TASK",
+        help=f"some of {', '.join(TASKS)}; else all that are there",
+    )
+    add_options(parser, TransferConfig)
+    _add_output(parser)
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.transfer.record import compare_transfer
+        from paranmt_hf.workflows.evaluate import check_results_path, transfer, write_results
+
+        if arguments.json:
+            check_results_path(arguments.json)
+        records = transfer(
+            arguments.models,
+            arguments.data,
+            vectors=arguments.vectors,
+            tasks=arguments.tasks,
+            config=from_options(TransferConfig, arguments),
+        )
+        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
+        for record in records:
+            print(f"## {record.model}\n" if arguments.markdown else record.model)
+            print(record.markdown() if arguments.markdown else record.text(), end="\n\n")
+        print(compare_transfer(records, style=style))
+        if arguments.json:
+            write_results(arguments.json, records)
+            _say_where(arguments)
+
+    parser.finish(run, "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json")
+
+
+def _add_models(parser: CommandParser) -> None:
+    parser.add_argument(
+        "models", nargs="*", help="folders or Hub ids; `embedded` is the encoder that the package carries"
+    )
+
+
+def _add_output(parser: CommandParser) -> None:
+    parser.add_argument("--json", type=Path, help="write the results into this file")
+    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
+
+
+def _say_where(arguments: argparse.Namespace) -> None:
+    """Write the options beside the results, and say where these are."""
+    keep_options(arguments, arguments.json)
+    print(f"results: {arguments.json}")

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from paranmt_hf.cli.added import AUTHORSHIP_OPTIONS, add_column_options
 from paranmt_hf.cli.built import print_built
 from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
 from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
@@ -21,6 +22,7 @@ SUMMARY = "score pairs that are translated already, and release them"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
+    from paranmt_hf.corpus.authorship import AuthorshipConfig
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
@@ -45,6 +47,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)
     for kind in (ReleaseConfig, EngineConfig):
         add_options(parser, kind, leave_out=["keep_source"])
+    add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
         pairs, scored = _pairs(arguments)
@@ -55,6 +58,8 @@ def configure(parser: CommandParser) -> None:
             scorer=None if keep else from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
+            add=arguments.add,
+            authorship=from_options(AuthorshipConfig, arguments, AUTHORSHIP_OPTIONS),
             made_by=arguments.made_by,
         )
         keep_options(arguments, built.folder, fresh=built.fresh)

@@ -69,6 +69,8 @@ class StatisticsRecord:
         ranges: By paraphrase score, ascending.
         histogram: Counts [bin] of the paraphrase score, bins of equal width from -1 to 1.
         histograms: Counts [bin] of the other columns; a release of an earlier version has none.
+        mismatches: Number of pairs with a mismatch, by column, for those columns that the release has.
+        mean_human_score: Mean of `human_score`; None where there is no such column.
     """
 
     rows: int
@@ -78,6 +80,23 @@ class StatisticsRecord:
     ranges: list[RangeRecord]
     histogram: list[int]
     histograms: dict[str, list[int]] = field(default_factory=dict)
+    mismatches: dict[str, int] = field(default_factory=dict)
+    mean_human_score: float | None = None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How well a classifier tells held-out references from translations.
+
+    Attributes:
+        pairs: Pairs that were looked at.
+        accuracy: Share of their sentences that were told right.
+        ordered: Share of pairs whose reference got the higher score.
+    """
+
+    pairs: int
+    accuracy: float
+    ordered: float
 
 
 @dataclass(frozen=True)
@@ -131,12 +150,15 @@ class ReleaseRecord:
         description: What the card says of the corpus in the words of who made it.
         settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`, and
             `selection` where it was selected from another one.
+        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`,
+            `release`.
         dropped: Lines of the input that are not in it, by reason.
         columns: Names of its columns in order.
         packages: Versions of the packages that decide the last digits.
         configs: What was written for each config.
         statistics: What is in the config `default`.
         warnings: What a reader of the card must know.
+        held_out: How well the classifier behind `human_score` does; None where there is no such column.
     """
 
     name: str
@@ -154,6 +176,7 @@ class ReleaseRecord:
     configs: dict[str, ConfigFiles]
     statistics: StatisticsRecord
     warnings: list[str] = field(default_factory=list)
+    held_out: HeldOut | None = None
 
     def __post_init__(self) -> None:
         for name, config in self.configs.items():

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
-from paranmt_hf.corpus.schema import COLUMNS, arrow_schema
+from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
@@ -312,7 +312,9 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None, *, 
             with pq.ParquetFile(path) as file:
                 needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
                 if missing := sorted(needed - set(file.schema_arrow.names)):
-                    raise InputError(f"{path} lacks the columns {', '.join(missing)}; it is not part of a release")
+                    # What every release has, a file of another kind lacks; other columns can be made.
+                    strange = "" if set(missing) <= OPTIONAL else "; it is not part of a release"
+                    raise InputError(f"{describe_missing(path, missing)}{strange}")
                 check_types(file.schema_arrow, columns or file.schema_arrow.names, path)
                 first = 0
                 for group in range(file.num_row_groups):

@@ -23,7 +23,7 @@ class Column:
         meaning: One sentence for the card: unit, range, and when it is null.
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
-        command: The command that makes it, for who lacks it.
+        command: The command that makes it, for who lacks it; RELEASE stands for the folder.
     """
 
     name: str
@@ -33,6 +33,36 @@ class Column:
     optional: bool = False
     command: str = "paranmt build"
 
+
+def _added(name: str, type: pa.DataType, meaning: str) -> Column:
+    return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}")
+
+
+_ADDED = (
+    _added(
+        "number_mismatch",
+        pa.int32(),
+        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
+        "ways; digits and words are equal",
+    ),
+    _added(
+        "negation_mismatch",
+        pa.int32(),
+        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
+    ),
+    _added(
+        "name_mismatch",
+        pa.int32(),
+        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
+        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "human_score",
+        pa.float32(),
+        "probability that a person wrote the translation, from 0 to 1, by a classifier that told references from "
+        "translations and did not learn from this reference",
+    ),
+)
 
 COLUMNS = (
     Column("id", pa.int64(), "line number in the bitext, from 0; stable across runs"),
@@ -65,10 +95,13 @@ COLUMNS = (
         optional=True,
         command="paranmt import --columns",
     ),
+    *_ADDED,
 )
 
 
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
+# What a release can get later.
+ADDED = tuple(column.name for column in _ADDED)
 # What columns mean in a release of pairs that were imported.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",
@@ -76,6 +109,13 @@ IMPORTED = {
     "reference_length": "number of word tokens of the first sentence",
     "translation_length": "number of word tokens of the second sentence",
     "translation_score": "null, because these pairs were imported",
+}
+# And in one of pairs that were found by mining.
+MINED = {
+    "id": "rank of the pair among those that were mined, best first, from 0",
+    "reference": "the sentence of the pair that comes first in the input, as written, white space normalised",
+    "translation": "the sentence that was found to mean about the same",
+    "origin": "`mined`: the two sentences did not come as a pair",
 }
 SECOND: dict[MadeBy, str] = {
     "machine": "second sentence of the pair, a machine translation that was imported",
@@ -99,6 +139,27 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
     )
 
 
+def describe_missing(where: object, missing: Collection[str]) -> str:
+    """Say which columns something lacks, and which command makes them.
+
+    Args:
+        where: A release or a file of one.
+        missing: Names of columns.
+
+    Returns:
+        The beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add human_score`
+        makes it``.
+    """
+    names = sorted(missing)
+    one = len(names) == 1
+    text = f"{where} lacks the column{'' if one else 's'} {', '.join(names)}"
+    if added := [name for name in ADDED if name in missing]:
+        text += (
+            f"; `paranmt score RELEASE --add {' '.join(added)}` makes {'it' if added == names else ', '.join(added)}"
+        )
+    return text
+
+
 def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str]:
     """Say what each column means in a release.
 
@@ -112,6 +173,8 @@ def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str
     found = {column.name: column.meaning for column in COLUMNS}
     if made_by is not None:
         found |= {**IMPORTED, "translation": SECOND[made_by]}
+    if source.get("kind") == "mined":
+        found |= MINED
     columns = source.get("columns")
     if isinstance(columns, Mapping) and "origin" in columns:
         mapped = columns["origin"]

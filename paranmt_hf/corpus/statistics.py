@@ -62,6 +62,8 @@ class Statistics:
         self._ranges = [_Range() for _ in RANGES]
         self._tokens = np.zeros(2, np.int64)
         self._score_sum, self._score_rows = 0.0, 0
+        self._mismatches: dict[str, int] = {}
+        self._human_sum: float | None = None
 
     def add(self, table: pa.Table) -> None:
         """Count the rows of a table."""
@@ -75,6 +77,7 @@ class Statistics:
         self._count("length", np.concatenate(lengths))
         if "translation_score" in table.column_names:
             self._add_quality(table["translation_score"].to_numpy(zero_copy_only=False))
+        self._add_added(table)
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
         draws = lottery(table["id"].to_numpy(), self._seed)
@@ -82,6 +85,15 @@ class Statistics:
             inside = np.flatnonzero(range_of == index)
             if len(inside):
                 self._add_range(part, table, inside, overlap[inside], lengths, draws)
+
+    def _add_added(self, table: pa.Table) -> None:
+        """Count the columns that a release may have got later."""
+        for name in table.column_names:
+            if name.endswith("_mismatch"):
+                found = int(np.count_nonzero(table[name].to_numpy()))
+                self._mismatches[name] = self._mismatches.get(name, 0) + found
+        if "human_score" in table.column_names:
+            self._human_sum = (self._human_sum or 0.0) + float(table["human_score"].to_numpy().sum(dtype=np.float64))
 
     def _add_quality(self, scores: np.ndarray) -> None:
         known = scores[~np.isnan(scores)]
@@ -120,6 +132,8 @@ class Statistics:
             ranges=[_summary_of(name, part) for name, part in zip(RANGES, self._ranges, strict=True)],
             histogram=self.histogram.tolist(),
             histograms={name: counts.tolist() for name, counts in self._histograms.items()},
+            mismatches=dict(self._mismatches),
+            mean_human_score=_rounded(None if self._human_sum is None else self._human_sum / max(1, self.rows)),
         )
 
 

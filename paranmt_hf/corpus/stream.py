@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from datasets.builder import Key
 
 from paranmt_hf.corpus.release import FOLDERS, release_files
+from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, is_id, split_revision
 
@@ -67,7 +68,10 @@ def stream(
         schema = pq.read_schema(opened)
     wanted = list(columns or schema.names)
     needed = list(dict.fromkeys([*wanted, *(name for conditions in alternatives for name, _, _ in conditions)]))
-    if unknown := [name for name in needed if name not in schema.names]:
+    unknown = [name for name in needed if name not in schema.names]
+    if made := set(unknown) & set(ADDED):
+        raise InputError(describe_missing(release, made))
+    if unknown:
         raise InputError(f"{release} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
     _check_values(schema, alternatives)
     groups = [(file, group) for file in files for group in _groups(file, alternatives)]

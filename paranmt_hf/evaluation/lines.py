@@ -9,8 +9,12 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
     r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator.
+
+    Args:
+        path: The file.
+        or_latin1: Read a file as Latin-1 that is not UTF-8, which text in Latin-1 with accents hardly ever is.
 
     Raises:
         InputError: The file is missing, empty, unreadable or not UTF-8; with file and line.
@@ -21,11 +25,21 @@ def read_lines(path: Path) -> list[str]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     if not raw.strip():
-        raise InputError(f"{path} is empty: expected a line for each pair of sentences; get the file anew")
+        raise InputError(f"{path} is empty: expected a line for each item; get the file anew")
+    if or_latin1 and not _is_utf8(raw):
+        raw = raw.decode("latin-1").encode()
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1]:
         lines.pop()
     return [_decoded(line, path, line_number) for line_number, line in enumerate(lines, 1)]
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decoded(line: bytes, path: Path, line_number: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.util.records import from_json, read_json, to_json
 
@@ -116,7 +117,9 @@ def read_results(path: Path) -> list[ResultsRecord]:
     """Read a file of results.
 
     Raises:
-        InputError: It cannot be read, or is damaged.
+        InputError: It cannot be read, is damaged, or is of another evaluation.
     """
     values = read_json(path, "what `paranmt evaluate sts --json` wrote")
+    if isinstance(values, list) and any(isinstance(entry, dict) and entry.get("kind") for entry in values):
+        raise InputError(f"{path} holds results on transfer tasks; expected what `paranmt evaluate sts --json` wrote")
     return from_json(list[ResultsRecord], values, path)

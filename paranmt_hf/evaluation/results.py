@@ -12,6 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord, SetRecord, YearResult
 from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
+from paranmt_hf.util.tables import markdown_table, percent, text_table, write_table
 
 _SET_HEADER = ("Set", "Pairs", "Pearson", "95 %", "Spearman")
 _YEAR_HEADER = ("Year", "Sets", "Pairs", "Mean", "Weighted", "All pairs", "All pairs, Spearman")
@@ -78,17 +79,17 @@ class StsResult:
 
     def markdown(self) -> str:
         """Write the tables in Markdown, figures times 100 as in the papers."""
-        return self._tables(_markdown_table)
+        return self._tables(markdown_table)
 
     def text(self) -> str:
         """Write the tables for a terminal, figures times 100 as in the papers."""
-        return self._tables(_text_table)
+        return self._tables(text_table)
 
     def _tables(self, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
         blocks = [table(_SET_HEADER, [_set_row(result) for result in self.sets])]
         if self.years:
             rows = [_year_row(year) for year in self.years]
-            rows.append(("Mean", "", "", _percent(self.mean), "", "", ""))
+            rows.append(("Mean", "", "", percent(self.mean), "", "", ""))
             blocks.append(table(_YEAR_HEADER, rows))
         sentences = [*self.notes, *self._counts()]
         return "\n\n".join([*blocks, *(["\n".join(sentences)] if sentences else [])])
@@ -119,8 +120,8 @@ def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] 
     for result in results:
         means = [year.mean for year in result.years] + ([result.mean] if years else [])
         figures = [*means, *(each.pearson for each in result.sets if not each.year)]
-        rows.append((result.model, *map(_percent, figures)))
-    return (_markdown_table if style == "markdown" else _text_table)(header, rows)
+        rows.append((result.model, *map(percent, figures)))
+    return write_table(header, rows, style)
 
 
 def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
@@ -152,7 +153,7 @@ def differences(results: Sequence[StsResult], *, style: Literal["markdown", "tex
         for result, line in zip(results, mean_absolute_differences(results), strict=True)
     ]
     header = ("Mean absolute difference", *(result.model for result in results))
-    return (_markdown_table if style == "markdown" else _text_table)(header, rows)
+    return write_table(header, rows, style)
 
 
 def _check_same_sets(results: Sequence[StsResult]) -> None:
@@ -167,30 +168,10 @@ def _check_same_sets(results: Sequence[StsResult]) -> None:
 
 
 def _set_row(result: SetRecord) -> tuple[str, ...]:
-    bounds = f"{_percent(result.interval[0])} to {_percent(result.interval[1])}" if result.interval else ""
-    return result.title, f"{result.pairs:,}", _percent(result.pearson), bounds, _percent(result.spearman)
+    bounds = f"{percent(result.interval[0])} to {percent(result.interval[1])}" if result.interval else ""
+    return result.title, f"{result.pairs:,}", percent(result.pearson), bounds, percent(result.spearman)
 
 
 def _year_row(year: YearResult) -> tuple[str, ...]:
     figures = (year.mean, year.weighted_mean, year.all_pearson, year.all_spearman)
-    return (year.name, str(year.sets), f"{year.pairs:,}", *map(_percent, figures))
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}"
-
-
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
-
-
-def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    written = []
-    for first, *others in lines:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        written.append("  ".join(cells).rstrip())
-    return "\n".join(written)
+    return (year.name, str(year.sets), f"{year.pairs:,}", *map(percent, figures))

@@ -13,7 +13,7 @@ import yaml
 
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import Code, code, escape, quoted, table
-from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, USES, PairKind
+from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, MINED, USES, PairKind
 
 # What the small translator that the package carries is: its name says too little.
 CARRIED_TRANSLATORS = {
@@ -103,7 +103,13 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(values: Mapping[str, Any]) -> PairKind:
+    if _is_mined(values):
+        return MINED[values["made_by"]]
     return BUILT if values["made_by"] is None else IMPORTED[values["made_by"]]
+
+
+def _is_mined(values: Mapping[str, Any]) -> bool:
+    return values["settings"].get("pairs", {}).get("kind") == "mined"
 
 
 def _title(values: Mapping[str, Any]) -> str:
@@ -174,7 +180,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         ),
         "histogram": _histogram(values),
         "examples": _examples(statistics["ranges"]),
-        "means": _means(statistics),
+        "means": _means(values),
         "made": _settings({name: part for name, part in values["settings"].items() if name != "selection"}),
         "selected": "".join(_selected(values["settings"].get("selection"))),
         "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
@@ -196,6 +202,8 @@ def _description(values: Mapping[str, Any], kind: PairKind) -> str:
 
 def _reading(values: Mapping[str, Any]) -> str:
     """Say how to read the columns that tell where a row comes from and how good it is."""
+    if _is_mined(values):
+        return "Provenance: `id` is the rank of the pair, best first. The pairs of another release have other ids."
     names = {column["name"] for column in values["columns"]}
     lines = [
         "Provenance: `id` counts the rows of the input that is named below, those of its files one after the other "
@@ -214,13 +222,23 @@ def _histogram(values: Mapping[str, Any]) -> str:
     return f"```\n{values['text_histogram']}\n```"
 
 
-def _means(statistics: Mapping[str, Any]) -> str:
+def _means(values: Mapping[str, Any]) -> str:
+    statistics = values["statistics"]
     lines = [
         f"Mean length: {statistics['mean_reference_length']} tokens (reference), "
         f"{statistics['mean_translation_length']} tokens (translation)."
     ]
     if (score := statistics.get("mean_translation_score")) is not None:
         lines.append(f"Mean translation score: {_number(score, 3)}.")
+    if mismatches := statistics.get("mismatches"):
+        shares = (f"{code(name)} {count / statistics['rows']:.1%}" for name, count in mismatches.items())
+        lines.append(f"Pairs with a mismatch: {', '.join(shares)}.")
+    if held_out := values.get("held_out"):
+        lines.append(
+            f"Mean {code('human_score')}: {_number(statistics['mean_human_score'], 3)}. Its classifier tells "
+            f"{held_out['accuracy']:.1%} of held-out sentences right, as many references as translations, and gives "
+            f"the reference the higher score in {held_out['ordered']:.1%} of {held_out['pairs']:,} held-out pairs."
+        )
     return "\n".join(lines)
 
 

@@ -60,6 +60,20 @@ IMPORTED = {
         "many of these, a high trigram overlap the pairs that hardly differ. Choose by both.",
     ),
 }
+# By who wrote the sentences of pairs that were mined.
+MINED_PAIRS = (
+    "Each pair is two sentences that were not written as a pair: an encoder found them near to each other among all "
+    "sentences of the input."
+)
+MINED_NOISE = (
+    "Sentences that are near to each other can differ in what matters: a name, a number, a negation. A higher "
+    "paraphrase score makes that rarer, a high trigram overlap marks the pairs that hardly differ. Choose by both."
+)
+MINED = {
+    "machine": PairKind(MINED_PAIRS, "A machine wrote sentences of the input.", MINED_NOISE, ("machine-generated",)),
+    "people": PairKind(MINED_PAIRS, "People wrote the sentences of the input.", MINED_NOISE),
+    "unknown": PairKind(MINED_PAIRS, "It was not stated who or what wrote the sentences of the input.", MINED_NOISE),
+}
 USES = (
     "**Intended:** training and studying sentence encoders and paraphrase models. Choose rows by `para_score` and "
     "`trigram_overlap` first: not every pair is a good paraphrase.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -10,52 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
-# Tokens that are hashed at once.
-SLICE = 100_000
-
-
-def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
-    """Number sentences so that equal sequences of tokens, and as good as only those, get equal numbers.
-
-    Args:
-        table: The sentences.
-        hashes: A random-looking number for each token of the vocabulary, uint64.
-
-    Returns:
-        Keys [sentence], uint64.
-    """
-    lengths = np.diff(table.offsets)
-    # Position of each token in its own sentence: its index less the index at which the sentence begins.
-    positions = np.arange(len(table.ids)) - np.repeat(table.offsets[:-1], lengths)
-    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, 0x9E3779B97F4A7C15, np.uint64))
-    # Sums from the start of the table to each token; a sentence's sum is the difference at its two bounds.
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[positions])])
-    return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
-
-
-class TokenHashes:
-    """The hash of every token of a growing vocabulary."""
-
-    def __init__(self) -> None:
-        self._tokens: Iterable[str] = ()
-        self._hashes = np.empty(0, np.uint64)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Hash of each token of a table's vocabulary [token], uint64."""
-        if table.vocabulary is not self._tokens:
-            self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
-        parts = [self._hashes]
-        # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
-        for start in range(len(self._hashes), len(table.vocabulary), SLICE):
-            new = table.vocabulary[start : start + SLICE]
-            digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
-            parts.append(np.frombuffer(digests, np.uint64))
-        self._hashes = np.concatenate(parts)
-        return self._hashes
 
 
 class _CorpusIds:

@@ -151,7 +151,23 @@ def write_bytes(path: Path, content: bytes) -> None:
         aside.write_bytes(content)
 
 
-def write_text(path: Path, text: str) -> None:
+def check_result_path(path: Path, option: str) -> None:
+    """Check that a result can be written to a path, before the work whose result it is.
+
+    Args:
+        path: The file.
+        option: What names it on the command line, for the error.
+
+    Raises:
+        InputError: It is a folder, or its folder is not there.
+    """
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
+
+
+def write_result(path: Path, text: str) -> None:
     """Write a text that a person asked for: a file whole or not at all, and to a terminal or a pipe as it comes.
 
     Raises:
@@ -159,7 +175,8 @@ def write_text(path: Path, text: str) -> None:
     """
     if path.exists() and not path.is_file():
         # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
-        path.write_text(text, encoding="utf8")
+        with writing(path):
+            path.write_text(text, encoding="utf8")
     else:
         # A link keeps leading to the file that it leads to.
         with replacing(path.resolve()) as aside:

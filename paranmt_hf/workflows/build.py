@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
@@ -23,6 +26,8 @@ def build(
     scorer: ScorerConfig,
     release: ReleaseConfig,
     engine: EngineConfig | None = None,
+    add: Sequence[str] = (),
+    authorship: AuthorshipConfig | None = None,
 ) -> Built:
     """Back-translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
 
@@ -33,6 +38,8 @@ def build(
         scorer: The encoder of the paraphrase score.
         release: Licence and form of the release.
         engine: Where translation and scoring run.
+        add: More columns: names of `schema.ADDED`.
+        authorship: How the classifier behind `human_score` learns.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -48,8 +55,11 @@ def build(
     scorer.load()  # A scorer that cannot be read must show now and not after days of translating.
     # Translators beside each other share the cores, so none may take them all.
     translate, score = TranslateStage(translator, engine.threads), ScoreStage(scorer)
-    identity = {"bitext": bitext.identity, **translate.identity, **score.identity}
-    stages: list[Stage] = [translate, score]
+    more = column_stages(add, authorship)
+    stages: list[Stage] = [translate, score, *more]
+    identity = {"bitext": bitext.identity}
+    for stage in stages:
+        identity |= stage.identity
     return make_release(
         lambda report: bitext.batches(report, rows=release.rows_per_shard),
         out,

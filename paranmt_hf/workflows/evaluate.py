@@ -1,4 +1,4 @@
-"""Evaluate encoders and baselines on semantic textual similarity, and write the results down."""
+"""Evaluate encoders and baselines on semantic textual similarity and transfer tasks, and write the results down."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from paranmt_hf.evaluation.results import StsResult
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
+from paranmt_hf.evaluation.transfer.data import TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer.protocol import TransferConfig
+from paranmt_hf.evaluation.transfer.record import TransferRecord
+from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
+from paranmt_hf.evaluation.transfer.word_average import WordAverage
 from paranmt_hf.hub.repository import locate, weights_checksum
-from paranmt_hf.util.files import write_text
+from paranmt_hf.util.files import write_result
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -116,6 +121,60 @@ def _speed(encoder: SentenceEncoder, sets: Sequence[StsSet]) -> Speed | None:
     return encoding_speed(on_cpu, sentences)
 
 
+def transfer(
+    models: str | Path | Sequence[str | Path],
+    data: str | Path,
+    *,
+    vectors: Sequence[str | Path] = (),
+    tasks: Sequence[str] | None = None,
+    config: TransferConfig | None = None,
+) -> list[TransferRecord]:
+    """Evaluate models on transfer tasks, in SentEval's protocol.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: A folder with the tasks' files in SentEval's layout, see `read_tasks`.
+        vectors: Files of word vectors, whose averages are evaluated beside the models.
+        tasks: Names of the tasks; all that are there if left out.
+        config: Folds and seed.
+
+    Returns:
+        The results of the models, then those of the word vectors, in their order.
+
+    Raises:
+        InputError: There is nothing to evaluate, or a model, a file of word vectors or the data cannot be read.
+    """
+    names = [models] if isinstance(models, str | Path) else list(models)
+    if not names and not vectors:
+        raise InputError("name a model to evaluate, or a file of --vectors")
+    found, left_out = read_tasks(data, tasks)
+    # Before the first evaluation, whose result would be lost: is each of them one?
+    located = [locate(name) for name in names]
+    sentences = _sentences(found) if vectors else []
+    averages = {Path(path).name: WordAverage.read(Path(path), sentences) for path in vectors}
+    records = []
+    for name, model in zip(names, located, strict=True):
+        # Word vectors alone need no sentence-transformers.
+        from paranmt_hf.encoders.loading import load
+
+        weights = weights_checksum(model.folder)
+        records.append(
+            evaluate_transfer(load(model), found, name=str(name), config=config, left_out=left_out, weights=weights)
+        )
+    for file, average in averages.items():
+        title = f"average of {file}"
+        records.append(
+            evaluate_transfer(average, found, name=title, config=config, left_out=left_out, weights=average.weights)
+        )
+    return records
+
+
+def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
+    """The distinct sentences of tasks."""
+    parts = [part for task in tasks for part in task.parts.values()]
+    return list(dict.fromkeys(sentence for part in parts for side in part.sides for sentence in side))
+
+
 def check_results_path(path: str | Path) -> None:
     """Check that results can be written to a path, before the work whose results they are.
 
@@ -129,12 +188,12 @@ def check_results_path(path: str | Path) -> None:
         raise InputError(f"--json {path}: there is no folder {path.parent}; make it first")
 
 
-def write_results(path: str | Path, records: Sequence[ResultsRecord]) -> None:
-    """Write results as JSON, which `publish_model` takes; until they are whole, what was there stays.
+def write_results(path: str | Path, records: Sequence[ResultsRecord] | Sequence[TransferRecord]) -> None:
+    """Write results as JSON; until they are whole, what was there stays. `publish_model` takes those on STS.
 
     Raises:
         InputError: They cannot be written.
     """
     check_results_path(path)
     text = f"{json.dumps([record.to_json() for record in records], indent=2)}\n"
-    write_text(Path(path), text)
+    write_result(Path(path), text)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
@@ -23,6 +27,8 @@ def import_pairs(
     release: ReleaseConfig,
     engine: EngineConfig | None = None,
     made_by: MadeBy = "unknown",
+    add: Sequence[str] = (),
+    authorship: AuthorshipConfig | None = None,
 ) -> Built:
     """Score pairs that are already translated, and release them.
 
@@ -33,6 +39,8 @@ def import_pairs(
         release: Licence and form of the release.
         engine: Where scoring runs.
         made_by: Who wrote the second sentences: a machine that translated, or people; the card says so.
+        add: More columns: names of `schema.ADDED`.
+        authorship: How the classifier behind `human_score` learns.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -41,14 +49,16 @@ def import_pairs(
     release.check_license()
     if made_by not in get_args(MadeBy):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
-    stage = ScoreStage(scorer)
+    stages: list[Stage] = [ScoreStage(scorer), *column_stages(add, authorship)]
     stated = {} if made_by == "unknown" else {"made_by": made_by}
-    identity = {"pairs": {**pairs.identity, **stated}, **stage.identity}
+    identity: dict[str, Any] = {"pairs": {**pairs.identity, **stated}}
+    for stage in stages:
+        identity |= stage.identity
     return make_release(
         lambda report: pairs.batches(report, rows=release.rows_per_shard),
         out,
         identity,
-        [stage],
+        stages,
         release,
         engine,
         command="import",

@@ -11,8 +11,7 @@ import numpy as np
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
-from paranmt_hf.tokens import WordTokenizer
-from paranmt_hf.training.token_store import TokenHashes, sentence_keys
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.util.settings import check, seed_setting, setting
 
 # Below any cosine.

@@ -1,18 +1,25 @@
-"""`paranmt score`: score a release again with another scorer."""
+"""`paranmt score`: score a release again with another scorer, or give it more columns."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.jobs.added_columns import ColumnStage, added_columns
 from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
+from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
 from paranmt_hf.workflows.support.release_card import RELEASE_FILES
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds_shards, write_rows
@@ -21,14 +28,31 @@ from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds
 OLD, NEW = "old", "new"
 
 
-def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None = None) -> Built:
-    """Score a release again with another scorer; of the rows only the column `para_score` changes.
+def rescore(
+    folder: Path,
+    *,
+    scorer: ScorerConfig | None = None,
+    add: Sequence[str] = (),
+    authorship: AuthorshipConfig | None = None,
+    engine: EngineConfig | None = None,
+) -> Built:
+    """Score a release again, or give it columns; of the columns that are there, only those asked for change.
 
     The old release stays in place until the new one is complete.
 
+    Args:
+        folder: The release.
+        scorer: The encoder of the paraphrase score; None keeps the scores.
+        add: Columns that the release is to have: names of `schema.ADDED`. Those that it has already, made alike, stay.
+        authorship: How the classifier behind `human_score` learns.
+        engine: Where the work is done.
+
     Raises:
-        InputError: The folder is not a release.
+        InputError: The folder is not a release, there is no such column, or nothing was asked for.
     """
+    if scorer is None and not add:
+        raise InputError("nothing was asked for: give a scorer, or columns to add")
+    columns = ColumnStage(added_columns(add), authorship or AuthorshipConfig())
     folder = Path(folder).resolve()
     work, engine = work_folder(folder), (engine or EngineConfig()).resolved()
     if not (work / OLD).exists():
@@ -37,10 +61,12 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
         _finish_swap(folder)
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
-        if parts["scorer"] == scorer.identity:
+        stages = _stages(parts, scorer, columns)
+        if not stages:
             remove(work)
             return Built(folder, record, fresh=False)
-        parts["scorer"] = scorer.identity
+        for stage in stages:
+            parts = _merged(parts, stage.identity)
         identity = as_json({**parts, "rescored": record.configs["default"].files})
         keep_identity(work, identity, worth=_is_worth, doing="scoring")
         files = release_files(folder)
@@ -56,19 +82,40 @@ def rescore(folder: Path, *, scorer: ScorerConfig, engine: EngineConfig | None =
             work,
             work / NEW,
             identity,
-            [ScoreStage(scorer)],
+            stages,
             ReleaseConfig(**record.settings["release"]),
             engine,
             name=folder.name,
             recorded=parts,
             dropped=record.dropped,
             warned=record.warnings,
+            held_out=record.held_out,
         )
         _keep_others(folder, work / NEW)
         folder.rename(work / OLD)
         _finish_swap(folder)
         remove(work)
     return Built(folder, made, fresh=True)
+
+
+def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnStage) -> list[Stage]:
+    """What is to be done to a release made with these settings; what it has already is left out."""
+    stages: list[Stage] = []
+    if scorer is not None and parts["scorer"] != scorer.identity:
+        stages.append(ScoreStage(scorer))
+    known, wanted = parts.get("columns", {}), as_json(columns.identity)["columns"]
+    if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):
+        stages.append(replace(columns, names=names))
+    return stages
+
+
+def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
+    """Settings in which one part is replaced; of the added columns those that are there stay."""
+    merged = {**parts, **identity}
+    if "columns" in merged:
+        columns = {**parts.get("columns", {}), **merged["columns"]}
+        merged["columns"] = {name: columns[name] for name in ADDED if name in columns}
+    return merged
 
 
 def _keep_others(folder: Path, new: Path) -> None:

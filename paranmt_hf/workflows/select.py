@@ -28,7 +28,7 @@ from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.verdicts import Judging, ReleaseRows, Verdicts, took_long
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, write_text, writing
+from paranmt_hf.util.files import replacing, write_result, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.work import (
@@ -146,7 +146,7 @@ def write_counts(path: str | Path, selected: Selected) -> None:
         InputError: It cannot be written.
     """
     counts = {"folder": str(selected.folder), "left": selected.rows, "selection": to_json(selected.selection)}
-    write_text(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n")
+    write_result(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n")
 
 
 def _open(release: str | Path) -> _Source:
@@ -170,7 +170,8 @@ def _check_columns(filters: Sequence[Filter], source: _Source) -> None:
     for one in filters:
         for name in one.columns:
             if name not in schema.names:
-                made = f"`{commands[name]}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
+                command = commands.get(name, "").replace("RELEASE", source.name)
+                made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
                 raise InputError(f"{source.name} has no column {name}, which decides what is dropped; {made}")
         if one.number in one.columns and not _is_number(schema.field(one.number).type):
             raise InputError(

@@ -59,7 +59,10 @@ def test_commands_parse(guide, capsys):
 @each_guide
 def test_options_are_known(guide):
     known = set().union(*(options([*command.split()]) for command in [*COMMANDS, "publish dataset", "publish model"]))
+    known |= options(["evaluate", "sts"]) | options(["evaluate", "transfer"]) | options(["vectors", "distill"])
     known |= options(["evaluate", "sts"]) | options(["vectors", "distill"])
+    known |= set().union(*(options(["annotate", step]) for step in ("sample", "serve", "table", "export", "import")))
+    known = known.union(*(options(["lexicon", kind]) for kind in ("build", "nearest", "evaluate")))
     named = re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8")))
     assert set(named) <= known, f"{guide.name}: {sorted(set(named) - known)}"
 

@@ -12,8 +12,20 @@ from paranmt_hf.cli import COMMANDS, _parser, main
 from paranmt_hf.cli.export import FORMATS
 
 LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate sts", "average", "negatives"]
-LEAVES += ["publish dataset", "publish model", "vectors distill", "export"]
-PARENTS = ["evaluate", "publish", "vectors"]
+LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index", "search query"]
+LEAVES += [
+    "mine",
+    "explore",
+    "report",
+    "stats",
+    "lexicon build",
+    "lexicon nearest",
+    "lexicon evaluate",
+    "evaluate transfer",
+]
+LEAVES += ["folds", "sources"]
+LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
+PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
 
 def help_of(command, capsys):

@@ -60,6 +60,10 @@ def _whole(root: Path) -> None:
     (root / "out").rename(root / "whole")
 
 
+def _scored(root: Path) -> None:
+    (root / "out").rename(root / "release")
+
+
 def _train(model: str) -> Case:
     return Case(
         f"train {model}",
@@ -103,6 +107,37 @@ def _judged(root: Path) -> None:
     _encoder(root / "model", (list(left), list(right)))
 
 
+def _stats(root: Path) -> list[str]:
+    files = [
+        f"--{name}={root}/{path}" for name, path in (("json", "out"), ("picture", "png"), ("write-samples", "sample"))
+    ]
+    return ["stats", f"{root}/pairs.parquet", *files]
+
+
+def _scored(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    _pairs(root)
+    table = pq.read_table(root / "pairs.parquet")
+    for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
+        table = table.append_column(name, [[value] * table.num_rows])
+    pq.write_table(table, root / "pairs.parquet")
+
+
+def _search(root: Path, *words: str) -> list[str]:
+    return ["search", "index", f"{root}/text.txt", "--out", f"{root}/out", *words]
+
+
+def _mine(root: Path, out: str, *words: str) -> list[str]:
+    common = ["--min-score", "0.3", "--checkpoint-seconds", "0"]
+    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", *common, *words]
+
+
+def _sentences(root: Path) -> None:
+    text = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines(keepends=True)
+    (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -124,5 +159,18 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
+    Case("search index", _search, _sentences),
+    Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
+    Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
+    Case(
+        "annotate sample",
+        lambda root: [
+            *("annotate", "sample", f"{root}/whole", "--out", f"{root}/out", "--quantiles", "2", "--per-range", "3")
+        ],
+        _whole,
+    ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+    Case("stats", _stats, _pairs),
 ]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import pair_store as pairs
 from paranmt_hf.training.pair_store import PairStore, write_pairs
-from paranmt_hf.training.token_store import TokenHashes, sentence_keys
 from tests.training.toys import write_text
 
 WORDS = [f"w{number}" for number in range(2000)]

@@ -8,14 +8,13 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import teacher
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, combined_loss
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.rowwise import RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss, teach
-from paranmt_hf.training.token_store import TokenHashes, sentence_keys
 from tests.training.toys import encoder_of, keyed, random_text, store_of
 
 

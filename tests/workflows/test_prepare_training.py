@@ -11,9 +11,9 @@ from paranmt_hf.encoders.vocabulary import UnitCounter, count_units
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.text import words
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.token_store import TokenHashes, read_keys, sentence_keys, write_tokens
+from paranmt_hf.training.token_store import read_keys, write_tokens
 from paranmt_hf.workflows.train import train
 from tests.training.toys import SMALL, random_text, small, synonyms, write_data
 

@@ -371,6 +371,10 @@ def test_what_is_refused_leaves_nothing(whole, tmp_path):
             SelectConfig(ranges={"translation_score": (-1, None)}),
             "whole has no column translation_score, which decides what is dropped; `paranmt build` makes it",
         ),
+        (
+            SelectConfig(ranges={"number_mismatch": (None, 0)}),
+            "column number_mismatch, which decides .*; `paranmt score whole --add number_mismatch` makes it",
+        ),
         (SelectConfig(origin=("sea",)), "no row of whole is left of 400: 400 not from sea; drop fewer"),
         (
             SelectConfig(ranges={"para_score": (3, None)}),

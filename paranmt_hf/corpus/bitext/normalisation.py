@@ -53,7 +53,7 @@ def decode(column: pa.Array) -> pa.Array:
         return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
 
 
-def read_numbers(column: pa.Array, name: str, where: str, first: int) -> pa.Array:
+def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optional: bool = False) -> pa.Array:
     """Read numbers, from text if need be.
 
     Args:
@@ -61,6 +61,7 @@ def read_numbers(column: pa.Array, name: str, where: str, first: int) -> pa.Arra
         name: Name of the column, for the error.
         where: Where the column is from, for the error; the number of the row is put behind it.
         first: Number of the first row there.
+        optional: Whether a number may be missing; it is null then.
 
     Returns:
         The numbers (float32).
@@ -68,15 +69,17 @@ def read_numbers(column: pa.Array, name: str, where: str, first: int) -> pa.Arra
     Raises:
         InputError: One is null, no number or not finite.
     """
-    values = column
+    values, missing = column, np.asarray(column.is_null())
     if pa.types.is_binary(column.type):
         values = normalise(decode(column))
+        missing |= np.asarray(pc.fill_null(pc.equal(pc.utf8_length(values), 0), False))
         try:
             values = values.cast(pa.float64())
         except pa.ArrowInvalid:
             values = pa.array([_number(text) for text in values], pa.float64())
     numbers = values.cast(pa.float32(), safe=False)
-    if (wrong := np.flatnonzero(~np.isfinite(numbers.to_numpy(zero_copy_only=False)))).size:
+    bad = ~np.isfinite(numbers.to_numpy(zero_copy_only=False))
+    if (wrong := np.flatnonzero(bad & ~missing if optional else bad)).size:
         value = column[int(wrong[0])].as_py()
         text = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise InputError(

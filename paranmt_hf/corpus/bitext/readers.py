@@ -81,7 +81,7 @@ class TextOptions(TypedDict, total=False):
 
     Attributes:
         numbers: Columns that hold numbers, as such or as text.
-        optional: Columns of text that may be empty or null; they are null then.
+        optional: Columns that may be empty or null; they are null then.
         max_characters: Rows with longer text are dropped; `MAX_CHARACTERS` by default.
     """
 
@@ -127,8 +127,6 @@ class Reader(ABC):
             raise InputError(f"expected names of columns, none of them 'id', got {list(self.columns)}")
         if unknown := (self.numbers | self.optional) - set(self.columns):
             raise InputError(f"numbers and optional must be among the columns, {sorted(unknown)} are not")
-        if both := self.numbers & self.optional:
-            raise InputError(f"a column of numbers cannot be optional: {sorted(both)}")
         if max_characters < 1:
             raise InputError(f"max_characters must be at least 1, got {max_characters!r}")
 
@@ -184,7 +182,8 @@ class Reader(ABC):
         columns = []
         for name, raw in zip(self.columns, piece.columns, strict=True):
             if name in self.numbers:
-                columns.append(read_numbers(raw, name, piece.where, piece.first))
+                optional = name in self.optional
+                columns.append(read_numbers(raw, name, piece.where, piece.first, optional=optional))
                 continue
             text = decode(raw)
             undecodable |= np.asarray(pc.and_(raw.is_valid(), text.is_null()))

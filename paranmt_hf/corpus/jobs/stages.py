@@ -66,7 +66,7 @@ class TranslateStage:
             parts: list[pa.Table] = []
             dropped: dict[str, int] = {}
             done = 0
-            for window in _windows(table, WINDOW):
+            for window in windows(table, WINDOW):
                 part, reasons = translate_table(window, translator)
                 parts.append(part)
                 for reason, count in reasons.items():
@@ -114,7 +114,7 @@ class ScoreStage:
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
             parts, done = [], 0
-            for window in _windows(table, SCORE_ROWS):
+            for window in windows(table, SCORE_ROWS):
                 references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
                 columns = score_pairs(references, translations, encoder, tokenizer)
                 if encoder is None:
@@ -144,7 +144,8 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
     return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
 
 
-def _windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+def windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    """Cut a table into pieces of at most so many rows; one without rows is one piece."""
     for start in range(0, max(1, table.num_rows), rows):
         yield table.slice(start, rows)
 

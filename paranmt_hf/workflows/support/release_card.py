@@ -37,12 +37,6 @@ def release_card(
     Returns:
         YAML header and Markdown text.
     """
-    said = meanings(record.made_by, record.settings.get("bitext") or record.settings.get("pairs") or {})
-    columns = [
-        {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
-        for column in COLUMNS
-        if column.name in record.columns
-    ]
     drawn = text_histogram(record.statistics.histogram)
     values = {
         "made_by": record.made_by,
@@ -52,7 +46,17 @@ def release_card(
         "revision": version,
         "notes": notes,
     }
-    return dataset_card({**record.to_json(), **values, "columns": columns})
+    return dataset_card({**record.to_json(), **values, "columns": described_columns(record)})
+
+
+def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
+    """Give the name, the type and the meaning of each column of a release."""
+    said = meanings(record.made_by, record.settings.get("bitext") or record.settings.get("pairs") or {})
+    return [
+        {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
+        for column in COLUMNS
+        if column.name in record.columns
+    ]
 
 
 def _type_name(kind: pa.DataType) -> str:

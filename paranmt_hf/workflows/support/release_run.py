@@ -18,12 +18,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.authorship import Authorship
 from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.jobs.added_columns import ColumnStage
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
 from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, check_license, record_bytes
+from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, check_license, record_bytes
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
@@ -37,6 +39,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.work import (
+    Holds,
     Identity,
     as_json,
     finished,
@@ -121,6 +124,7 @@ def make_release(
     engine: EngineConfig | None,
     *,
     command: str,
+    worth: Holds | None = None,
 ) -> Built:
     """Send rows through stages and release them, or find the release that is there already.
 
@@ -132,6 +136,7 @@ def make_release(
         release: Licence and form of the release.
         engine: Where the stages run.
         command: Name of the command, to which the work folder belongs.
+        worth: Says whether a work folder holds what took long to make; if left out, whether it holds shards.
 
     Raises:
         InputError: Bad input, or `out` was made with other settings.
@@ -142,7 +147,7 @@ def make_release(
     wanted = {**identity, "release": release.identity}
     if (found := _found(out, wanted, release, command)) is not None:
         return found
-    with locked(work, command, worth=holds_shards):
+    with locked(work, command, worth=worth or holds_shards):
         # Another process may have finished it meanwhile.
         if (found := _found(out, wanted, release, command)) is not None:
             return found
@@ -193,6 +198,7 @@ def write_rows(
     recorded: Identity | None = None,
     dropped: dict[str, int] | None = None,
     warned: Sequence[str] = (),
+    held_out: HeldOut | None = None,
 ) -> ReleaseRecord:
     """Send rows through stages and write a release of them, going on with what a work folder holds.
 
@@ -208,21 +214,22 @@ def write_rows(
         recorded: What the record says determined the rows, where that is not `identity`.
         dropped: Rows that are missing from the input already, by reason.
         warned: Warnings that go with the input.
+        held_out: How well the classifier behind a `human_score` does that the input has already.
 
     Raises:
         InputError: Bad input, or the work folder holds work with other settings.
     """
     # Another scorer must not cost the translations, so each stage answers for its own settings only.
-    input_identity = {key: value for key, value in identity.items() if key not in ("translator", "scorer")}
+    input_identity = {key: value for key, value in identity.items() if key not in ("translator", "scorer", "columns")}
     input_identity["rows_per_shard"] = release.rows_per_shard
     manifest = _cut_input(batches, work / "0-input", input_identity)
     counts, warnings = dict(dropped or {}), list(warned)
-    manifest = _run_stages(manifest, work, stages, engine, counts, warnings)
+    manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
     shutil.rmtree(folder, ignore_errors=True)
     with writing(folder):
         written = _write(manifest, folder, release)
         wanted = {**(recorded or identity), "release": release.identity}
-        record = _record(name, written, wanted, counts, warnings)
+        record = _record(name, written, wanted, counts, warnings, _held_out(stages) or held_out)
         write_card(folder, record)
     return record
 
@@ -234,19 +241,33 @@ def _run_stages(
     engine: EngineConfig,
     counts: dict[str, int],
     warnings: list[str],
-) -> Manifest:
-    """Send the cut input through the stages, counting dropped rows and collecting warnings on the way."""
+) -> tuple[Manifest, list[Stage]]:
+    """Send the cut input through the stages, counting dropped rows and collecting warnings on the way.
+
+    Returns:
+        The last shards, and the stages as they ran.
+    """
     _count(counts, manifest.extra["report"]["dropped"])
     _check_scorer(manifest, stages)
+    ran: list[Stage] = []
     for index, stage in enumerate(stages, 1):
+        if isinstance(stage, ColumnStage):
+            stage = stage.ready(manifest, work)
         manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
+        ran.append(stage)
         _count(counts, manifest.dropped)
         if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")
             warnings.append(warning)
     if any(counts.values()):
         logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
-    return manifest
+    return manifest, ran
+
+
+def _held_out(stages: Sequence[Stage]) -> HeldOut | None:
+    """How well the classifier does that a stage used."""
+    found = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
+    return Authorship.load(found[0]).held_out if found else None
 
 
 def _check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
@@ -340,7 +361,12 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
 
 
 def _record(
-    name: str, written: Release, identity: Identity, dropped: dict[str, int], warnings: list[str]
+    name: str,
+    written: Release,
+    identity: Identity,
+    dropped: dict[str, int],
+    warnings: list[str],
+    held_out: HeldOut | None,
 ) -> ReleaseRecord:
     return ReleaseRecord(
         name=name,
@@ -355,6 +381,7 @@ def _record(
         configs=written.configs,
         statistics=written.statistics.summary(),
         warnings=warnings,
+        held_out=held_out,
     )
 
 

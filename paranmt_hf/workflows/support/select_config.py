@@ -26,13 +26,13 @@ from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 logger = logging.getLogger(__name__)
 
-# Settings that only tell how another one is meant.
-_BELONG_TO = {
+# Settings that do nothing without another one.
+NEEDS = {
     "by": "tenths",
     "seed": "sample",
     **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
     **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
-    **dict.fromkeys((f"language_{name}" for name in ("detector", "candidates", "probability", "letters")), "language"),
+    **{f"language_{name}": "language" for name in ("detector", "candidates", "probability", "letters")},
     **dict.fromkeys(("decontaminate_ngram", "decontaminate_words"), "decontaminate"),
 }
 
@@ -111,10 +111,10 @@ class SelectConfig:
             raise InputError(f"min_length {self.min_length} is above max_length {self.max_length}: no row is left")
         if wrong := set(self.drop_copies or ()) - set(get_args(Copied)):
             raise InputError(f"copies can be of {', '.join(get_args(Copied))}, not {', '.join(sorted(wrong))}")
-        for name, filter in _BELONG_TO.items():
-            if is_given(self, name) and not getattr(self, filter):
-                option, needed = (f"--{word.replace('_', '-')}" for word in (name, filter))
-                raise InputError(f"{option} does nothing without {needed}; give that too, or leave it out")
+        for name, other in NEEDS.items():
+            if is_given(self, name) and getattr(self, other) is None:
+                given, needed = (word.replace("_", "-") for word in (name, other))
+                raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
 
     def filters(self, schema: pa.Schema) -> list[Filter]:
         """Make the filters, in the order in which they decide.

@@ -217,6 +217,18 @@ def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
         read(TabFile([good, bad], {"text": 1, "score": 2}, numbers=["score"]))
 
 
+def test_numbers_that_may_be_missing(tmp_path):
+    file = write(tmp_path / "good", "a\t0.5", "b\t", "c\t \u00a0", "d\t-1")
+    options = {"numbers": ["score"], "optional": ["score"]}
+    rows, _ = read(TabFile([file], {"text": 1, "score": 2}, **options))
+    assert [score for _, _, score in rows] == [0.5, None, None, -1.0]
+    for wrong in ("NaN", "x"):
+        with pytest.raises(InputError, match=f"expected a finite number in column 'score', got '{wrong}'"):
+            read(TabFile([write(tmp_path / "bad", f"a\t{wrong}")], {"text": 1, "score": 2}, **options))
+    with pytest.raises(InputError, match="expected a finite number in column 'score', got ''"):
+        read(TabFile([file], {"text": 1, "score": 2}, numbers=["score"]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -225,7 +237,6 @@ def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
         ({"columns": {"a": 0}}, "numbered from 1"),
         ({"numbers": ["b"]}, r"must be among the columns, \['b'\] are not"),
         ({"optional": ["c"]}, r"must be among the columns, \['c'\] are not"),
-        ({"numbers": ["a"], "optional": ["a"]}, r"cannot be optional: \['a'\]"),
         ({"max_characters": 0}, "at least 1, got 0"),
     ],
 )

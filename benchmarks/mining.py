@@ -1,0 +1,241 @@
+"""Paraphrase mining beside sentence-transformers and usearch: time, memory, and whether the pairs are the same.
+
+    python benchmarks/mining.py make --release RELEASE --captions captions.parquet --sentences 4000000 --out all.txt
+    python benchmarks/mining.py compare --text all.txt --sentences 50000 200000 --repeats 3 1
+    python benchmarks/mining.py lists --text all.txt --sentences 200000
+    python benchmarks/mining.py large --text all.txt --sentences 1000000 4000000
+
+Each measurement is a process of its own; what it needs is encoded in it, with the small encoder of the package.
+`make` writes the distinct sentences of a release's two sides and of captions, and then sentences of these of which a
+word was dropped, drawn by a seed, until there are enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SEED = 1
+# What the peer does if nothing is said.
+TOP, MOST = 100, 500_000
+
+
+def make(arguments: argparse.Namespace) -> None:
+    """Write sentences, each once."""
+    columns = []
+    for path in sorted((arguments.release / "data").glob("*.parquet")):
+        table = pq.read_table(path, columns=["reference", "translation"])
+        columns += [*table["reference"].chunks, *table["translation"].chunks]
+    captions = pq.read_table(arguments.captions)
+    columns += [
+        chunk for name in captions.column_names for chunk in captions[name].chunks if chunk.type == pa.string()
+    ]
+    found = pc.unique(pa.chunked_array(columns)).to_pylist()
+    generator = np.random.default_rng(SEED)
+    found = [found[index] for index in generator.permutation(len(found))]
+    whole, seen = len(found), set(found)
+    while len(found) < arguments.sentences:
+        for index, draw in zip(generator.integers(whole, size=100_000), generator.random(100_000), strict=True):
+            words = found[index].split()
+            del words[int(draw * len(words))]
+            text = " ".join(words)
+            if text and text not in seen:
+                seen.add(text)
+                found.append(text)
+    arguments.out.write_text("".join(f"{text}\n" for text in found[: arguments.sentences]), encoding="utf8")
+    print(
+        f"{arguments.out}: {min(whole, arguments.sentences):,} sentences as they are, {arguments.sentences:,} in all"
+    )
+
+
+class Memory:
+    """The most memory that this process had, files that it mapped left out, in GB; looked at ten times a second."""
+
+    def __init__(self) -> None:
+        self.own = 0.0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            for line in Path("/proc/self/status").read_text().splitlines():
+                if line.startswith("RssAnon"):
+                    self.own = max(self.own, int(line.split()[1]) / 1e6)
+            time.sleep(0.1)
+
+
+def ours(text: Path, result: Path, **settings: object) -> None:
+    """Mine with this package."""
+    from paranmt_hf.workflows.mine import MineConfig, Mining
+
+    with tempfile.TemporaryDirectory(dir=result.parent) as work:
+        made = Mining(text, config=MineConfig(**settings)).run(Path(work))  # type: ignore[arg-type]
+        table = pq.read_table(made, columns=["first_line", "second_line", "cosine"])
+    first, second, score = (column.to_numpy() for column in table.columns)
+    np.savez(result, first=first - 1, second=second - 1, score=score)
+
+
+def peer(text: Path, result: Path) -> None:
+    """Mine with sentence-transformers, and the same encoder."""
+    from sentence_transformers.util import paraphrase_mining
+
+    from paranmt_hf.encoders.loading import load
+
+    rows = paraphrase_mining(load(), text.read_text(encoding="utf8").splitlines())
+    score, first, second = (np.array(column) for column in zip(*rows, strict=True))
+    np.savez(result, first=first, second=second, score=score)
+
+
+def graph(text: Path, result: Path) -> None:
+    """Find ten neighbours of each sentence with usearch."""
+    from usearch.index import Index
+
+    from paranmt_hf.encoders.loading import load
+
+    vectors = load().encode(text.read_text(encoding="utf8").splitlines(), normalize_embeddings=True)
+    index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32")
+    index.add(np.arange(len(vectors)), vectors, threads=2)
+    found = index.search(vectors, 11, threads=2)
+    first, rank = np.nonzero(found.keys != np.arange(len(vectors))[:, None])
+    second, score = found.keys[first, rank].astype(np.int64), 1 - found.distances[first, rank]
+    np.savez(result, first=np.minimum(first, second), second=np.maximum(first, second), score=score)
+
+
+SYSTEMS = {
+    "peer": peer,
+    "ours": lambda text, result: ours(text, result, top=TOP, max_pairs=MOST, min_score=-1.0, method="exact"),
+    "exact": lambda text, result: ours(text, result, min_score=-1.0, method="exact"),
+    "lists": lambda text, result: ours(text, result, min_score=-1.0, method="lists"),
+    "lists 4": lambda text, result: ours(text, result, min_score=-1.0, method="lists", probes=4),
+    "usearch": graph,
+    "large": lambda text, result: ours(text, result),
+    "large half": lambda text, result: ours(text, result, precision="float16"),
+}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """One measurement, in this process."""
+    memory, start = Memory(), time.monotonic()
+    SYSTEMS[arguments.system](arguments.text, arguments.result)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = {"wall": time.monotonic() - start, "cpu": used.ru_utime + used.ru_stime}
+    print(json.dumps({**seconds, "own": memory.own, "all": used.ru_maxrss / 1e6}))
+
+
+def measured(system: str, text: Path, result: Path) -> dict[str, float]:
+    """One measurement, in a process of its own."""
+    command = [sys.executable, __file__, "run", system, "--text", str(text), "--result", str(result)]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures = json.loads(found.stdout.splitlines()[-1])
+    print(system, {name: round(value, 2) for name, value in figures.items()}, file=sys.stderr, flush=True)
+    return figures
+
+
+def head(text: Path, count: int, folder: Path) -> Path:
+    """Write the first sentences into a file."""
+    path = folder / f"{count}.txt"
+    with text.open(encoding="utf8") as file:
+        path.write_text("".join(islice(file, count)), encoding="utf8")
+    return path
+
+
+def keys(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs as single numbers [pair], ascending, and their scores."""
+    with np.load(path) as found:
+        numbers = found["first"].astype(np.int64) * count + found["second"]
+        order = np.argsort(numbers)
+        return numbers[order], found["score"][order]
+
+
+def compare(arguments: argparse.Namespace, folder: Path) -> None:
+    """Ours beside sentence-transformers, in turn."""
+    print("| sentences | | wall s | CPU s | memory, GB | ratio, wall | pairs | pairs of both | largest difference |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|---:|")
+    for count, repeats in zip(arguments.sentences, arguments.repeats, strict=True):
+        text, figures = head(arguments.text, count, folder), {"peer": [], "ours": []}
+        for _ in range(repeats):
+            for system, rows in figures.items():
+                rows.append(measured(system, text, folder / f"{system}.npz"))
+        (one, one_scores), (two, two_scores) = (keys(folder / f"{name}.npz", count) for name in figures)
+        _, left, right = np.intersect1d(one, two, assume_unique=True, return_indices=True)
+        gap = float(np.abs(one_scores[left] - two_scores[right]).max())
+        ratio = statistics.median(a["wall"] / b["wall"] for a, b in zip(*figures.values(), strict=True))
+        for name, system in (("sentence-transformers", "peer"), ("paranmt mine", "ours")):
+            middle = {key: statistics.median(row[key] for row in figures[system]) for key in ("wall", "cpu", "all")}
+            more = (
+                ("1.0", len(one), "", "") if system == "peer" else (f"{ratio:.1f}", len(two), len(left), f"{gap:.1e}")
+            )
+            shown = [f"{middle['wall']:.0f}", f"{middle['cpu']:.0f}", f"{middle['all']:.1f}", *map(str, more)]
+            print(f"| {count:,} | {name} | {' | '.join(shown)} |", flush=True)
+
+
+def lists(arguments: argparse.Namespace, folder: Path) -> None:
+    """Lists and usearch beside the exact search: ten neighbours of each."""
+    print("| sentences | | wall s | CPU s | memory, GB | neighbours found | of pairs from 0.8 |")
+    print("|---:|---|---:|---:|---:|---:|---:|")
+    for count in arguments.sentences:
+        text, wanted = head(arguments.text, count, folder), np.empty(0)
+        for system in ("exact", "lists", "lists 4", "usearch"):
+            figures = measured(system, text, folder / "found.npz")
+            found, scores = keys(folder / "found.npz", count)
+            if system == "exact":
+                wanted, near = found, found[scores >= 0.8]
+            shares = [f"{np.isin(some, found).mean():.4f}" for some in (wanted, near)]
+            shown = [f"{figures['wall']:.0f}", f"{figures['cpu']:.0f}", f"{figures['all']:.1f}", *shares]
+            print(f"| {count:,} | {system} | {' | '.join(shown)} |", flush=True)
+
+
+def large(arguments: argparse.Namespace, folder: Path) -> None:
+    """Ours alone, on more than the others hold."""
+    print("| sentences | | wall s | CPU s | memory, GB | of it no mapped files | pairs |")
+    print("|---:|---|---:|---:|---:|---:|---:|")
+    for count in arguments.sentences:
+        text, system = head(arguments.text, count, folder), "large half" if arguments.half else "large"
+        figures = measured(system, text, folder / "found.npz")
+        shown = [f"{figures['wall']:.0f}", f"{figures['cpu']:.0f}", f"{figures['all']:.1f}", f"{figures['own']:.1f}"]
+        print(
+            f"| {count:,} | {system} | {' | '.join(shown)} | {len(keys(folder / 'found.npz', count)[0]):,} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Parse, and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("make", "run", "compare", "lists", "large"))
+    parser.add_argument("system", nargs="?", choices=SYSTEMS)
+    parser.add_argument("--release", type=Path)
+    parser.add_argument("--captions", type=Path)
+    parser.add_argument("--text", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--result", type=Path)
+    parser.add_argument("--half", action="store_true", help="float16 vectors")
+    parser.add_argument("--sentences", type=int, nargs="+", default=[200_000])
+    parser.add_argument("--repeats", type=int, nargs="+", default=[1])
+    parser.add_argument("--scratch", type=Path, help="folder for what is in between")
+    arguments = parser.parse_args()
+    if arguments.command == "make":
+        arguments.sentences = arguments.sentences[0]
+        make(arguments)
+    elif arguments.command == "run":
+        run(arguments)
+    else:
+        with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
+            {"compare": compare, "lists": lists, "large": large}[arguments.command](arguments, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Human evaluation: a sample from score ranges, people's answers to it, and how far they agree."""

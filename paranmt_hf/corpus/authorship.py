@@ -1,0 +1,242 @@
+"""Whether a person wrote a sentence or a translation model did, learned from the two sides of a corpus.
+
+Wieting, Mallinson and Gimpel (2017, arXiv:1706.01847), section 3, and ParaNMT-50M (preprint), section 3, filter
+back-translations by a classifier that tells them from references. Theirs are neural; this one is a logistic regression
+over hashed words and pairs of neighbouring words, which learns on a CPU about as fast as it reads.
+
+Cross-fitting: references are dealt into folds by their words, so that all pairs of one reference are in one fold, and
+each fold is scored by the model that learned from the others. No model saw the reference of a pair that it scores, so
+every score and the accuracy are those of held-out pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.record import HeldOut
+from paranmt_hf.corpus.release import read_tables
+from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.util.files import replacing
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import check, seed_setting, setting
+
+SIDES = ("reference", "translation")
+BATCH_ROWS = 10_000
+# Steps of stochastic gradient descent: strength of the L2 penalty, which also sets their size (Bottou's schedule).
+PENALTY = 1e-5
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+BOUNDARY = np.uint64(0x5851F42D4C957F2D)
+METADATA = "authorship"
+
+
+@dataclass(frozen=True)
+class AuthorshipConfig:
+    """How the classifier behind `human_score` learns."""
+
+    folds: int = setting(5, "models; each scores the part of the references that it did not learn from", at_least=2)
+    learn_pairs: int = setting(2_000_000, "most pairs to learn from, drawn by chance", at_least=1)
+    epochs: int = setting(3, "how often they are learned", at_least=1)
+    bits: int = setting(22, "a model has 2 to the power of this weights", at_least=8, at_most=26)
+    seed: int = seed_setting(0, "decides the folds, the draw and the order of learning")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Authorship:
+    """The classifiers of all folds.
+
+    Attributes:
+        weights: [fold, bucket], float32.
+        intercepts: [fold], float32.
+        config: How they learned.
+        held_out: How well they do.
+    """
+
+    weights: np.ndarray
+    intercepts: np.ndarray
+    config: AuthorshipConfig
+    held_out: HeldOut
+
+    def save(self, path: Path) -> None:
+        """Write everything into one safetensors file."""
+        from safetensors.numpy import save_file
+
+        metadata = {METADATA: json.dumps({"config": vars(self.config), "held_out": vars(self.held_out)})}
+        with replacing(path) as aside:
+            save_file({"weights": self.weights, "intercepts": self.intercepts}, aside, metadata)
+
+    @classmethod
+    def load(cls, path: Path) -> Authorship:
+        """Read what `save` wrote."""
+        from safetensors import safe_open
+
+        with safe_open(path, "np") as file:
+            about = json.loads(file.metadata()[METADATA])
+            weights, intercepts = file.get_tensor("weights"), file.get_tensor("intercepts")
+        return cls(weights, intercepts, AuthorshipConfig(**about["config"]), HeldOut(**about["held_out"]))
+
+
+class Features:
+    """Turns sentences into rows of hashed words and neighbouring words.
+
+    Args:
+        config: The number of buckets and of folds.
+    """
+
+    def __init__(self, config: AuthorshipConfig) -> None:
+        self._config = config
+        self._tokenizer, self._hashes = WordTokenizer(), TokenHashes()
+
+    def of(self, references: pa.Array, translations: pa.Array) -> tuple[list[Any], np.ndarray]:
+        """Read pairs.
+
+        Returns:
+            A sparse matrix [pair, bucket] of each side, whose rows have length 1, and the fold of each pair [pair].
+        """
+        tables = self._tokenizer.tables(references, translations)
+        hashes = self._hashes.of(tables[0])
+        folds = lottery(sentence_keys(tables[0], hashes), self._config.seed) % np.uint64(self._config.folds)
+        return [self._matrix(table, hashes) for table in tables], folds.astype(np.int64)
+
+    def _matrix(self, table: TokenTable, hashes: np.ndarray) -> Any:  # noqa: ANN401 - scipy has no types
+        """Words, and each word with its right neighbour, the bounds of the sentence counting as words."""
+        from scipy.sparse import csr_matrix
+
+        sentences, lengths = len(table), np.diff(table.offsets)
+        # A sentence of n tokens has n words and n + 1 pairs of neighbours.
+        starts = np.concatenate([[0], np.cumsum(2 * lengths + 1)])
+        sentence = np.repeat(np.arange(sentences), lengths)
+        position = starts[sentence] + np.arange(len(table.ids)) - table.offsets[sentence]
+        words = hashes[table.ids]
+        left = np.full(len(words) + sentences, BOUNDARY, np.uint64)
+        right = left.copy()
+        # Before each sentence one more: its first neighbour on the left is the boundary.
+        place = np.arange(len(words)) + sentence
+        right[place] = words
+        left[place + 1] = words
+        keys = np.empty(starts[-1], np.uint64)
+        keys[position] = words
+        owner = np.repeat(np.arange(sentences), lengths + 1)
+        keys[np.arange(len(left)) + np.cumsum(lengths)[owner]] = left * MULTIPLIER + right
+        buckets = (keys * MULTIPLIER >> np.uint64(64 - self._config.bits)).astype(np.int32)
+        values = np.repeat(1 / np.sqrt(np.diff(starts)), np.diff(starts))
+        return csr_matrix((values, buckets, starts), (sentences, 1 << self._config.bits))
+
+
+def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authorship:
+    """Learn to tell translations from references, out of core.
+
+    Args:
+        paths: Parquet files with the columns `id`, `reference` and `translation`.
+        rows: How many pairs they hold.
+        config: How.
+
+    Raises:
+        InputError: There are too few different references.
+    """
+    from sklearn.linear_model import SGDClassifier
+
+    models = [
+        SGDClassifier(loss="log_loss", penalty="l2", alpha=PENALTY, random_state=config.seed + fold, average=True)
+        for fold in range(config.folds)
+    ]
+    learned, features = [0] * config.folds, Features(config)
+    with Progress("learn", config.epochs * min(rows, config.learn_pairs), unit="pairs") as progress:
+        for epoch in range(config.epochs):
+            order = np.random.default_rng([config.seed, epoch]).permutation(len(paths))
+            for table in _drawn([paths[index] for index in order], rows, config):
+                _learn_table(models, learned, table, features)
+                progress.advance_to(progress.rows + table.num_rows)
+    if min(learned) == 0 or min(map(len, (model.classes_ for model in models))) < 2:
+        raise InputError(
+            f"human_score needs different references, at least one in each of {config.folds} folds; these "
+            f"{rows:,} pairs are too few to learn from"
+        )
+    weights = np.concatenate([model.coef_ for model in models]).astype(np.float32)
+    intercepts = np.concatenate([model.intercept_ for model in models]).astype(np.float32)
+    return Authorship(weights, intercepts, config, _held_out(weights, intercepts, paths, rows, config))
+
+
+def _learn_table(models: list[Any], learned: list[int], table: pa.Table, features: Features) -> None:
+    from scipy.sparse import vstack
+
+    matrices, folds = features.of(*_sides(table))
+    both, pairs = vstack(matrices, "csr"), np.tile(folds, 2)
+    human = np.repeat([1, 0], len(folds))
+    for fold, model in enumerate(models):
+        others = np.flatnonzero(pairs != fold)
+        if len(others):
+            model.partial_fit(both[others], human[others], classes=[0, 1])
+            learned[fold] += len(others)
+
+
+def _held_out(
+    weights: np.ndarray, intercepts: np.ndarray, paths: Sequence[Path], rows: int, config: AuthorshipConfig
+) -> HeldOut:
+    """Measure each model on the pairs that it did not learn from."""
+    features = Features(config)
+    pairs, right, ordered = 0, 0, 0.0
+    for table in _drawn(paths, rows, config):
+        matrices, folds = features.of(*_sides(table))
+        human, machine = (_decide(matrix, folds, weights, intercepts) for matrix in matrices)
+        pairs += len(folds)
+        right += int((human > 0).sum() + (machine <= 0).sum())
+        ordered += float((human > machine).sum() + (human == machine).sum() / 2)
+    return HeldOut(pairs, round(right / (2 * pairs), 4), round(ordered / pairs, 4))
+
+
+def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:  # noqa: ANN401
+    """Log-odds [sentence] that a person wrote it, by the model of each one's fold."""
+    decisions = np.empty(len(folds))
+    for fold in range(len(weights)):
+        own = np.flatnonzero(folds == fold)
+        decisions[own] = matrix[own] @ weights[fold] + intercepts[fold]
+    return decisions
+
+
+def _drawn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Iterator[pa.Table]:
+    """Read the pairs that are learned from."""
+    share = min(1.0, config.learn_pairs / max(1, rows))
+    bound = np.uint64(min(int(share * 2**64), 2**64 - 1))
+    for table in read_tables(paths, ["id", *SIDES]):
+        kept = table if share == 1 else table.filter(lottery(table["id"].to_numpy(), config.seed) <= bound)
+        for start in range(0, kept.num_rows, BATCH_ROWS):
+            yield kept.slice(start, BATCH_ROWS)
+
+
+def _sides(table: pa.Table) -> tuple[pa.Array, pa.Array]:
+    references, translations = (table[side].combine_chunks() for side in SIDES)
+    return references, translations
+
+
+class HumanScorer:
+    """Gives the column `human_score`.
+
+    Args:
+        classifier: The models of all folds.
+    """
+
+    def __init__(self, classifier: Authorship) -> None:
+        self._classifier, self._features = classifier, Features(classifier.config)
+
+    def scores(self, references: pa.Array, translations: pa.Array) -> pa.Array:
+        """Probability [pair] that a person wrote the translation, float32 from 0 to 1.
+
+        Args:
+            references: Strings [pair]; they say which model did not learn from a pair.
+            translations: Strings [pair].
+        """
+        (_, matrix), folds = self._features.of(references, translations)
+        decisions = _decide(matrix, folds, self._classifier.weights, self._classifier.intercepts)
+        return pa.array(1 / (1 + np.exp(-decisions)), pa.float32())

@@ -1,0 +1,1 @@
+"""A release looked at: filtered, searched, counted."""

@@ -1,0 +1,183 @@
+"""The columns `number_mismatch`, `negation_mismatch` and `name_mismatch`. Pure functions from columns to columns.
+
+Each counts the claims of one sentence of a pair that the other does not confirm, both ways (`items.py`); what the
+claims are, `numbers.py`, `negation.py` and `names.py` say. A chunk between blanks and a run of chunks are read once,
+and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.meaning import names, negation, numbers
+from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Numbering, Reading, count_unconfirmed
+
+MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
+# Counts up when a definition changes, so that a release with older columns gets new ones.
+DEFINITION = 1
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Sentences cut at blanks.
+
+    Attributes:
+        texts: The chunks [chunk], sentence after sentence, as a dictionary column.
+        bounds: Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`.
+        flags: What each chunk has to do with numbers, negations and names [chunk].
+        keys: The keys of names that each chunk confirms [chunk].
+    """
+
+    texts: pa.DictionaryArray
+    bounds: np.ndarray
+    flags: np.ndarray
+    keys: Lists
+
+    def has(self, *bits: int) -> np.ndarray:
+        """Mark the chunks [chunk] that have one of some bits."""
+        return self.flags & sum(bits) != 0
+
+    @property
+    def begins(self) -> np.ndarray:
+        """Mark the chunks [chunk] that are the first of a sentence."""
+        marks = np.zeros(len(self.flags) + 1, bool)
+        marks[self.bounds[:-1]] = True
+        return marks[:-1]
+
+    def before(self, marks: np.ndarray) -> np.ndarray:
+        """Mark the chunks [chunk] whose neighbour on the left, in the same sentence, is marked."""
+        moved = np.zeros_like(marks)
+        moved[1:] = marks[:-1]
+        return moved & ~self.begins
+
+    def after(self, marks: np.ndarray) -> np.ndarray:
+        """Mark the chunks [chunk] whose neighbour on the right, in the same sentence, is marked."""
+        moved = np.zeros_like(marks)
+        moved[:-1] = (marks & ~self.begins)[1:]
+        return moved
+
+    def count(self, marks: np.ndarray) -> np.ndarray:
+        """Count the marked chunks of each sentence [sentence]."""
+        sums = np.concatenate([[0], np.cumsum(marks)])
+        return sums[self.bounds[1:]] - sums[self.bounds[:-1]]
+
+    def runs(self, inside: np.ndarray, breaks: np.ndarray, special: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """Join neighbouring chunks.
+
+        Args:
+            inside: Which chunks are in a run [chunk].
+            breaks: Chunks that begin a new run though their left neighbour is in one [chunk].
+            special: Chunks that get a blank before the run that they begin [chunk].
+
+        Returns:
+            The runs [run], chunks with blanks between them, and the bounds of each sentence in them [sentence + 1].
+        """
+        chosen = np.flatnonzero(inside)
+        starts = inside & (breaks | ~self.before(inside))
+        first = np.flatnonzero(starts[chosen])
+        texts = self.texts.take(pa.array(chosen)).dictionary_decode()
+        lists = pa.ListArray.from_arrays(pa.array(np.append(first, len(chosen)), pa.int32()), texts)
+        joined = pc.binary_join(lists, " ")
+        marked = pa.array(np.where(special[chosen[first]], " ", ""), pa.string())
+        joined = pc.binary_join_element_wise(marked, joined, "")
+        return joined, np.concatenate([[0], np.cumsum(starts)])[self.bounds]
+
+
+class MismatchReader:
+    """Computes the columns of pairs, batch after batch.
+
+    Args:
+        wanted: Which columns.
+        capacity: Number of distinct texts to remember. Past it everything is forgotten at the start of the next batch;
+            the result does not depend on it.
+    """
+
+    def __init__(self, wanted: Sequence[str] = MISMATCHES, capacity: int = 1_000_000) -> None:
+        self._wanted, self._capacity = wanted, capacity
+        self._forget()
+
+    def _forget(self) -> None:
+        self._keys, self._claims = Numbering(), Claims()
+        self._chunks = Memory(self._read_chunk, 2)
+        self._numbers = Memory(lambda run: self._read(numbers.read_numbers(run)), 2)
+        self._names = Memory(lambda run: self._read(names.read_names(run)), 2)
+
+    def _read_chunk(self, chunk: str) -> tuple[list[int], list[int]]:
+        words = [chunk] if chunk.isalpha() else names.WORD.findall(chunk)
+        flags = numbers.classify(chunk, words) | negation.classify(chunk, words) | names.classify(chunk, words)
+        return [flags], [self._keys[key] for key in names.keys_of(chunk, words)]
+
+    def _read(self, reading: Reading) -> tuple[list[int], list[int]]:
+        return [self._claims.number(claim, self._keys) for claim in reading.claims], [
+            self._keys[key] for key in reading.evidence
+        ]
+
+    def columns(self, references: pa.Array, translations: pa.Array) -> dict[str, pa.Array]:
+        """Compute the columns of a batch.
+
+        Args:
+            references: Strings [pair].
+            translations: Strings [pair].
+
+        Returns:
+            Each wanted column [pair], int32.
+        """
+        if sum(map(len, (self._chunks, self._numbers, self._names))) > self._capacity:
+            self._forget()
+        count = len(references)
+        chunks = self._cut(pa.concat_arrays([references, translations]))
+        functions: dict[str, Callable[[Chunks, int], np.ndarray]] = {
+            "number_mismatch": self._number_mismatch,
+            "negation_mismatch": self._negation_mismatch,
+            "name_mismatch": self._name_mismatch,
+        }
+        return {name: pa.array(functions[name](chunks, count), pa.int32()) for name in self._wanted}
+
+    def _cut(self, sentences: pa.Array) -> Chunks:
+        pieces = pc.split_pattern(sentences, " ")
+        texts = pieces.flatten().dictionary_encode()
+        bounds = pieces.offsets.to_numpy()
+        flags, keys = (lists.take(texts.indices.to_numpy()) for lists in self._chunks.lists(texts.dictionary))
+        return Chunks(texts, bounds - bounds[0], flags.values[flags.starts], keys)
+
+    def _number_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
+        number = chunks.has(numbers.NUMBER)
+        joins = chunks.has(numbers.AND) & chunks.before(chunks.has(numbers.SCALE)) & chunks.after(number)
+        per, cent = chunks.has(numbers.PER), chunks.has(numbers.CENT)
+        joins |= (per & chunks.after(cent)) | (cent & chunks.before(per))
+        joins |= chunks.has(numbers.HALF_DAY) & chunks.before(number)
+        none = np.zeros_like(number)
+        runs, bounds = chunks.runs(number | joins, none, none)
+        claims, evidence = (lists.joined(bounds) for lists in self._numbers.lists(runs))
+        return self._both_ways(count, claims, evidence)
+
+    def _negation_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
+        taken = chunks.has(negation.IS_NOT) & chunks.after(chunks.has(negation.TAKES_NOT))
+        taken |= chunks.has(negation.IS_NOT) & chunks.before(chunks.has(negation.IS_OR))
+        taken |= chunks.has(negation.IS_NO) & chunks.after(chunks.has(negation.TAKES_NO))
+        claims = chunks.count(chunks.has(negation.NEGATES) & ~taken)
+        confirmed = chunks.count(chunks.has(negation.CONFIRMS)) > 0
+        return np.where(confirmed[count:], 0, claims[:count]) + np.where(confirmed[:count], 0, claims[count:])
+
+    def _name_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
+        letters, capital = chunks.has(names.LETTERS), chunks.has(names.CAPITAL)
+        ends = chunks.has(names.ENDS)
+        opens = chunks.begins | chunks.before(ends) | chunks.has(names.OPENS)
+        runs, bounds = chunks.runs(capital, chunks.before(chunks.has(names.TAIL)) | opens, opens)
+        claims, initials = (lists.joined(bounds) for lists in self._names.lists(runs))
+        headline = 2 * chunks.count(capital) > chunks.count(letters)
+        claims = Lists(claims.values, claims.starts, np.where(headline, 0, claims.lengths))
+        return self._both_ways(count, claims, chunks.keys.joined(chunks.bounds), initials)
+
+    def _both_ways(self, count: int, claims: Lists, *evidence: Lists) -> np.ndarray:
+        keys, first, second = self._claims.lists(), np.arange(count), np.arange(count, 2 * count)
+        counts = [
+            count_unconfirmed(claims.take(own), keys, *(part.take(other) for part in evidence))
+            for own, other in ((first, second), (second, first))
+        ]
+        return counts[0] + counts[1]

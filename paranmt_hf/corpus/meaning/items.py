@@ -1,0 +1,178 @@
+"""Claims and evidence: what a sentence says, and what of it the other sentence of a pair does not confirm.
+
+A sentence makes claims: a number, a negation, a name. A claim is a set of keys, the forms in which the other sentence
+may say the same. It is confirmed if the other sentence's evidence holds one of these keys. There is more evidence than
+claims: "both" confirms the number 2 without claiming it, so that its absence is no mismatch.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, count, islice, repeat
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.tokens import expand
+
+Claim = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a text says.
+
+    Attributes:
+        claims: Each a tuple of keys, any one of which confirms it.
+        evidence: Keys that the text confirms.
+    """
+
+    claims: tuple[Claim, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+def unconfirmed(claims: Iterable[Claim], evidence: Iterable[str]) -> int:
+    """Count the different claims of one sentence that the evidence of the other does not confirm.
+
+    >>> unconfirmed([("2", "t2:00"), ("7",), ("7",)], ["t2:00", "5"])
+    1
+    """
+    known = set(evidence)
+    return sum(known.isdisjoint(claim) for claim in set(claims))
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A list of integers for each row.
+
+    Attributes:
+        values: All lists end to end [value], int32.
+        starts: Where each list begins in `values` [row], int64.
+        lengths: Length of each list [row], int64.
+    """
+
+    values: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Lists:
+        """Choose rows [chosen], in that order; the values stay where they are."""
+        return Lists(self.values, self.starts[rows], self.lengths[rows])
+
+    def flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lists end to end [value], and their bounds in it [row + 1]."""
+        return expand(self.values, self.starts, self.lengths)
+
+    def joined(self, bounds: np.ndarray) -> Lists:
+        """Join the lists of consecutive rows: row `i` of the result has those from `bounds[i]` to `bounds[i + 1]`."""
+        values, limits = self.flat()
+        starts = limits[bounds[:-1]]
+        return Lists(values, starts, limits[bounds[1:]] - starts)
+
+
+class _Grown:
+    """Lists that are added to."""
+
+    def __init__(self) -> None:
+        # They begin with a filler because an empty buffer is no array.
+        self._values, self._bounds = array("i", [0]), array("q", [1])
+
+    def add(self, lists: Sequence[Sequence[int]]) -> None:
+        self._values.extend(chain.from_iterable(lists))
+        self._bounds.extend(islice(accumulate(map(len, lists), initial=self._bounds[-1]), 1, None))
+
+    def lists(self) -> Lists:
+        # A copy, because an array that others look at cannot grow.
+        bounds = np.array(self._bounds, np.int64)
+        return Lists(np.array(self._values, np.int32), bounds[:-1], np.diff(bounds))
+
+
+class Numbering(dict[str, int]):
+    """Numbers keys in the order in which they are first asked for."""
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+class Claims:
+    """Numbers claims; each is a list of numbered keys."""
+
+    def __init__(self) -> None:
+        self._known: dict[Claim, int] = {}
+        self._keys = _Grown()
+
+    def number(self, claim: Claim, keys: Numbering) -> int:
+        """Number of a claim."""
+        if claim not in self._known:
+            self._known[claim] = len(self._known)
+            self._keys.add([[keys[key] for key in claim]])
+        return self._known[claim]
+
+    def lists(self) -> Lists:
+        """Keys of each claim."""
+        return self._keys.lists()
+
+
+class Memory:
+    """Remembers what each distinct text was read as: some lists of integers.
+
+    Args:
+        read: Reads a text that was not met before.
+        lists: How many lists it gives.
+    """
+
+    def __init__(self, read: Callable[[str], Sequence[Sequence[int]]], lists: int) -> None:
+        self._read = read
+        self._rows: dict[str, int] = {}
+        self._lists = [_Grown() for _ in range(lists)]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def lists(self, texts: pa.Array) -> list[Lists]:
+        """Read texts [row].
+
+        Returns:
+            Lists, as many as `read` gives, each for every row.
+        """
+        encoded = texts.dictionary_encode()
+        distinct = encoded.dictionary.to_pylist()
+        rows = np.array(list(map(self._rows.get, distinct, repeat(-1))), np.int64)
+        new = np.flatnonzero(rows < 0)
+        rows[new] = len(self._rows) + np.arange(len(new))
+        texts_met = [distinct[position] for position in new.tolist()]
+        self._rows.update(zip(texts_met, count(len(self._rows)), strict=False))
+        if texts_met:
+            for grown, lists in zip(self._lists, zip(*map(self._read, texts_met), strict=True), strict=True):
+                grown.add(lists)
+        rows = rows[encoded.indices.to_numpy()]
+        return [grown.lists().take(rows) for grown in self._lists]
+
+
+def count_unconfirmed(claims: Lists, keys: Lists, *evidence: Lists) -> np.ndarray:
+    """Count the claims of sentences that the other sentences do not confirm: `unconfirmed` for columns.
+
+    Args:
+        claims: Numbers of the claims of each sentence [pair].
+        keys: Keys of each claim [claim].
+        evidence: Keys of the other sentences [pair], in one or more parts.
+
+    Returns:
+        Counts [pair], int32.
+    """
+    made, bounds = claims.flat()
+    pairs = np.repeat(np.arange(len(claims.starts)), np.diff(bounds))
+    alternatives, limits = keys.take(made).flat()
+    claim_of = np.repeat(np.arange(len(made)), np.diff(limits))
+    confirmed = np.zeros(len(made), bool)
+    for part in evidence:
+        offered = part.take(pairs[claim_of])
+        values, ends = offered.flat()
+        equal = np.flatnonzero(values == np.repeat(alternatives, offered.lengths))
+        confirmed[claim_of[np.searchsorted(ends, equal, side="right") - 1]] = True
+    # A claim that is made twice counts once.
+    left = np.unique(np.stack([pairs[~confirmed], made[~confirmed]]), axis=1)
+    return np.bincount(left[0], minlength=len(claims.starts)).astype(np.int32)

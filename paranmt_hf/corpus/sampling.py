@@ -1,0 +1,232 @@
+"""Seeded samples of the sentences of corpora of any kind and size, in one pass and the memory of the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.lines import existing
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release import FOLDERS, read_tables, release_files
+from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.local_dataset import check_inside
+from paranmt_hf.util.files import check_regular
+
+# What a row of a sample has beside its sentence, where the corpus has it.
+EXTRAS = ("para_score", "origin")
+# What --columns can name.
+COLUMN_NAMES = ("reference", "translation", *EXTRAS)
+# A table of more would not be read.
+MAX_ORIGINS = 100
+# A sample is cut down when it has grown by a half, or by so many rows.
+SLACK = 10_000
+
+
+@dataclass
+class Corpus:
+    """A corpus whose sentences can be read: a release, Parquet files, or text with a sentence on each line.
+
+    Attributes:
+        path: As it was given.
+        columns: Which of `EXTRAS` it has.
+        text: The file, where it is one of lines.
+        report: What was read and dropped, by the last reading.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    text: Path | None = None
+    report: Report = field(default_factory=Report)
+    _reader: LineFiles | ParquetFiles | None = None
+    _files: tuple[Path, ...] = ()
+    _side: str = "reference"
+
+    @property
+    def has_free_columns(self) -> bool:
+        """Whether its columns may have any name: those of Parquet files that are no release."""
+        return isinstance(self._reader, ParquetFiles)
+
+    def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
+        """Read the rows: `id` (int64), `sentence` (string), and those of `columns`.
+
+        Raises:
+            InputError: A file is damaged.
+        """
+        self.report = Report()
+        if self._reader is not None:
+            for batch in self._reader.batches(self.report):
+                yield batch.rename_columns(["id", "sentence", *self.columns])
+            return
+        for table in read_tables(self._files, ["id", self._side, *self.columns]):
+            self.report.read += table.num_rows
+            self.report.kept += table.num_rows
+            yield table.select(["id", self._side, *self.columns]).rename_columns(["id", "sentence", *self.columns])
+
+
+def open_corpus(
+    path: str | Path, *, side: str = "reference", columns: Mapping[str, str] | None = None, by_origin: bool = False
+) -> Corpus:
+    """Find out what a corpus is.
+
+    Args:
+        path: A release; the folder of one of its configs, or another folder of Parquet files, or one such file; else a
+            text file with a sentence on each line, plain, .gz, .xz or .zst.
+        side: Which sentences of pairs, `reference` or `translation`. A text file has but one side.
+        columns: Where the columns of Parquet files are, by the names of the schema; those of the same name need not be
+            named.
+        by_origin: Whether the rows' origin is read too, where there is one.
+
+    Raises:
+        InputError: There is no such corpus, or it has no such side.
+    """
+    path = Path(path).expanduser()
+    wanted = EXTRAS if by_origin else EXTRAS[:1]
+    if path.is_dir() and ((path / RELEASE_RECORD).is_file() or (path / FOLDERS["default"]).is_dir()):
+        files = release_files(path)
+        check_inside(path, files)
+        found = tuple(name for name in wanted if name in _schema(files[0]).names)
+        return Corpus(path, found, _files=tuple(files), _side=side)
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if path.is_dir():
+        if not files:
+            raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
+        check_inside(path, files)
+    if path.is_dir() or path.suffix == ".parquet":
+        return _of_parquet(path, files, side, dict(columns or {}), wanted)
+    existing([path])
+    return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
+
+
+def _of_parquet(
+    path: Path, files: list[Path], side: str, columns: Mapping[str, str], wanted: tuple[str, ...]
+) -> Corpus:
+    names = _schema(existing(files)[0]).names
+    if side not in columns and side not in names:
+        raise InputError(
+            f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: --columns {side}=NAME"
+        )
+    found = tuple(name for name in wanted if name in columns or name in names)
+    where = {name: columns.get(name, name) for name in (side, *found)}
+    numbers = [name for name in found if name == "para_score"]
+    return Corpus(path, found, _reader=ParquetFiles(files, where, numbers=numbers, optional=found))
+
+
+def _schema(file: Path) -> pa.Schema:
+    check_regular(file)
+    try:
+        return pq.read_schema(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot read {file}: {reason}; expected a Parquet file") from None
+
+
+class Sample:
+    """Rows drawn by chance from those that are added: those with the smallest numbers in the lottery of their ids.
+
+    Which they are does not depend on how the rows come in, nor on what else is in the corpus but by their number; a
+    smaller sample of the same seed is the beginning of a larger one.
+
+    Args:
+        count: How many are drawn; all where there are no more.
+        seed: Decides which.
+    """
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.seen = 0
+        self._count, self._seed = count, seed
+        self._tables: list[pa.Table] = []
+        self._draws: list[np.ndarray] = []
+        self._held = 0
+        self._bound: np.uint64 | None = None
+
+    @property
+    def held(self) -> int:
+        """Number of rows in memory."""
+        return self._held
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Add rows with a column `id`."""
+        self.seen += rows.num_rows
+        draws = lottery(rows["id"].to_numpy(), self._seed)
+        if self._bound is not None:
+            chosen = np.flatnonzero(draws <= self._bound)
+            rows, draws = rows.take(pa.array(chosen)), draws[chosen]
+        if not rows.num_rows:
+            return
+        self._tables.append(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
+        self._draws.append(draws)
+        self._held += rows.num_rows
+        if self._held > self._count + min(self._count // 2, SLACK):
+            self._cut()
+
+    def _cut(self) -> None:
+        """Keep the smallest numbers, in their order."""
+        draws = np.concatenate(self._draws)
+        order = np.argsort(draws, kind="stable")[: self._count]
+        self._tables = [pa.concat_tables(self._tables).take(pa.array(order)).combine_chunks()]
+        self._draws = [draws[order]]
+        self._held = len(order)
+        if self._held == self._count:
+            self._bound = draws[order[-1]]
+
+    def table(self) -> pa.Table:
+        """Give the rows drawn, in the order of their numbers; there must be at least one."""
+        self._cut()
+        return self._tables[0]
+
+
+def draw(
+    corpus: Corpus, count: int, seed: int, *, limit: int | None = None, progress: Callable[[int], None] | None = None
+) -> dict[str | None, Sample]:
+    """Draw a sample of a corpus, and of each of its origins where these are read.
+
+    Args:
+        corpus: The corpus; it is read once.
+        count: Rows of each sample.
+        seed: Decides which.
+        limit: Rows that all samples together may hold.
+        progress: Gets the number of rows read so far.
+
+    Returns:
+        The sample of the corpus under None, then those of its origins by name; rows without an origin under "".
+
+    Raises:
+        InputError: The corpus has no rows, or too many origins: more than `MAX_ORIGINS`, or their samples hold more
+            than `limit`.
+    """
+    whole, origins = Sample(count, seed), dict[str, Sample]()
+    for rows in corpus.batches():
+        names = [name for name in rows.schema.names if name != "origin"]
+        whole.add(rows.select(names))
+        if "origin" in rows.schema.names:
+            column = pc.fill_null(rows["origin"], "")
+            for origin in pc.unique(column).to_pylist():
+                chosen = rows.filter(pc.equal(column, origin)).select(names)
+                origins.setdefault(origin, Sample(count, seed)).add(chosen)
+            _check_origins(corpus, origins, limit)
+        if progress is not None:
+            progress(whole.seen)
+    if not whole.seen:
+        raise InputError(f"{corpus.path} has no rows that could be measured: {corpus.report.describe()}")
+    return {None: whole, **dict(sorted(origins.items()))}
+
+
+def _check_origins(corpus: Corpus, samples: Mapping[str, Sample], limit: int | None) -> None:
+    if len(samples) > MAX_ORIGINS:
+        raise InputError(
+            f"{corpus.path} has more than {MAX_ORIGINS} origins, such as {next(iter(samples))!r}; a table by origin "
+            "is for a few sources"
+        )
+    if limit is not None and sum(sample.held for sample in samples.values()) > limit:
+        raise InputError(
+            f"{corpus.path} has at least {len(samples):,} origins, whose samples hold more than {limit:,} rows "
+            "together; take smaller ones (--sample)"
+        )

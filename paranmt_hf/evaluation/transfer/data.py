@@ -1,0 +1,322 @@
+"""The transfer tasks' files, as their authors published them, in the folders that SentEval puts them into."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+from paranmt_hf.evaluation.transfer.protocol import TASKS
+from paranmt_hf.util.files import check_regular
+
+Split = Literal["positive", "negative", "train", "dev", "test"]
+# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, or a dev set.
+Way = Literal["nested", "train", "dev", "relatedness"]
+# The sentences of a line, and its label.
+Row = tuple[tuple[str, ...], float]
+
+_QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+# What stands for a sentence without a word; CR has such lines, and SentEval's encoders read them as this.
+_NOTHING = "."
+
+
+@dataclass(frozen=True)
+class Part:
+    """The items of a task, or of one of its splits.
+
+    Attributes:
+        sides: The sentences [side][item]: one side, or two of a task about pairs.
+        labels: Classes from 0 [item], int64; of SICK-R relatedness from 1 to 5, float64.
+    """
+
+    sides: tuple[list[str], ...]
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class TransferTask:
+    """A task.
+
+    Attributes:
+        name: Such as `MR`.
+        way: How it is evaluated.
+        parts: Its items: `all`, or `train`, `test` and, where there is one, `dev`.
+        files: The files that they come from.
+        notes: Sentences that a reader of its result must know.
+    """
+
+    name: str
+    way: Way
+    parts: Mapping[str, Part]
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of sentences and labels, which tells this data from other data of the name."""
+        digest = hashlib.sha256()
+        for part in self.parts.values():
+            digest.update(np.ascontiguousarray(part.labels, np.float64).tobytes())
+            for side in part.sides:
+                digest.update("".join(f"{sentence}\n" for sentence in side).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where a task's files are and how a line is read.
+
+    Attributes:
+        way: How the task is evaluated.
+        files: The names that the file of each split may have, below the folder of all tasks.
+        parse: Reads a line, given where it stands.
+        counts: Items of each part, where its files are whole.
+        header: The first line of each file, if it has one, without what may precede it.
+    """
+
+    way: Way
+    files: Mapping[Split, tuple[str, ...]]
+    parse: Callable[[str, str], Row]
+    counts: Mapping[str, int]
+    header: tuple[str, ...] = ()
+
+
+def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
+    """Read the tasks that a folder holds.
+
+    Args:
+        folder: A folder in SentEval's layout: `MR/rt-polarity.pos`, `TREC/train_5500.label` and so on.
+        names: The tasks to read; those that are there if left out.
+
+    Returns:
+        The tasks, and the names of those that are not there.
+
+    Raises:
+        InputError: There is no task, one of `names` is not there, or a file is missing beside others or damaged.
+    """
+    folder = Path(folder)
+    check_regular(folder)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; expected one with transfer tasks in SentEval's layout")
+    if unknown := [name for name in names or () if name not in TASKS]:
+        raise InputError(f"there is no transfer task {unknown[0]!r}; the tasks are {', '.join(TASKS)}")
+    found, missing = [], []
+    for name in names or TASKS:
+        task = _read_task(name, folder)
+        if task is not None:
+            found.append(task)
+        elif names:
+            expected = next(iter(_LAYOUTS[name].files.values()))
+            raise InputError(f"{folder} does not hold {name}: expected {' or '.join(expected)} in it")
+        else:
+            missing.append(name)
+    if not found:
+        raise InputError(
+            f"{folder} holds no transfer task: expected folders such as MR, CR, TREC, with {_any_file('MR')} and the "
+            "like, as SentEval has them"
+        )
+    return found, missing
+
+
+def _check_last_line(path: Path) -> None:
+    """Refuse a file that ends in the middle of a line; that of a file with all items does no harm."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        number = content.count(b"\n") + 1
+        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it anew")
+
+
+def _written(counts: Mapping[str, int]) -> str:
+    return " + ".join(f"{count:,}" for count in counts.values())
+
+
+def _any_file(name: str) -> str:
+    return next(iter(_LAYOUTS[name].files.values()))[0]
+
+
+def _read_task(name: str, folder: Path) -> TransferTask | None:
+    """Read a task; None where none of its files is there."""
+    layout = _LAYOUTS[name]
+    files: dict[Split, Path] = {}
+    for split, options in layout.files.items():
+        if there := [folder / option for option in options if (folder / option).exists()]:
+            files[split] = there[0]
+    if not files:
+        return None
+    for split, options in layout.files.items():
+        if split not in files:
+            beside = next(iter(files.values()))
+            raise InputError(f"{folder / options[0]} is missing beside {beside}; get the files of {name} anew")
+    splits = {split: _read_rows(path, layout) for split, path in files.items()}
+    if layout.way == "nested":
+        rows = [(sentences, float(split == "positive")) for split in splits for sentences, _ in splits[split]]
+        parts = {"all": _part(rows, layout)}
+    else:
+        parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
+    counts = {part: len(parts[part]) for part in layout.counts}
+    note = (
+        f"{name} has {_written(counts)} items where {_written(layout.counts)} are expected, so it is not comparable "
+        "with published figures."
+    )
+    notes = () if counts == layout.counts else (note,)
+    for path in files.values() if notes else ():
+        _check_last_line(path)
+    return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
+
+
+def _read_rows(path: Path, layout: _Layout) -> list[Row]:
+    lines = read_lines(path, or_latin1=True)
+    first = 1
+    if layout.header:
+        if tuple(lines[0].split("\t")) != layout.header:
+            raise InputError(
+                f"{path}, line 1: expected the header {' '.join(layout.header)!r} with tabs between, found "
+                f"{lines[0][:60]!r}; is it the original file?"
+            )
+        first = 2
+    rows = [layout.parse(line, f"{path}, line {number}") for number, line in enumerate(lines[first - 1 :], first)]
+    if not rows:
+        raise InputError(f"{path} holds nothing below its header; get the file anew")
+    return rows
+
+
+def _part(rows: list[Row], layout: _Layout) -> Part:
+    """Lay out rows in SentEval's order, shortest first, so that equal files give its folds."""
+    rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
+    sides = tuple([sentences[side] for sentences, _ in rows] for side in range(len(rows[0][0])))
+    kind = np.float64 if layout.way == "relatedness" else np.int64
+    return Part(sides, np.array([label for _, label in rows], kind))
+
+
+def _parse_plain(line: str, where: str) -> Row:
+    """A sentence, whose label is that of its file."""
+    return (" ".join(line.split()) or _NOTHING,), 0
+
+
+def _parse_question(line: str, where: str) -> Row:
+    """TREC: `NUM:date When was he born ?`."""
+    label, _, rest = line.partition(":")
+    if label not in _QUESTIONS:
+        raise InputError(f"{where}: expected {', '.join(_QUESTIONS)} and a colon, found {line[:40]!r}")
+    return (parse_sentence(rest.partition(" ")[2], where, "what follows the class"),), _QUESTIONS.index(label)
+
+
+def _parse_sst2(line: str, where: str) -> Row:
+    """SST, two classes: sentence, tab, 0 or 1."""
+    sentence, tab, label = line.rstrip().rpartition("\t")
+    if not tab or label not in ("0", "1"):
+        raise InputError(f"{where}: expected a sentence, a tab and 0 or 1, found {line[:40]!r}")
+    return (parse_sentence(sentence, where, "the first column"),), int(label)
+
+
+def _parse_sst5(line: str, where: str) -> Row:
+    """SST, five classes: 0 to 4, blank, sentence."""
+    label, _, sentence = line.partition(" ")
+    if label not in ("0", "1", "2", "3", "4"):
+        raise InputError(f"{where}: expected a class from 0 to 4, a blank and a sentence, found {line[:40]!r}")
+    return (parse_sentence(sentence, where, "what follows the class"),), int(label)
+
+
+def _fields(line: str, where: str, names: tuple[str, ...]) -> list[str]:
+    fields = line.split("\t")
+    if len(fields) != len(names):
+        raise InputError(
+            f"{where}: expected {len(names)} columns with tabs between ({', '.join(names)}), found {len(fields)}; the "
+            "file is cut off or not the original one"
+        )
+    return [field.strip() for field in fields]
+
+
+_MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+_SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+
+
+def _parse_mrpc(line: str, where: str) -> Row:
+    quality, _, _, left, right = _fields(line, where, _MRPC)
+    if quality not in ("0", "1"):
+        raise InputError(f"{where}: expected 0 or 1 in the column Quality, found {quality[:40]!r}")
+    return _pair(left, right, where), int(quality)
+
+
+def _parse_relatedness(line: str, where: str) -> Row:
+    _, left, right, score, _ = _fields(line, where, _SICK)
+    value = parse_number(score, where, "the relatedness score")
+    if not 1 <= value <= 5:
+        raise InputError(f"{where}: expected a relatedness score from 1 to 5, found {score}")
+    return _pair(left, right, where), value
+
+
+def _parse_entailment(line: str, where: str) -> Row:
+    _, left, right, _, judgement = _fields(line, where, _SICK)
+    if judgement not in _JUDGEMENTS:
+        raise InputError(f"{where}: expected {', '.join(_JUDGEMENTS)}, found {judgement[:40]!r}")
+    return _pair(left, right, where), _JUDGEMENTS.index(judgement)
+
+
+def _pair(left: str, right: str, where: str) -> tuple[str, str]:
+    return (
+        parse_sentence(left, where, "the first sentence's column"),
+        parse_sentence(right, where, "the second sentence's column"),
+    )
+
+
+def _polarity(positive: tuple[str, ...], negative: tuple[str, ...], count: int) -> _Layout:
+    return _Layout("nested", {"positive": positive, "negative": negative}, _parse_plain, {"all": count})
+
+
+def _sst(folder: str, parse: Callable[[str, str], Row], counts: tuple[int, int, int]) -> _Layout:
+    splits: tuple[Split, ...] = ("train", "dev", "test")
+    files: dict[Split, tuple[str, ...]] = {split: (f"SST/{folder}/sentiment-{split}",) for split in splits}
+    return _Layout("dev", files, parse, dict(zip(splits, counts, strict=True)))
+
+
+def _sick(way: Way, parse: Callable[[str, str], Row]) -> _Layout:
+    files: dict[Split, tuple[str, ...]] = {
+        "train": ("SICK/SICK_train.txt",),
+        "dev": ("SICK/SICK_trial.txt",),
+        "test": ("SICK/SICK_test_annotated.txt",),
+    }
+    return _Layout(way, files, parse, {"train": 4500, "dev": 500, "test": 4927}, _SICK)
+
+
+# SentEval's names first; then those under which the files are found elsewhere.
+_LAYOUTS: Mapping[str, _Layout] = {
+    "MR": _polarity(("MR/rt-polarity.pos",), ("MR/rt-polarity.neg",), 10662),
+    "CR": _polarity(("CR/custrev.pos",), ("CR/custrev.neg",), 3775),
+    "SUBJ": _polarity(
+        ("SUBJ/subj.objective", "SUBJ/plot.tok.gt9.5000"),
+        ("SUBJ/subj.subjective", "SUBJ/quote.tok.gt9.5000"),
+        10000,
+    ),
+    "MPQA": _polarity(("MPQA/mpqa.pos",), ("MPQA/mpqa.neg",), 10606),
+    "SST2": _sst("binary", _parse_sst2, (67349, 872, 1821)),
+    "SST5": _sst("fine", _parse_sst5, (8544, 1101, 2210)),
+    "TREC": _Layout(
+        "train",
+        {
+            "train": ("TREC/train_5500.label", "TREC/TREC.train"),
+            "test": ("TREC/TREC_10.label", "TREC/TREC.test"),
+        },
+        _parse_question,
+        {"train": 5452, "test": 500},
+    ),
+    "MRPC": _Layout(
+        "train",
+        {"train": ("MRPC/msr_paraphrase_train.txt",), "test": ("MRPC/msr_paraphrase_test.txt",)},
+        _parse_mrpc,
+        {"train": 4076, "test": 1725},
+        _MRPC,
+    ),
+    "SICK-R": _sick("relatedness", _parse_relatedness),
+    "SICK-E": _sick("dev", _parse_entailment),
+}

@@ -1,0 +1,202 @@
+"""Transfer tasks: accuracy of simple classifiers over sentence vectors; ParaNMT-50M, table 14, Sent2Vec, table 2.
+
+Vectors stay as they are, and a head is trained on them for each task, in SentEval's protocol. Features of a sentence
+are its vector u, of a pair of sentences |u - v| and u * v.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import pearson, spearman
+from paranmt_hf.evaluation.similarities import cosines
+from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer.heads import (
+    Features,
+    Tick,
+    dev_fits,
+    nested_cross_validation,
+    nested_fits,
+    train_fits,
+    tuned_on_dev,
+    tuned_on_train,
+)
+from paranmt_hf.evaluation.transfer.protocol import TransferConfig
+from paranmt_hf.evaluation.transfer.record import TaskRecord, TransferRecord, averages
+from paranmt_hf.evaluation.transfer.relatedness import MOST_PASSES, PASSES, train_relatedness
+from paranmt_hf.protocols import Encoder
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.version import __version__
+
+# Sentences that are encoded between two reports of progress.
+_BLOCK = 4096
+_LIBRARIES = ("scikit-learn", "numpy", "torch")
+
+
+def evaluate_transfer(
+    encoder: Encoder,
+    data: Path | str | Sequence[TransferTask],
+    *,
+    name: str | None = None,
+    config: TransferConfig | None = None,
+    left_out: Sequence[str] = (),
+    weights: str | None = None,
+) -> TransferRecord:
+    """Evaluate an encoder on transfer tasks.
+
+    Args:
+        encoder: Anything with `encode(sentences)`, such as a `SentenceTransformer`.
+        data: A folder with tasks in SentEval's layout, see `read_tasks`; or the tasks themselves.
+        name: Name of the model in the result; by default that of its class.
+        config: Folds and seed.
+        left_out: Names of tasks that are not among those given, for the record.
+        weights: Checksum of the encoder's weights, for the record.
+
+    Raises:
+        InputError: There are no tasks, a vector is not finite, or a task has too few items for so many folds.
+    """
+    config = config or TransferConfig()
+    if isinstance(data, str | Path):
+        tasks, left_out = read_tasks(data)
+    else:
+        tasks = list(data)
+    if not tasks:
+        raise InputError("there is nothing to evaluate: expected at least one task")
+    name = name or type(encoder).__name__
+    store = _VectorStore(encoder, name)
+    results = [_evaluate_task(task, store, config) for task in tasks]
+    return TransferRecord(
+        model=name,
+        dimension=store.vectors.shape[1],
+        tasks=results,
+        left_out=list(left_out),
+        averages=averages(results),
+        protocol=config.describe(),
+        versions={"paranmt-hf": __version__, **{library: version(library) for library in _LIBRARIES}},
+        notes=[note for task in tasks for note in task.notes],
+        weights=weights,
+    )
+
+
+class _VectorStore:
+    """Vectors of the sentences of one task, each encoded once; those of SICK serve both of its tasks."""
+
+    def __init__(self, encoder: Encoder, name: str) -> None:
+        self._encoder, self._name = encoder, name
+        self._rows: dict[str, int] = {}
+        self.vectors = np.empty((0, 0), np.float32)
+
+    def encode(self, task: TransferTask) -> None:
+        """Encode the sentences of a task, unless they are those of the one before."""
+        sentences = dict.fromkeys(sentence for part in task.parts.values() for side in part.sides for sentence in side)
+        if sentences.keys() == self._rows.keys():
+            return
+        self._rows = {sentence: row for row, sentence in enumerate(sentences)}
+        texts, blocks = list(sentences), []
+        with Progress(f"{self._name}, {task.name}: encoding", len(texts)) as progress:
+            for start in range(0, len(texts), _BLOCK):
+                blocks.append(self._block(texts[start : start + _BLOCK], task.name))
+                progress.advance_to(min(start + _BLOCK, len(texts)))
+        self.vectors = np.concatenate(blocks)
+
+    def _block(self, texts: list[str], task: str) -> np.ndarray:
+        vectors = np.asarray(self._encoder.encode(texts), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise InputError(
+                f"{task}: expected a vector for each of {len(texts)} sentences, got the shape {vectors.shape} from "
+                f"{type(self._encoder).__name__}.encode"
+            )
+        if not (finite := np.isfinite(vectors).all(axis=1)).all():
+            broken = texts[int(np.argmin(finite))]
+            raise InputError(f"{task}: the vector of {broken[:60]!r} is not finite, so the model cannot be evaluated")
+        return vectors
+
+    def sides(self, part: Part) -> list[np.ndarray]:
+        """Rows of the vectors of each side of a part [item]."""
+        return [np.array([self._rows[sentence] for sentence in side], np.int64) for side in part.sides]
+
+    def features(self, part: Part) -> Features:
+        """What a head sees of a part."""
+        first, *others = (self.vectors[rows] for rows in self.sides(part))
+        if others:
+            first = np.concatenate([np.abs(first - others[0]), first * others[0]], axis=1)
+        return Features(first, part.labels)
+
+
+def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> TaskRecord:
+    from sklearn.exceptions import ConvergenceWarning
+
+    store.encode(task)
+    steps = {
+        "nested": nested_fits(config),
+        "train": train_fits(config),
+        "dev": dev_fits(config),
+        "relatedness": MOST_PASSES // PASSES,
+    }[task.way]
+    with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
+        # Raw vectors seldom let a head come to its end within the steps that SentEval gives it.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        dev, test, others, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
+    return TaskRecord(
+        name=task.name,
+        items={part: len(items) for part, items in task.parts.items()},
+        measure="pearson" if task.way == "relatedness" else "accuracy",
+        test=test,
+        dev=dev,
+        others=others,
+        penalties=list(penalties),
+        zero_vectors=int((~store.vectors.any(axis=1)).sum()),
+        checksum=task.checksum,
+    )
+
+
+def _trained(
+    task: TransferTask, store: _VectorStore, config: TransferConfig, tick: Tick
+) -> tuple[float, float, dict[str, float], Sequence[float]]:
+    """Figures on development and test items, other figures, and penalties."""
+    features = {part: store.features(items) for part, items in task.parts.items()}
+    if task.way == "relatedness":
+        return *_relatedness(task, features, store, config, tick), ()
+    if task.way == "nested":
+        tuned = nested_cross_validation(features["all"], config, tick, task.name)
+    elif task.way == "train":
+        tuned = tuned_on_train(features["train"], features["test"], config, tick, task.name)
+    else:
+        tuned = tuned_on_dev(features["train"], features["dev"], features["test"], config, tick, task.name)
+    others = {"f1": f1(tuned.predictions, features["test"].labels)} if task.name == "MRPC" else {}
+    return tuned.dev, tuned.accuracy, others, tuned.penalties
+
+
+def _relatedness(
+    task: TransferTask, features: dict[str, Features], store: _VectorStore, config: TransferConfig, tick: Tick
+) -> tuple[float, float, dict[str, float]]:
+    found = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
+    gold = features["test"].labels
+    untrained = np.concatenate([cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
+    others = {
+        "spearman": spearman(found.scores, gold),
+        "mse": float(np.mean((found.scores - gold) ** 2)),
+        "cosine_spearman_all": spearman(untrained, np.concatenate([part.labels for part in task.parts.values()])),
+    }
+    return found.dev, pearson(found.scores, gold), others
+
+
+def f1(predictions: np.ndarray, labels: np.ndarray) -> float:
+    """F1 of class 1, in [0, 1]; 0 where it is never right.
+
+    Args:
+        predictions: Classes [item].
+        labels: Gold classes [item].
+
+    >>> f1(np.array([1, 1, 0, 1]), np.array([1, 0, 1, 1]))
+    0.6666666666666666
+    """
+    right = int(np.sum((predictions == 1) & (labels == 1)))
+    claimed = int(np.sum(predictions == 1) + np.sum(labels == 1))
+    return 2 * right / claimed if claimed else 0.0

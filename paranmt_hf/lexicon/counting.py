@@ -1,0 +1,178 @@
+"""The second step of a lexicon: how many pairs of sentences have two words, counted by products of sparse matrices.
+
+Let R [pair, word] be 1 where a reference has a word, and T the same for translations. Three matrices [word, word] are
+wanted, all symmetric: R'R (references with both words), T'T (translations with both), and R'T + T'R (pairs with the
+one word on a side and the other on the other side). They are the digits of one: with S = R + c T for a large number c
+
+    S'S = R'R + c (R'T + T'R) + c^2 T'T
+
+so one product of integers counts all three. It is computed for a block of pairs at a time. Blocks are added up as
+long as they fit into memory, and then written as a run; `merging.py` adds up the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sparse
+
+from paranmt_hf.lexicon.word_sets import WordSets
+from paranmt_hf.util.files import replacing, writing
+
+# Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one.
+BITS = 21
+RUN_PAIRS = 2 ** (BITS - 1) - 1
+MASK = 2**BITS - 1
+# What a word adds to S, by the sides that it is on: none, reference, translation, both.
+WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
+# Multiplications of a block; its product has at most so many entries, of 12 bytes.
+BLOCK_PRODUCTS = 8_000_000
+BLOCK_ROWS = 100_000
+# Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
+ENTRY_BYTES = 36
+FOLDER = "runs"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The counts of some pairs of sentences on disk, sorted by word and then by the other word.
+
+    Attributes:
+        path: The file: bounds [word + 1], int64; then the other word of each entry, int32; then the counts, int64.
+        first: Number of the first pair of sentences.
+        last: Number of the last one, plus 1.
+    """
+
+    path: Path
+    first: int
+    last: int
+
+    def bounds(self, words: int) -> np.ndarray:
+        """Where the entries of each word begin and end [word + 1], int64."""
+        return np.fromfile(self.path, np.int64, words + 1)
+
+    def read(self, words: int, entries: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Read a range of entries.
+
+        Args:
+            words: Number of words of the lexicon.
+            entries: Number of entries of the run.
+            first: The first entry.
+            last: The last one, plus 1.
+
+        Returns:
+            The other word of each [entry], int32, and the counts [entry], int64, in one number each.
+        """
+        others = 8 * (words + 1)
+        found = np.fromfile(self.path, np.int32, last - first, offset=others + 4 * first)
+        return found, np.fromfile(self.path, np.int64, last - first, offset=others + 4 * entries + 8 * first)
+
+
+def runs_of(folder: Path) -> list[Run]:
+    """Find the runs that are complete, in order."""
+    runs = []
+    for path in sorted(folder.glob("*-*.run")):
+        first, _, last = path.stem.partition("-")
+        runs.append(Run(path, int(first), int(last)))
+    return runs
+
+
+def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable[[int], None]) -> list[Run]:
+    """Count the pairs of words of a corpus, and go on after the runs that are there already.
+
+    Args:
+        sets: The words of each pair of sentences.
+        folder: Where the runs are.
+        memory: Bytes that the counts may take; it decides nothing but the number of runs.
+        report: Is told how many pairs of sentences were counted.
+
+    Returns:
+        The runs.
+
+    Raises:
+        WriteError: There is no room.
+    """
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+    runs = runs_of(folder)
+    first = last = runs[-1].last if runs else 0
+    report(last)
+    sums = _Sums()
+    # Frequent words first, so that most of what a product adds up lies close together; it takes a third less time.
+    by_frequency = np.argsort(-(sets.words.references + sets.words.translations), kind="stable").astype(np.int32)
+    for matrix in _matrices(sets, first, by_frequency):
+        if sums.entries * ENTRY_BYTES >= memory or last + matrix.shape[0] - first > RUN_PAIRS:
+            _write_run(folder, first, last, sums.total(), by_frequency)
+            first, sums = last, _Sums()
+        sums.add(_product(matrix))
+        last += matrix.shape[0]
+        report(last)
+    if last > first:
+        _write_run(folder, first, last, sums.total(), by_frequency)
+    return runs_of(folder)
+
+
+def _matrices(sets: WordSets, start: int, order: np.ndarray) -> Iterator[sparse.csr_array]:
+    """Cut the sets of words into blocks S [pair, word] of bounded work, with the words in another order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
+    for words, sides, bounds in sets.blocks(start, BLOCK_ROWS):
+        work = np.cumsum(np.diff(bounds) ** 2)
+        first = 0
+        while first < len(work):
+            before = work[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(work, before + BLOCK_PRODUCTS, side="right")))
+            part = slice(bounds[first], bounds[last])
+            inner = (bounds[first : last + 1] - bounds[first]).astype(np.int32)
+            yield sparse.csr_array(
+                (WEIGHTS[sides[part]], place[words[part]], inner), shape=(last - first, len(order)), copy=False
+            )
+            first = last
+
+
+def _product(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Multiply S' S; the result [word, word] has its entries in order."""
+    product = matrix.T.tocsr() @ matrix
+    # It equals its transpose, and turning one around sorts it, in linear time.
+    return product.T.tocsr()
+
+
+class _Sums:
+    """Adds up matrices in the manner of a merge sort: only those of like size, so that none is copied often."""
+
+    def __init__(self) -> None:
+        self._parts: list[sparse.csr_array] = []
+
+    @property
+    def entries(self) -> int:
+        """Number of entries that are kept."""
+        return sum(part.nnz for part in self._parts)
+
+    def add(self, matrix: sparse.csr_array) -> None:
+        """Add a matrix."""
+        self._parts.append(matrix)
+        while len(self._parts) > 1 and self._parts[-2].nnz < 2 * self._parts[-1].nnz:
+            self._add_last()
+
+    def total(self) -> sparse.csr_array:
+        """Add up what is left."""
+        while len(self._parts) > 1:
+            self._add_last()
+        return self._parts[0]
+
+    def _add_last(self) -> None:
+        last = self._parts.pop()
+        self._parts[-1] = self._parts[-1] + last
+
+
+def _write_run(folder: Path, first: int, last: int, total: sparse.csr_array, order: np.ndarray) -> None:
+    """Write what was counted, with the words in their own order again."""
+    for _ in ("columns", "rows"):
+        total = sparse.csr_array((total.data, order[total.indices], total.indptr), shape=total.shape).T.tocsr()
+    with replacing(folder / f"{first:012d}-{last:012d}.run") as aside, aside.open("wb") as file:
+        file.write(total.indptr.astype(np.int64).data)
+        file.write(total.indices.astype(np.int32, copy=False).data)
+        file.write(total.data.data)

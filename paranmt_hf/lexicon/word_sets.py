@@ -1,0 +1,187 @@
+"""The first step of a lexicon: the words of each pair of sentences, on disk, and how many sentences have each word.
+
+A word counts once in a sentence, however often it stands there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.lexicon.record import WORDS
+from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.util.files import replacing, write_bytes
+from paranmt_hf.util.records import read_json
+
+# A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
+REFERENCE, TRANSLATION = 1, 2
+SIDE_BITS = 2
+ENTRIES, SIZES, NUMBERS, DONE = "entries.int32", "sizes.int32", "rows.int32", "sets.json"
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a lexicon, and how many sentences have each; a word's row is its index.
+
+    Attributes:
+        words: The words, in the order of their characters.
+        references: References with the word [word], int64.
+        translations: Translations with the word [word], int64.
+        pairs: Pairs of sentences that were counted.
+    """
+
+    words: list[str]
+    references: np.ndarray
+    translations: np.ndarray
+    pairs: int
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class _Numbers:
+    """Numbers words in the order in which they are first met, over all tables of a corpus."""
+
+    def __init__(self) -> None:
+        self.number_of: dict[str, int] = {}
+        self._vocabulary: Sequence[str] = ()
+        self._numbers = np.empty(0, np.int64)
+
+    def of(self, table: TokenTable) -> np.ndarray:
+        """Number of each token of a table [token], int64."""
+        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
+        if table.vocabulary is not self._vocabulary:
+            self._vocabulary, self._numbers = table.vocabulary, np.empty(0, np.int64)
+        if new := table.vocabulary[len(self._numbers) :]:
+            known = self.number_of
+            numbers = [known.setdefault(word, len(known)) for word in new]
+            self._numbers = np.concatenate([self._numbers, np.array(numbers, np.int64)])
+        return self._numbers[table.ids]
+
+
+def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Find the distinct words of each pair of sentences, and the sides that they are on.
+
+    Args:
+        sides: Tokens of the references, and tokens of the translations.
+        numbers: Number of the word of each token [token] of the one and of the other.
+
+    Returns:
+        The words of each pair [entry], int32: number * 4 + sides; and how many each pair has [pair], int32.
+    """
+    keys = []
+    for side, table in enumerate(sides):
+        pairs = np.repeat(np.arange(len(table)), np.diff(table.offsets))
+        keys.append((pairs << 32) | (numbers[side] << 1) | side)
+    joined = np.concatenate(keys)
+    joined.sort()
+    joined = joined[np.diff(joined, prepend=-1) != 0]
+    words = joined >> 1
+    first = np.diff(words, prepend=-1) != 0
+    on_both = np.append(~first[1:], False)
+    on = np.where(on_both, REFERENCE | TRANSLATION, (joined & 1) + 1)[first]
+    words = words[first]
+    entries = ((words & (2**31 - 1)) << SIDE_BITS) | on
+    return entries.astype(np.int32), np.bincount(words >> 31, minlength=len(sides[0])).astype(np.int32)
+
+
+def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int) -> None:
+    """Write the words of a corpus of sentence pairs, and choose those of the lexicon.
+
+    What is kept in memory are the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
+
+    Args:
+        tables: Tables with the columns `reference` and `translation`, without nulls.
+        folder: Where to write.
+        limit: Number of words of the lexicon: those in the most sentences; of equally frequent ones the first in the
+            order of their characters.
+
+    Raises:
+        WriteError: There is no room.
+    """
+    tokenizer, numbers = WordTokenizer(), _Numbers()
+    counts, pairs = np.zeros((2, 0), np.int64), 0
+    with replacing(folder / ENTRIES) as entries_path, replacing(folder / SIZES) as sizes_path:
+        with entries_path.open("wb") as entries_file, sizes_path.open("wb") as sizes_file:
+            for table in tables:
+                sides = tokenizer.tables(table["reference"], table["translation"])
+                entries, sizes = distinct_words(sides, [numbers.of(side) for side in sides])
+                entries_file.write(entries.data)
+                sizes_file.write(sizes.data)
+                counts = _add(counts, entries, len(numbers.number_of))
+                pairs += len(sizes)
+    _write_words(folder, list(numbers.number_of), counts, pairs, limit)
+
+
+def _add(counts: np.ndarray, entries: np.ndarray, words: int) -> np.ndarray:
+    """Count the sentences [side, word] that words are in."""
+    grown = np.zeros((2, words), np.int64)
+    grown[:, : counts.shape[1]] = counts
+    for side, bit in enumerate((REFERENCE, TRANSLATION)):
+        grown[side] += np.bincount(entries[entries & bit != 0] >> SIDE_BITS, minlength=words)
+    return grown
+
+
+def _write_words(folder: Path, words: list[str], counts: np.ndarray, pairs: int, limit: int) -> None:
+    """Choose the words of the lexicon and write them; the last file says that all are there."""
+    totals = counts.sum(axis=0).tolist()
+    chosen = sorted(range(len(words)), key=lambda number: (-totals[number], words[number]))[:limit]
+    chosen.sort(key=words.__getitem__)
+    rows = np.full(len(words), -1, np.int32)
+    rows[chosen] = np.arange(len(chosen), dtype=np.int32)
+    write_bytes(folder / NUMBERS, rows.tobytes())
+    columns = {"word": [words[number] for number in chosen], "references": counts[0, chosen]}
+    with replacing(folder / WORDS) as aside:
+        pq.write_table(pa.table({**columns, "translations": counts[1, chosen]}), aside, compression="zstd")
+    write_bytes(folder / DONE, json.dumps({"pairs": pairs}).encode())
+
+
+class WordSets:
+    """The words of each pair of sentences, as `write_word_sets` wrote them.
+
+    Args:
+        folder: Where they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        pairs = read_json(folder / DONE, "the number of pairs of sentences")["pairs"]
+        table = pq.read_table(folder / WORDS, use_threads=False)
+        counts = [table[side].to_numpy() for side in ("references", "translations")]
+        self.words = Words(table["word"].to_pylist(), counts[0], counts[1], pairs)
+        self._rows = np.fromfile(folder / NUMBERS, np.int32)
+
+    @staticmethod
+    def complete(folder: Path) -> bool:
+        """Tell whether a folder holds sets of words that are complete."""
+        return (folder / DONE).is_file()
+
+    def blocks(self, start: int, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Read the sets of words in order.
+
+        Args:
+            start: Number of the first pair.
+            rows: Number of pairs that are read at once.
+
+        Yields:
+            The row of each word [entry], int32, the sides that it is on [entry], and bounds [pair + 1] of the pairs
+            in these. Words that are not in the lexicon are left out.
+        """
+        with (self._folder / ENTRIES).open("rb") as entries_file, (self._folder / SIZES).open("rb") as sizes_file:
+            skipped = 0
+            for done in range(0, start, rows):
+                skipped += int(np.fromfile(sizes_file, np.int32, min(rows, start - done)).sum(dtype=np.int64))
+            entries_file.seek(4 * skipped)
+            while len(sizes := np.fromfile(sizes_file, np.int32, rows)):
+                bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+                entries = np.fromfile(entries_file, np.int32, bounds[-1])
+                words = self._rows[entries >> SIDE_BITS]
+                known = words >= 0
+                kept = np.concatenate([[0], np.cumsum(known)])
+                yield words[known], entries[known] & (REFERENCE | TRANSLATION), kept[bounds]

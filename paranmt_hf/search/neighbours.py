@@ -1,0 +1,131 @@
+"""The most similar items of each row, found while blocks of similarities go past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import replacing
+
+LOWEST = float("-inf")
+NOBODY = -1
+
+
+class Neighbours:
+    """For each row the `top` most similar items that were offered so far.
+
+    A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows.
+
+    Attributes:
+        scores: Similarities [row, rank], descending, float32; `LOWEST` where fewer items were offered.
+        items: Their items [row, rank], int32; `NOBODY` where fewer items were offered.
+
+    Args:
+        rows: Number of rows.
+        top: Items that are kept for each.
+        at_least: What is less similar is never kept.
+        repeats: Whether a row may be offered the same item twice, which is looked for then.
+    """
+
+    def __init__(self, rows: int, top: int, *, at_least: float = LOWEST, repeats: bool = False) -> None:
+        self.scores = torch.full((rows, top), LOWEST)
+        self.items = torch.full((rows, top), NOBODY, dtype=torch.int32)
+        self._repeats = repeats
+        # A similarity must be above the bound, and one that is just the smallest wanted is kept.
+        self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
+
+    def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
+        """Keep what belongs to the most similar of the rows.
+
+        Args:
+            rows: Distinct rows [block row].
+            items: Distinct items [block item], int32.
+            similarities: Their similarities [block row, block item].
+        """
+        bounds = self.scores[rows, -1].clamp_min(self._floor)
+        hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
+        if not len(hit):
+            return
+        if len(hit) < len(rows):
+            rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
+        top = min(self.scores.shape[1], similarities.shape[1])
+        above = similarities > bounds[:, None]
+        counts = above.sum(dim=1)
+        many = counts > top
+        if many.any():
+            scores, places = similarities[many].topk(top, dim=1)
+            self._merge(rows[many], scores, items[places])
+            few = ~many
+            rows, similarities, above, counts = rows[few], similarities[few], above[few], counts[few]
+        if len(rows):
+            self._merge(rows, *_padded(similarities, items, above, counts))
+
+    def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
+        """Put candidates [row, candidate] beside what is kept, and keep the most similar."""
+        kept = self.items[rows]
+        if self._repeats:
+            scores = scores.masked_fill((items[:, :, None] == kept[:, None, :]).any(dim=2), LOWEST)
+        scores = torch.cat([self.scores[rows], scores], dim=1)
+        best, places = scores.topk(kept.shape[1], dim=1)
+        chosen = torch.cat([kept, items], dim=1).gather(1, places)
+        # What is below the floor came along with the largest of its row.
+        outside = best <= self._floor
+        self.scores[rows] = best.masked_fill(outside, LOWEST)
+        self.items[rows] = chosen.masked_fill(outside, NOBODY)
+
+
+def save(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
+    """Write neighbours down, and after how many steps of which search; the file appears whole.
+
+    Raises:
+        WriteError: There is no room.
+    """
+    from safetensors.torch import save_file
+
+    tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
+    tensors |= {f"{name}.items": table.items for name, table in tables.items()}
+    with replacing(path) as aside:
+        save_file(tensors, aside, {"done": str(done), "search": search})
+
+
+def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
+    """Read what `save` wrote into tables.
+
+    Returns:
+        The number of steps; 0 where nothing was written, or of another search.
+
+    Raises:
+        InputError: The file is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        return 0
+    try:
+        with safe_open(path, "pt") as file:
+            if file.metadata()["search"] != search:
+                return 0
+            for name, table in tables.items():
+                table.scores.copy_(file.get_tensor(f"{name}.scores"))
+                table.items.copy_(file.get_tensor(f"{name}.items"))
+            return int(file.metadata()["done"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged ({error}); delete its folder to begin anew") from None
+
+
+def _padded(
+    similarities: torch.Tensor, items: torch.Tensor, above: torch.Tensor, counts: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gather the few marked similarities of each row, and their items, into rows of equal length [row, candidate]."""
+    row, column = above.nonzero(as_tuple=True)
+    starts = counts.cumsum(0) - counts
+    place = torch.arange(len(row)) - starts[row]
+    scores = torch.full((len(counts), int(counts.max())), LOWEST)
+    found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
+    scores[row, place] = similarities[row, column]
+    found[row, place] = items[column]
+    return scores, found

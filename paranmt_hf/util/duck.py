@@ -1,0 +1,57 @@
+"""DuckDB for queries over Parquet files that are larger than memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.util.optional import require
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MEMORY_BYTES = 2_000_000_000
+
+
+@contextmanager
+def database(
+    *, memory: int = MEMORY_BYTES, spill: Path | None = None, threads: int | None = None, extra: str = "select"
+) -> Iterator[DuckDBPyConnection]:
+    """Open a database in memory that spills to disk, and fetches nothing from anywhere.
+
+    Args:
+        memory: Bytes that DuckDB may take; its buffers for reading come on top.
+        spill: Folder for what does not fit; a temporary one if left out.
+        threads: Threads; one for each core if left out.
+        extra: The extra of this package that the caller's users install.
+
+    Yields:
+        The connection.
+
+    Raises:
+        InputError: DuckDB is not installed.
+    """
+    duckdb = require("duckdb", extra)
+    with tempfile.TemporaryDirectory(prefix="paranmt-", dir=spill) as folder:
+        settings = {
+            "memory_limit": f"{memory}B",
+            "temp_directory": folder,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": False,
+        }
+        if threads:
+            settings["threads"] = threads
+        with duckdb.connect(":memory:", config=settings) as connection:
+            # The commands show progress of their own.
+            connection.execute("SET enable_progress_bar = false")
+            yield connection
+
+
+def parquet(files: Iterable[Path]) -> str:
+    """Name Parquet files as a table in a query: `read_parquet([...])`."""
+    names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
+    return f"read_parquet([{names}])"

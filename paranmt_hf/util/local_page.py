@@ -1,0 +1,155 @@
+"""A page for the person at this computer: served on loopback, behind a token in its address."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import require
+
+HOST = "127.0.0.1"
+# Nothing from elsewhere, no frames, no guessing of types; what is shown may change at any time.
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; form-action 'self'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+# Methods that change nothing.
+SAFE = ("GET", "HEAD")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def new_token() -> str:
+    """Make a token that nobody guesses: 32 characters."""
+    return secrets.token_urlsafe(24)
+
+
+def listen(port: int) -> socket.socket:
+    """Take a port on loopback.
+
+    Args:
+        port: From 1 to 65535; 0 takes any that is free.
+
+    Raises:
+        InputError: The port is taken, or may not be used.
+    """
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port must be from 0 to 65535, was {port}; 0 takes any that is free")
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # A port of a server that ended a moment ago is free.
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((HOST, port))
+        taken.listen(128)
+    except OSError as error:
+        taken.close()
+        reason = (
+            "is taken by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+        )
+        raise InputError(
+            f"port {port} {reason}; choose another --port, or leave it out to take any that is free"
+        ) from None
+    return taken
+
+
+def address(listening: socket.socket, token: str, **parameters: str) -> str:
+    """Say the address of the page, with the token that opens it."""
+    return f"http://{HOST}:{listening.getsockname()[1]}/?{urlencode({'token': token, **parameters})}"
+
+
+def serve(app: App, listening: socket.socket, token: str) -> None:
+    """Serve an ASGI application until Ctrl-C, to browsers that know the token and to nobody else.
+
+    Args:
+        app: The application.
+        listening: Its port, from `listen`.
+        token: What the address holds.
+
+    Raises:
+        InputError: uvicorn is not installed.
+    """
+    uvicorn = require("uvicorn", "annotate")
+    port = listening.getsockname()[1]
+    config = uvicorn.Config(
+        guarded(app, token, port), log_level="warning", access_log=False, lifespan="off", ws="none"
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def guarded(app: App, token: str, port: int) -> App:
+    """Answer only requests that hold the token, in the address or in the cookie that the first answer sets.
+
+    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused. So is a
+    request of another page that would change something: to cookies, another port of this computer is the same site.
+
+    Args:
+        app: The application.
+        token: The token.
+        port: Where it is served: cookies do not tell ports apart, so the port is in the cookie's name.
+    """
+    name, hosts = f"paranmt-{port}", {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
+
+    def own(headers: dict[bytes, bytes]) -> bytes:
+        return b"http://" + headers[b"host"]
+
+    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = dict(scope["headers"])
+        given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token")
+        if headers.get(b"host") not in hosts:
+            await _refuse(send, "this page is served to its own address only")
+        elif not (_equal(given, token) or _equal(_cookie(headers, name), token)):
+            await _refuse(send, "open the address that the command printed: it holds a token")
+        elif scope["method"] not in SAFE and headers.get(b"origin", own(headers)) != own(headers):
+            await _refuse(send, "only this page itself may change anything")
+        else:
+            cookie = f"{name}={token}; Path=/; HttpOnly; SameSite=Strict".encode()
+
+            async def send_guarded(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+                    if given is not None:
+                        message["headers"].append((b"set-cookie", cookie))
+                await send(message)
+
+            await app(scope, receive, send_guarded)
+
+    return answer
+
+
+def _equal(given: str | None, token: str) -> bool:
+    return given is not None and secrets.compare_digest(given.encode(), token.encode())
+
+
+def _cookie(headers: dict[bytes, bytes], name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+async def _refuse(send: Send, reason: str) -> None:
+    start = {
+        "type": "http.response.start",
+        "status": 403,
+        "headers": [(b"content-type", b"text/plain; charset=utf-8")],
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})

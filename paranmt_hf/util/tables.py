@@ -1,0 +1,40 @@
+"""Tables of figures for people: in Markdown, or in columns for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+
+def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Literal["markdown", "text"]) -> str:
+    """Write a table whose first column is text and whose others are figures.
+
+    Args:
+        header: Names of the columns.
+        rows: The cells.
+        style: Markdown, or columns for a terminal.
+    """
+    return markdown_table(header, rows) if style == "markdown" else text_table(header, rows)
+
+
+def percent(value: float | None) -> str:
+    """Write a figure times 100, as papers do; nothing where there is none."""
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table in Markdown."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table in columns for a terminal."""
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    written = []
+    for first, *others in lines:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        written.append("  ".join(cells).rstrip())
+    return "\n".join(written)

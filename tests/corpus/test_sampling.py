@@ -1,0 +1,115 @@
+"""Samples: the same whatever way the rows come in, of all rows with equal chance, in bounded memory."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus import sampling
+from paranmt_hf.corpus.sampling import Sample, draw, open_corpus
+from paranmt_hf.corpus.selection import lottery, sample_ids
+from paranmt_hf.errors import InputError
+
+
+def rows(ids):
+    return pa.table({"id": pa.array(ids, pa.int64()), "sentence": [f"s{index}" for index in ids]})
+
+
+@pytest.mark.parametrize("batch", [1, 7, 250])
+@pytest.mark.parametrize("count", [1, 20, 249, 250, 300])
+def test_a_sample_is_that_of_the_lottery(batch, count, monkeypatch):
+    monkeypatch.setattr(sampling, "SLACK", 3)
+    ids = np.random.default_rng(0).permutation(1000)[:250]
+    sample = Sample(count, seed=5)
+    for start in range(0, 250, batch):
+        sample.add(rows(ids[start : start + batch]))
+        assert sample.held <= count + 3 + batch
+    table = sample.table()
+    assert sample.seen == 250
+    assert sorted(table["id"].to_pylist()) == sample_ids(ids, count, 5).tolist()
+    assert np.all(np.diff(lottery(table["id"].to_numpy(), 5).astype(float)) >= 0)
+    assert table["sentence"].to_pylist() == [f"s{index}" for index in table["id"].to_pylist()]
+
+
+def test_a_smaller_sample_begins_a_larger_one_and_seeds_differ():
+    def sampled(count, seed):
+        sample = Sample(count, seed)
+        sample.add(rows(range(100)))
+        return sample.table()["id"].to_pylist()
+
+    assert sampled(30, 1)[:10] == sampled(10, 1) != sampled(10, 2)
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    path = tmp_path / "pairs.parquet"
+    table = {
+        "english": ["a  b", None, "c", " ", "d", "e" * 1001],
+        "reference": ["r0", "r1", "r2", "r3", "r4", "r5"],
+        "score": pa.array([0.5, 0.1, None, 0.2, 0.25, 0.9], pa.float64()),
+        "origin": ["x", "x", "", None, "y", "y"],
+    }
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def read(corpus):
+    return pa.concat_tables(pa.table(batch) for batch in corpus.batches()).to_pydict()
+
+
+def test_parquet_files(parquet):
+    columns = {"reference": "english", "para_score": "score"}
+    corpus = open_corpus(parquet, columns=columns, by_origin=True)
+    assert corpus.columns == ("para_score", "origin") and corpus.text is None
+    assert read(corpus) == {
+        "id": [0, 2, 4],
+        "sentence": ["a b", "c", "d"],
+        "para_score": [0.5, None, 0.25],
+        "origin": ["x", None, "y"],
+    }
+    assert corpus.report.dropped == {"empty": 2, "over-long": 1}
+    samples = draw(corpus, 2, 0)
+    assert {name: sample.seen for name, sample in samples.items()} == {None: 3, "": 1, "x": 1, "y": 1}
+    assert open_corpus(parquet).columns == ()
+    assert read(open_corpus(parquet.parent))["sentence"] == ["r0", "r1", "r2", "r3", "r4", "r5"]
+
+
+def test_text_files(tmp_path):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"one\n\n two \nthree"))
+    corpus = open_corpus(path)
+    assert corpus.text == path and read(corpus) == {"id": [0, 2, 3], "sentence": ["one", "two", "three"]}
+    assert corpus.report.dropped == {"empty": 1}
+    # The other side of a pair is nothing that a text has.
+    assert read(open_corpus(path, side="translation"))["sentence"] == ["one", "two", "three"]
+
+
+def test_what_cannot_be_measured(tmp_path, parquet):
+    with pytest.raises(InputError, match="there is no such file"):
+        open_corpus(tmp_path / "none")
+    with pytest.raises(InputError, match=r"has no column translation; it has english, .* --columns translation=NAME"):
+        open_corpus(parquet, side="translation")
+    with pytest.raises(InputError, match="there is no column 'none'"):
+        list(open_corpus(parquet, columns={"reference": "none"}).batches())
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="neither a release nor a folder of Parquet files"):
+        open_corpus(tmp_path / "folder")
+    (tmp_path / "bad.parquet").write_text("text")
+    with pytest.raises(InputError, match="cannot read .*bad.parquet"):
+        open_corpus(tmp_path / "bad.parquet")
+    (tmp_path / "blank").write_text("\n\n")
+    with pytest.raises(InputError, match=r"blank has no rows .*: read 2 rows, kept 0, dropped 2 \(2 empty\)"):
+        draw(open_corpus(tmp_path / "blank"), 5, 0)
+
+
+def test_too_many_origins(tmp_path):
+    path = tmp_path / "many.parquet"
+    origins = [f"o{index}" for index in range(sampling.MAX_ORIGINS + 1)]
+    pq.write_table(pa.table({"reference": origins, "origin": origins}), path)
+    with pytest.raises(InputError, match=r"more than 100 origins, such as 'o0'; a table by origin is for a few"):
+        draw(open_corpus(path, by_origin=True), 1, 0)
+    pq.write_table(pa.table({"reference": origins, "origin": ["a", "b", "c"] * 33 + ["a", "b"]}), path)
+    with pytest.raises(InputError, match=r"at least 3 origins, whose samples hold more than 20 rows together"):
+        draw(open_corpus(path, by_origin=True), 10, 0, limit=20)

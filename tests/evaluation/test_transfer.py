@@ -1,0 +1,255 @@
+"""An encoder on transfer tasks: features, figures, averages, tables, records."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from paranmt_hf import evaluate_transfer
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import spearman
+from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer.protocol import TASKS, TransferConfig
+from paranmt_hf.evaluation.transfer.record import (
+    TaskRecord,
+    TransferRecord,
+    averages,
+    compare_transfer,
+    read_transfer_results,
+)
+from paranmt_hf.evaluation.transfer.tasks import _VectorStore
+from paranmt_hf.evaluation.transfer.word_average import WordAverage
+from paranmt_hf.text import words
+from paranmt_hf.vectors import WordVectors, write_vectors
+from tests.evaluation.transfer_toys import FirstWord, quick_relatedness, write_all  # noqa: F401
+
+CONFIG = TransferConfig(folds=3)
+pytestmark = pytest.mark.usefixtures("quick_relatedness")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("senteval")
+    write_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluated(folder, quick_relatedness):  # noqa: F811
+    encoder = FirstWord()
+    return encoder, evaluate_transfer(encoder, folder, name="toy", config=CONFIG, weights="sha256:1")
+
+
+def test_every_task_is_learned(evaluated):
+    """Four of five sentences name their class; the fifth is that of class 0, which a head cannot know."""
+    _, record = evaluated
+    assert [task.name for task in record.tasks] == list(TASKS) and record.left_out == []
+    for name in ("MR", "CR", "SUBJ", "MPQA", "SST2"):
+        assert 0.89 <= record.task(name).test <= 0.91, name
+    assert record.task("TREC").test == pytest.approx(1 - 1 / 5 * 5 / 6, abs=0.02)
+    assert record.task("MRPC").test > 0.75 and 0.7 < record.task("MRPC").others["f1"] < 1
+    assert record.task("SICK-R").test > 0.8 and record.task("SICK-E").test > 0.7
+    assert list(record.task("SICK-R").others) == ["spearman", "mse", "cosine_spearman_all"]
+    assert 0 < record.task("SICK-R").others["mse"] < 1.5
+    assert (record.dimension, record.weights, record.kind) == (8, "sha256:1", "transfer")
+    assert record.protocol["folds"] == 3 and set(record.versions) == {"paranmt-hf", "scikit-learn", "numpy", "torch"}
+
+
+def test_each_sentence_is_encoded_once_and_sick_once_for_both_tasks(evaluated, folder):
+    encoder, _ = evaluated
+    # The toy files of MR, CR, SUBJ and MPQA hold equal sentences too; then SST2, SST5, TREC, MRPC and SICK.
+    assert len(encoder.calls) == 6
+    assert all(len(set(call)) == len(call) for call in encoder.calls)
+
+
+def test_equal_seeds_give_equal_records(evaluated, folder):
+    _, record = evaluated
+    tasks, _ = read_tasks(folder, ["CR", "SST5", "MRPC", "SICK-R"])
+    again = evaluate_transfer(FirstWord(), tasks, name="toy", config=CONFIG)
+    assert again.tasks == [record.task(task.name) for task in tasks]
+
+
+def test_features_of_pairs_by_hand():
+    class Known:
+        def encode(self, sentences):
+            return np.array([{"a": [1, -2], "b": [3, 4]}[sentence] for sentence in sentences], np.float64)
+
+    pairs = Part((["a", "b"], ["b", "b"]), np.array([0, 1]))
+    single = Part((["b", "a"],), np.array([1, 0]))
+    store = _VectorStore(Known(), "known")
+    store.encode(TransferTask("MRPC", "train", {"train": pairs}, ()))
+    assert store.features(pairs).vectors.tolist() == [[2, 6, 3, -8], [0, 0, 9, 16]]
+    assert store.features(pairs).vectors.dtype == np.float32
+    store.encode(TransferTask("MR", "nested", {"all": single}, ()))
+    assert store.features(single).vectors.tolist() == [[3, 4], [1, -2]]
+
+
+def scattered(texts):
+    """Vectors without rhyme or reason, equal for equal sentences."""
+    return np.stack([np.random.default_rng(list(text.encode())).standard_normal(4) for text in texts])
+
+
+def test_the_cosine_of_sick_needs_no_head(folder):
+    tasks, _ = read_tasks(folder, ["SICK-R"])
+    record = evaluate_transfer(Broken(scattered), tasks, config=CONFIG)
+    cosines, gold = [], []
+    for part in tasks[0].parts.values():
+        left, right = map(scattered, part.sides)
+        cosines += ((left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)).tolist()
+        gold += part.labels.tolist()
+    assert record.task("SICK-R").others["cosine_spearman_all"] == pytest.approx(spearman(cosines, gold), abs=1e-9)
+
+
+def task(name, test, **others):
+    return TaskRecord(name, {"train": 1000, "test": 10}, "accuracy", test, 0.5, others, [1.0], 0, "c" + name)
+
+
+def record_of(tasks, **changes):
+    made = TransferRecord("m", 3, tasks, ["SST2"], averages(tasks), {}, {}, [])
+    return replace(made, **changes)
+
+
+def test_averages_by_hand():
+    six = {"MR": 0.7, "CR": 0.8, "SUBJ": 0.9, "MPQA": 0.8, "TREC": 0.6, "MRPC": 0.7}
+    tasks = [task(name, value) for name, value in six.items()]
+    assert averages(tasks) == {"Mean of 6": pytest.approx(0.75)}
+    assert averages([*tasks, task("SST2", 0.4)]) == {
+        "Mean of 6": pytest.approx(0.75),
+        "Mean of 7": pytest.approx(0.7),
+    }
+    assert averages(tasks[1:]) == {}
+    # Other tasks do not count.
+    assert averages([*tasks, task("SICK-E", 0)])["Mean of 6"] == pytest.approx(0.75)
+
+
+def test_tables():
+    tasks = [task("MR", 0.7126), task("MRPC", 0.7, f1=0.8)]
+    record = record_of(tasks, notes=["MR: all has too few."])
+    assert record.text().split("\n") == [
+        "Task       Items         Chosen by  There  Test     Also",
+        "MR    1,000 + 10  cross-validation   50.0  71.3",
+        "MRPC  1,000 + 10  cross-validation   50.0  70.0  f1 80.0",
+        "",
+        "MR: all has too few.",
+        "Left out, because the files are not there: SST2.",
+    ]
+    assert compare_transfer([record, replace(record, model="other")]).split("\n") == [
+        "Model    MR       MRPC",
+        "m      71.3  70.0/80.0",
+        "other  71.3  70.0/80.0",
+        "",
+        "Not printed: Mean of 6, which needs CR, SUBJ, MPQA, TREC too; Mean of 7, which needs CR, SUBJ, MPQA, SST2, "
+        "TREC too.",
+    ]
+    assert compare_transfer([record], style="markdown").startswith(
+        "| Model | MR | MRPC |\n| --- | ---: | ---: |\n| m |"
+    )
+    assert record.markdown().startswith("| Task | Items | Chosen by |")
+
+
+def test_the_whole_table_has_both_averages(evaluated):
+    _, record = evaluated
+    lines = compare_transfer([record]).split("\n")
+    assert len(lines) == 2 and lines[0].split() == ["Model", *TASKS, *"Mean of 6 Mean of 7".split()]
+    mrpc = record.task("MRPC")
+    assert f"{100 * mrpc.test:.1f}/{100 * mrpc.others['f1']:.1f}" in lines[1].split()
+
+
+def test_other_data_cannot_be_compared():
+    one, other = record_of([task("MR", 0.7)]), record_of([task("CR", 0.7)], model="n")
+    with pytest.raises(InputError, match="^n and m were evaluated on different data; evaluate both on the same$"):
+        compare_transfer([one, other])
+    with pytest.raises(InputError, match="no results to compare"):
+        compare_transfer([])
+    with pytest.raises(InputError, match="^m has no result on CR$"):
+        one.task("CR")
+
+
+def test_records_survive_json(evaluated, tmp_path):
+    _, record = evaluated
+    (tmp_path / "r.json").write_text(json.dumps([record.to_json()]))
+    (back,) = read_transfer_results(tmp_path / "r.json")
+    assert back.to_json() == record.to_json() and back.text() == record.text()
+    (tmp_path / "r.json").write_text('[{"model": "x"}]')
+    with pytest.raises(InputError, match=r"r.json is damaged: it has no '\[0\].dimension'"):
+        read_transfer_results(tmp_path / "r.json")
+
+
+class Broken:
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def encode(self, sentences):
+        return self.vectors(sentences)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (
+            lambda texts: np.full((len(texts), 2), np.nan),
+            "^MR: the vector of 'zero of number 0' is not finite, so the",
+        ),
+        (
+            lambda texts: np.zeros(2),
+            r"^MR: expected a vector for each of 72 sentences, got the shape \(2,\) from Broken",
+        ),
+    ],
+)
+def test_broken_encoders(folder, vectors, message):
+    with pytest.raises(InputError, match=message):
+        evaluate_transfer(Broken(vectors), folder)
+
+
+def test_no_task():
+    with pytest.raises(InputError, match="^there is nothing to evaluate: expected at least one task$"):
+        evaluate_transfer(FirstWord(), [])
+
+
+def test_vectors_of_zeros_are_counted(folder):
+    tasks, _ = read_tasks(folder, ["MR"])
+    record = evaluate_transfer(Broken(lambda texts: np.zeros((len(texts), 2), np.float32)), tasks, config=CONFIG)
+    assert record.task("MR").zero_vectors == 72 and record.task("MR").test == pytest.approx(0.5, abs=0.03)
+    assert "72 sentences have a vector of zeros." in record.text()
+
+
+def test_word_average_against_a_loop(real_sentences):
+    generator = np.random.default_rng(0)
+    known = sorted({word for sentence in real_sentences[:200] for word in words(sentence)})
+    table = WordVectors(known, generator.standard_normal((len(known), 5)).astype(np.float32))
+    row_of = {word: row for row, word in enumerate(known)}
+    sentences = ["", "unheardofword", *real_sentences]
+    encoder = WordAverage(table)
+    for _ in range(2):
+        found = encoder.encode(sentences)
+        assert found.dtype == np.float32
+        for sentence, vector in zip(sentences, found, strict=True):
+            rows = [row_of[word] for word in words(sentence) if word in row_of]
+            expected = table.matrix[rows].mean(axis=0) if rows else np.zeros(5)
+            assert vector == pytest.approx(expected, abs=1e-5)
+
+
+def test_word_average_reads_only_what_is_asked_for(tmp_path):
+    file = tmp_path / "v.txt"
+    write_vectors(file, WordVectors(["the", "cat", "dog", "a"], np.arange(8, dtype=np.float32).reshape(4, 2)))
+    encoder = WordAverage.read(file, ["A Dog sat", "the"])
+    assert encoder.encode(["dog a cat", "cat"]).tolist() == [[5, 6], [0, 0]], "cat was not asked for"
+    assert encoder.weights.startswith("sha256:")
+    with pytest.raises(InputError, match=r"v.txt has none of the 1 words of the tasks; is it of English\?"):
+        WordAverage.read(file, ["unheardofword"])
+    file.write_text("nonsense\n")
+    with pytest.raises(InputError, match="v.txt, line 1: expected a word and its numbers"):
+        WordAverage.read(file, ["dog"])
+
+
+@pytest.mark.slow
+def test_real_data_and_vectors(shared_data):
+    """100-dimensional GloVe on the real files; SentEval's program gives MRPC 72.6 and 80.9 with scikit-learn."""
+    tasks, missing = read_tasks(shared_data / "senteval", ["MRPC", "SICK-E"])
+    sentences = [text for one in tasks for part in one.parts.values() for side in part.sides for text in side]
+    encoder = WordAverage.read(shared_data / "vectors" / "glove.100d.100k.txt.gz", sentences)
+    record = evaluate_transfer(encoder, tasks, left_out=missing)
+    assert record.task("MRPC").test == pytest.approx(0.726, abs=0.005)
+    assert record.task("MRPC").others["f1"] == pytest.approx(0.809, abs=0.005)
+    assert record.task("SICK-E").test == pytest.approx(0.762, abs=0.005)

@@ -1,0 +1,213 @@
+"""The heads of transfer tasks: against scikit-learn's own tools, by hand, and in what they refuse."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.transfer import heads
+from paranmt_hf.evaluation.transfer.heads import (
+    Features,
+    _check_folds,
+    dev_fits,
+    nested_cross_validation,
+    nested_fits,
+    train_fits,
+    tuned_on_dev,
+    tuned_on_train,
+)
+from paranmt_hf.evaluation.transfer.protocol import DEV_GRID, NESTED_GRID, TRAIN_GRID, TransferConfig
+from paranmt_hf.evaluation.transfer.relatedness import target_distributions, train_relatedness
+from paranmt_hf.evaluation.transfer.tasks import f1
+from tests.evaluation.transfer_toys import quick_relatedness  # noqa: F401
+
+CONFIG = TransferConfig(folds=4, seed=3)
+
+
+class Ticks:
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self):
+        self.count += 1
+
+
+def noisy(items, classes=2, seed=0, spread=1.0):
+    """Items of classes whose clouds overlap, so that penalties and folds matter."""
+    generator = np.random.default_rng(seed)
+    labels = np.arange(items) % classes
+    centres = np.random.default_rng(99).standard_normal((classes, 6))
+    vectors = centres[labels] * 0.5 + spread * generator.standard_normal((items, 6))
+    return Features(vectors.astype(np.float32), labels)
+
+
+def sklearn_search(grid, folds):
+    """The same by scikit-learn's own search."""
+    return GridSearchCV(LogisticRegression(), {"C": list(grid)}, cv=folds, scoring="accuracy")
+
+
+def test_grids_are_those_of_senteval():
+    assert NESTED_GRID == DEV_GRID == (0.25, 0.5, 1, 2, 4, 8)
+    assert TRAIN_GRID == (0.5, 1, 2, 4, 8, 16, 32)
+    assert (TransferConfig().folds, TransferConfig().seed) == (10, 1111)
+    assert nested_fits(TransferConfig()) == 610 and train_fits(TransferConfig()) == 71 and dev_fits(CONFIG) == 7
+
+
+def test_nested_cross_validation_is_scikit_learns():
+    items, ticks = noisy(160), Ticks()
+    tuned = nested_cross_validation(items, CONFIG, ticks, "MR")
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    expected = cross_val_score(sklearn_search(NESTED_GRID, folds), items.vectors, items.labels, cv=folds)
+    assert tuned.accuracy == pytest.approx(expected.mean(), abs=1e-9)
+    assert 0.6 < tuned.accuracy < 0.95, "neither chance nor all right, else it shows nothing"
+    assert len(tuned.penalties) == 4 and set(tuned.penalties) <= set(NESTED_GRID)
+    assert ticks.count == nested_fits(CONFIG)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_tuned_on_train_is_scikit_learns(classes):
+    train, test, ticks = noisy(150, classes, seed=1), noisy(90, classes, seed=2), Ticks()
+    tuned = tuned_on_train(train, test, CONFIG, ticks, "TREC")
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    search = sklearn_search(TRAIN_GRID, folds).fit(train.vectors, train.labels)
+    assert tuned.penalties == (search.best_params_["C"],)
+    assert tuned.dev == pytest.approx(search.best_score_, abs=1e-9)
+    assert (tuned.predictions == search.predict(test.vectors)).all()
+    assert tuned.accuracy == pytest.approx(search.score(test.vectors, test.labels), abs=1e-9)
+    assert ticks.count == train_fits(CONFIG)
+
+
+def test_tuned_on_dev_is_scikit_learns():
+    train, dev, test, ticks = noisy(60, 3, seed=4), noisy(60, 3, seed=5), noisy(60, 3, seed=6), Ticks()
+    tuned = tuned_on_dev(train, dev, test, CONFIG, ticks, "SST5")
+    both = [np.concatenate(pair) for pair in ((train.vectors, dev.vectors), (train.labels, dev.labels))]
+    search = sklearn_search(DEV_GRID, PredefinedSplit([-1] * 60 + [0] * 60)).fit(*both)
+    assert tuned.penalties == (search.best_params_["C"],) and tuned.dev == pytest.approx(search.best_score_)
+    # The development items choose, and do not train.
+    head = LogisticRegression(C=tuned.penalties[0]).fit(train.vectors, train.labels)
+    assert (tuned.predictions == head.predict(test.vectors)).all()
+    assert ticks.count == dev_fits(CONFIG)
+
+
+def test_of_equal_penalties_the_strongest():
+    # Clouds so far apart that every penalty gets all right.
+    items = Features(np.repeat([[5.0], [-5.0]], 20, axis=0).astype(np.float32), np.repeat([1, 0], 20))
+    assert tuned_on_dev(items, items, items, CONFIG, Ticks(), "SST2").penalties == (0.25,)
+    assert tuned_on_train(items, items, CONFIG, Ticks(), "MRPC").penalties == (0.5,)
+
+
+def test_equal_seeds_give_equal_results_and_others_other_folds():
+    items = noisy(200)
+    runs = [nested_cross_validation(items, TransferConfig(folds=3, seed=seed), Ticks(), "MR") for seed in (1, 1, 2)]
+    assert (runs[0].accuracy, runs[0].dev, runs[0].penalties) == (runs[1].accuracy, runs[1].dev, runs[1].penalties)
+    assert runs[0].dev != runs[2].dev
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    items, found = noisy(120), []
+    for processors in (1, 5):
+        monkeypatch.setattr(heads, "_processors", lambda processors=processors: processors)
+        found.append(nested_cross_validation(items, CONFIG, Ticks(), "MR"))
+    assert (found[0].accuracy, found[0].dev, found[0].penalties) == (
+        found[1].accuracy,
+        found[1].dev,
+        found[1].penalties,
+    )
+
+
+def test_an_interruption_ends_all_folds(monkeypatch):
+    monkeypatch.setattr(heads, "_processors", lambda: 2)
+    ticks = Ticks()
+
+    def tick():
+        ticks()
+        if ticks.count == 3:
+            # As Ctrl-C does.
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        nested_cross_validation(noisy(120), CONFIG, tick, "MR")
+    assert ticks.count < nested_fits(CONFIG) / 2
+
+
+def test_too_few_items():
+    few = Features(np.eye(8, dtype=np.float32), np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    with pytest.raises(InputError, match="^MR: 4 folds need at least 6 items of each class, but one has 4; lower --f"):
+        nested_cross_validation(few, CONFIG, Ticks(), "MR")
+    assert tuned_on_train(few, few, CONFIG, Ticks(), "TREC").predictions.shape == (8,)
+    with pytest.raises(InputError, match="^TREC: 5 folds need at least 5 items of each class, but one has 4"):
+        tuned_on_train(few, few, TransferConfig(folds=5), Ticks(), "TREC")
+    one = Features(few.vectors, np.zeros(8, np.int64))
+    with pytest.raises(InputError, match="^SST2: all 8 training items are of one class; expected two or more$"):
+        tuned_on_dev(one, one, one, CONFIG, Ticks(), "SST2")
+    for value in (1, 101):
+        with pytest.raises(InputError, match="folds must be from 2 to 100"):
+            TransferConfig(folds=value)
+
+
+@pytest.mark.parametrize("folds", range(2, 14))
+def test_the_fewest_items_are_enough(folds):
+    """Every fold inside a fold has an item of each class, and with one item less some has none."""
+    config = TransferConfig(folds=folds)
+    for count in range(2, 3 * folds):
+        labels = np.repeat([0, 1], count)
+        outside = min(
+            (labels[train] == 0).sum()
+            for train, _ in StratifiedKFold(min(folds, count), shuffle=True, random_state=1111).split(labels, labels)
+        )
+        enough = count >= folds and outside >= folds
+        if enough:
+            _check_folds(labels, config.folds, "MR", nested=True)
+        else:
+            with pytest.raises(InputError, match="folds need at least"):
+                _check_folds(labels, config.folds, "MR", nested=True)
+
+
+def test_f1_by_hand():
+    generator = np.random.default_rng(5)
+    for _ in range(20):
+        predictions, labels = generator.integers(0, 2, (2, 30))
+        assert f1(predictions, labels) == pytest.approx(f1_score(labels, predictions))
+    assert f1(np.zeros(3), np.zeros(3)) == 0 and f1(np.array([1, 0]), np.array([1, 1])) == pytest.approx(2 / 3)
+
+
+def test_target_distributions_by_hand():
+    """Tai et al. 2015, section 4.2: the two neighbours of a score share it so that it is the expectation."""
+    scores = np.array([1, 1.25, 3.6, 4.9, 5])
+    expected = [[1, 0, 0, 0, 0], [0.75, 0.25, 0, 0, 0], [0, 0, 0.4, 0.6, 0], [0, 0, 0, 0.1, 0.9], [0, 0, 0, 0, 1]]
+    found = target_distributions(scores)
+    assert found == pytest.approx(np.array(expected), abs=1e-6)
+    assert found @ np.arange(1, 6) == pytest.approx(scores, abs=1e-6)
+
+
+def related(items, seed):
+    """Pairs whose relatedness is a line through one feature."""
+    generator = np.random.default_rng(seed)
+    vectors = generator.uniform(0, 1, (items, 4)).astype(np.float32)
+    return Features(vectors, np.round(1 + 4 * vectors[:, 0], 1).astype(np.float64))
+
+
+def test_relatedness_learns_and_repeats(quick_relatedness):  # noqa: F811
+    train, dev, test = related(64, 1), related(64, 2), related(64, 3)
+    ticks = Ticks()
+    found = train_relatedness(train, dev, test, 7, ticks)
+    assert np.corrcoef(found.scores, test.labels)[0, 1] > 0.97 and found.dev > 0.97
+    assert (found.scores >= 1).all() and (found.scores <= 5).all()
+    assert 4 <= ticks.count <= 6
+    again = train_relatedness(train, dev, test, 7, Ticks())
+    assert (again.scores == found.scores).all() and again.dev == found.dev
+    assert (train_relatedness(train, dev, test, 8, Ticks()).scores != found.scores).any()
+
+
+def test_relatedness_of_vectors_of_zeros():
+    train = related(64, 1)
+    nothing = Features(np.zeros_like(train.vectors), train.labels)
+    with pytest.raises(
+        InputError, match=r"^SICK-R, development pairs \(first: the head's scores, second: the gold sco"
+    ):
+        train_relatedness(nothing, nothing, nothing, 1, Ticks())

@@ -1,0 +1,174 @@
+"""A lexicon that was written: its rows, the paraphrases of a word, the scores of pairs."""
+
+import math
+
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon import merging, writing
+from paranmt_hf.lexicon.building import build
+from paranmt_hf.lexicon.config import LexiconConfig
+from paranmt_hf.lexicon.lexicon import Lexicon, Paraphrase
+from tests.lexicon.toys import Oracle, random_pairs, table
+
+ANIMALS = [
+    ("big dog", "large dog"),
+    ("big cat", "large cat"),
+    ("a dog", "the dog"),
+    ("a cat", "the cat"),
+]
+
+
+def make(folder, pairs, **settings):
+    folder.mkdir()
+    return Lexicon.open(build(lambda: [table(pairs)], folder, LexiconConfig(**settings), {"of": "a test"}))
+
+
+def rows_of(lexicon):
+    return pq.read_table(lexicon.folder / "lexicon.parquet").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def animals(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("lexicon") / "animals", ANIMALS)
+
+
+def test_pmi_by_hand(animals):
+    rows = {(row["word"], row["paraphrase"]): row for row in rows_of(animals)}
+    # `big` and `large`: across in 2 of the 8 events, 2 sentences each, never in one sentence.
+    row = rows["big", "large"]
+    assert (row["count"], row["count_in_references"], row["count_in_translations"]) == (2, 0, 0)
+    assert row["pmi"] == row["adjusted_pmi"] == pytest.approx(math.log(2 * 8 / (2 * 2)))
+    # `big` and `dog`: once across, 2 and 4 sentences; in one reference of 4, of which each has 2; in no translation.
+    row = rows["dog", "big"]
+    assert (row["count"], row["count_in_references"], row["count_in_translations"]) == (1, 1, 0)
+    assert row["pmi"] == pytest.approx(math.log(1 * 8 / (4 * 2)), abs=1e-7)
+    assert row["adjusted_pmi"] == pytest.approx(0 - (math.log(1 * 4 / (2 * 2)) + 0) / 2, abs=1e-7)
+
+
+def test_words_that_stand_beside_each_other_are_no_paraphrases(tmp_path):
+    lexicon = make(tmp_path / "x", [("hong kong", "hong kong"), ("a", "b"), ("c", "d"), ("e", "f")])
+    (found,) = lexicon.nearest("hong", min_count=1)
+    assert found == Paraphrase("kong", 2, pytest.approx(math.log(4)), pytest.approx(0, abs=1e-6))
+
+
+def test_rows_equal_brute_force(tmp_path, monkeypatch):
+    monkeypatch.setattr(merging, "RANGE_ENTRIES", 60)
+    monkeypatch.setattr(writing, "GROUP_ROWS", 20)
+    pairs = random_pairs(120, seed=6)
+    oracle, rows = Oracle(pairs), rows_of(make(tmp_path / "x", pairs))
+    assert {(row["word"], row["paraphrase"]): row["count"] for row in rows} == dict(oracle.across)
+    for row in rows:
+        across, adjusted = oracle.scores(row["word"], row["paraphrase"])
+        assert row["pmi"] == pytest.approx(across, abs=1e-5)
+        assert row["adjusted_pmi"] == pytest.approx(adjusted, abs=1e-5)
+        assert row["count_in_references"] == oracle.within[0][row["word"], row["paraphrase"]]
+        assert row["count_in_translations"] == oracle.within[1][row["word"], row["paraphrase"]]
+
+
+def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
+    # Row groups so small that a word's rows lie in several.
+    monkeypatch.setattr(writing, "GROUP_ROWS", 7)
+    lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
+    rows = rows_of(lexicon)
+    assert pq.read_metadata(lexicon.folder / "lexicon.parquet").num_row_groups > 20
+    for word in {row["word"] for row in rows}:
+        for by, least in (("pmi", 1), ("adjusted_pmi", 4)):
+            own = [row for row in rows if row["word"] == word and row["count"] >= least]
+            own.sort(key=lambda row: (-row[by], -row["count"], row["paraphrase"]))
+            found = lexicon.nearest(word, top=5, by=by, min_count=least)
+            assert [(each.word, each.count, each.pmi, each.adjusted_pmi) for each in found] == [
+                (row["paraphrase"], row["count"], row["pmi"], row["adjusted_pmi"]) for row in own[:5]
+            ]
+
+
+def test_only_the_row_groups_of_a_word_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "GROUP_ROWS", 7)
+    lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
+    read = []
+    original = pq.ParquetFile.read_row_group
+
+    def counted(*group, **more):
+        read.append(group)
+        return original(*group, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
+    rows = sum(row["word"] == "w3" for row in rows_of(lexicon))
+    lexicon.nearest("w3", min_count=1)
+    assert 0 < len(read) <= rows / 7 + 2
+
+
+def test_pairs_are_looked_up(animals):
+    pairs = [("big", "large"), ("large", "big"), ("big", "the"), ("big", "nowhere"), ("dog", "big")]
+    four = pytest.approx(math.log(4))
+    assert animals.lookup(pairs) == {
+        ("big", "large"): Paraphrase("large", 2, four, four),
+        ("large", "big"): Paraphrase("big", 2, four, four),
+        ("dog", "big"): Paraphrase("big", 1, pytest.approx(0, abs=1e-7), pytest.approx(0, abs=1e-7)),
+    }
+    assert animals.lookup([]) == {}
+
+
+def test_the_minimum_count_leaves_rows_out(tmp_path):
+    pairs = random_pairs(120, seed=8)
+    oracle = Oracle(pairs)
+    found = {(row["word"], row["paraphrase"]) for row in rows_of(make(tmp_path / "x", pairs, min_count=5))}
+    assert found == {key for key, count in oracle.across.items() if count >= 5}
+    assert 0 < len(found) < len(oracle.across)
+
+
+def test_nothing_is_left(tmp_path):
+    with pytest.raises(InputError, match="no two words were counted 3 times in 4 pairs of sentences; lower"):
+        make(tmp_path / "x", ANIMALS, min_count=3)
+    # A command with another option begins anew.
+    assert not list((tmp_path / "x").iterdir())
+
+
+def test_words_that_cannot_be_looked_up(animals):
+    with pytest.raises(InputError, match=r"'bird' is not among the 6 words of .*; it is in no sentence that counted"):
+        animals.nearest("bird")
+    with pytest.raises(InputError, match=r"'Big dog' is 2 words \(big dog\)"):
+        animals.nearest("Big dog")
+    with pytest.raises(InputError, match="' ' is no word"):
+        animals.nearest(" ")
+    with pytest.raises(InputError, match="by must be one of adjusted_pmi, pmi, was 'count'"):
+        animals.nearest("big", by="count")
+    with pytest.raises(InputError, match="top and min_count must be at least 1, were 0 and 10"):
+        animals.nearest("big", top=0)
+    assert animals.nearest("BIG") == []
+    assert animals.nearest("BIG", min_count=2)[0].word == "large"
+
+
+def test_damaged(tmp_path, animals):
+    with pytest.raises(InputError, match=r"nowhere is not there; expected a folder made by `paranmt lexicon build`"):
+        Lexicon.open(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"holds no lexicon\.json"):
+        Lexicon.open(tmp_path)
+    record = (animals.folder / "lexicon.json").read_text()
+    (tmp_path / "lexicon.json").write_text(record)
+    with pytest.raises(InputError, match="cannot read the lexicon"):
+        Lexicon.open(tmp_path)
+    whole = (animals.folder / "lexicon.parquet").read_bytes()
+    (tmp_path / "lexicon.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cannot read the lexicon"):
+        Lexicon.open(tmp_path)
+    (tmp_path / "lexicon.parquet").write_bytes(whole)
+    other = record.replace(f'"word_pairs": {animals.record.word_pairs}', '"word_pairs": 3')
+    (tmp_path / "lexicon.json").write_text(other)
+    with pytest.raises(InputError, match="rows, but the record says 3; copy the lexicon again"):
+        Lexicon.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"words": 1}, "words must be from 2 to 16,777,216, was 1"),
+        ({"memory": 0.0}, "memory must be at least 0.1, was 0.0"),
+        ({"min_count": 0}, "min_count must be at least 1, was 0"),
+        ({"max_length": 0}, "max_length must be at least 1, was 0"),
+    ],
+)
+def test_settings_out_of_range(settings, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        LexiconConfig(**settings)

@@ -1,0 +1,21 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.util.duck import database, parquet
+
+
+def test_a_query_over_files_with_any_name(tmp_path):
+    folder = tmp_path / "it's"
+    folder.mkdir()
+    files = [folder / "a.parquet", folder / "b.parquet"]
+    for first, path in enumerate(files):
+        pq.write_table(pa.table({"id": [first, 10 + first]}), path)
+    with database(memory=100_000_000, threads=1) as connection:
+        assert connection.execute(f"SELECT sum(id), count(*) FROM {parquet(files)}").fetchone() == (22, 4)
+
+
+def test_what_does_not_fit_goes_to_disk(tmp_path):
+    with database(memory=60_000_000, spill=tmp_path, threads=1) as connection:
+        query = "SELECT count(*) FROM (SELECT DISTINCT hash(i), i FROM range(4000000) t(i))"
+        assert connection.execute(query).fetchone() == (4_000_000,)
+    assert not list(tmp_path.iterdir())
