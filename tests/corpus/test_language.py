@@ -96,7 +96,7 @@ def test_filter(detector):
     verdict = InLanguage(config).judge(table)
     assert verdict.kept.tolist() == [True, False, False, True, True]
     assert (verdict.number[1:3] < 0.02).all() and verdict.number[0] > 0.8
-    strict = LanguageConfig(detector=detector, candidates=("en", "de", "cs"), letters=5)
+    strict = LanguageConfig(detector=detector, candidates=("en", "de", "cs"), letters=5, probability=0.3)
     assert InLanguage(strict).judge(table).kept.tolist() == [True, False, False, False, True]
     assert InLanguage(config).identity["candidates"] == ("en", "de", "cs")
 

@@ -2,10 +2,14 @@
 
 import gzip
 import json
+import tempfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
@@ -72,3 +76,16 @@ def test_real_sets(shared_data):
     assert any("\xe9" in text for text in tasks.texts)
     assert not sts.unread and not tasks.unread
     assert len(tasks.texts) > 35_000
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(max_size=200), st.sampled_from(["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.txt.gz", "a.parquet"])
+)
+def test_any_bytes_are_read_or_named(content, name):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / name).write_bytes(content)
+        (Path(folder) / "good.txt").write_text("good", encoding="utf8")
+        found = read_sentences(folder)
+        assert len(found.files) + len(found.unread) == 2
+        assert "good" in found.texts
