@@ -12,6 +12,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.record import read_results
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
+from paranmt_hf.util.files import check_result_path
 from tests.training.toys import encoder_of
 
 SIMILARITY = ASSETS / "sample" / "similarity.tsv"
