@@ -58,6 +58,9 @@ def in_ranges(table: pa.Table, ranges: Mapping[str, Range]) -> pa.ChunkedArray:
     mask = pa.chunked_array([np.ones(table.num_rows, bool)])
     for name, (low, high) in ranges.items():
         column = table[name]
+        if column.type == pa.float32():
+            # The column's own 0.7 is at least 0.7, though it is a little less than that of 64 bits.
+            low, high = (bound if bound is None else float(np.float32(bound)) for bound in (low, high))
         if low is not None:
             mask = pc.and_(mask, pc.fill_null(pc.greater_equal(column, low), False))
         if high is not None:

@@ -242,3 +242,9 @@ def test_small_files_of_the_real_row_groups(tmp_path):
     write_release([rows], tmp_path, max_shard_bytes=1_000_000)
     assert max(path.stat().st_size for path in tmp_path.rglob("*.parquet")) <= 1_000_000
     assert sum(pq.read_metadata(path).num_rows for path in release_files(tmp_path)) == 30_000
+
+
+def test_a_bound_is_taken_in_the_precision_of_the_column():
+    table = pa.table({"para_score": pa.array([0.35, 0.7, 0.70001], pa.float32())})
+    assert in_ranges(table, {"para_score": (0.35, 0.7)}).to_pylist() == [True, True, False]
+    assert in_ranges(table, {"para_score": (0.7, None)}).to_pylist() == [False, True, True]
