@@ -28,7 +28,7 @@ class LexiconConfig:
     max_length: int = setting(30, "most word tokens on either side of a pair that counts (appendix A.1)", at_least=1)
     words: int = setting(100_000, "so many words, those in the most sentences", at_least=2, at_most=2**24)
     min_count: int = setting(1, "leave out word pairs that were counted less often", at_least=1)
-    memory: float = setting(2.0, "GB for counting word pairs; the rest of the program takes about 0.6", at_least=0.1)
+    memory: float = setting(2.0, "GB for counting word pairs; the rest of the program takes about 0.5", at_least=0.1)
 
     def __post_init__(self) -> None:
         check(self)
