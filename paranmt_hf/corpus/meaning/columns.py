@@ -142,8 +142,9 @@ class MismatchReader:
         pieces = pc.split_pattern(sentences, " ")
         texts = pieces.flatten().dictionary_encode()
         bounds = pieces.offsets.to_numpy()
-        flags, keys = (lists.take(texts.indices.to_numpy()) for lists in self._chunks.lists(texts.dictionary))
-        return Chunks(texts, bounds - bounds[0], flags.values[flags.starts], keys)
+        flags, keys = self._chunks.lists(texts.dictionary)
+        chosen = texts.indices.to_numpy()
+        return Chunks(texts, bounds - bounds[0], flags.values[flags.starts][chosen], keys.take(chosen))
 
     def _number_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
         number = chunks.has(numbers.NUMBER)

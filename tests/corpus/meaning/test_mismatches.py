@@ -34,6 +34,8 @@ def test_claims_by_hand():
         ("He paid 1 000 crowns.", "He paid a thousand crowns.", 0),
         ("It has 2.5 million rows.", "It has 2,500,000 rows.", 0),
         ("It has 2.5 million rows.", "It has 2.5 billion rows.", 2),
+        ("to 10 405.83 points", "to 10,405.83 points", 0),
+        ("to 16.599,85 points", "to 16,599.85 points", 0),
         ("twenty-five people", "25 people", 0),
         ("two hundred and five men", "205 men", 0),
         ("two hundred and five men", "200 men and 5 women", 3),
