@@ -245,11 +245,11 @@ def test_word_average_reads_only_what_is_asked_for(tmp_path):
 
 @pytest.mark.slow
 def test_real_data_and_vectors(shared_data):
-    """100-dimensional GloVe on the real files; SentEval's program gives MRPC 72.6 and 80.9 with scikit-learn."""
+    """100-dimensional GloVe on the real files; SentEval's program gives 72.64/80.86 and 75.75."""
     tasks, missing = read_tasks(shared_data / "senteval", ["MRPC", "SICK-E"])
     sentences = [text for one in tasks for part in one.parts.values() for side in part.sides for text in side]
     encoder = WordAverage.read(shared_data / "vectors" / "glove.100d.100k.txt.gz", sentences)
     record = evaluate_transfer(encoder, tasks, left_out=missing)
-    assert record.task("MRPC").test == pytest.approx(0.726, abs=0.005)
-    assert record.task("MRPC").others["f1"] == pytest.approx(0.809, abs=0.005)
-    assert record.task("SICK-E").test == pytest.approx(0.762, abs=0.005)
+    assert record.task("MRPC").test == pytest.approx(0.7264, abs=0.002)
+    assert record.task("MRPC").others["f1"] == pytest.approx(0.8086, abs=0.002)
+    assert record.task("SICK-E").test == pytest.approx(0.7575, abs=0.002)
