@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ def database(
 
 
 def parquet(files: Iterable[Path]) -> str:
-    """Name Parquet files as a table in a query: `read_parquet([...])`."""
-    names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in files)
-    return f"read_parquet([{names}])"
+    """Name Parquet files as a table in a query: `read_parquet([...])`, with their own columns alone."""
+    # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
+    names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
+    return f"read_parquet([{names}], hive_partitioning = false)"

@@ -1,5 +1,6 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from paranmt_hf.util.duck import database, parquet
 
@@ -12,6 +13,16 @@ def test_a_query_over_files_with_any_name(tmp_path):
         pq.write_table(pa.table({"id": [first, 10 + first]}), path)
     with database(memory=100_000_000, threads=1) as connection:
         assert connection.execute(f"SELECT sum(id), count(*) FROM {parquet(files)}").fetchone() == (22, 4)
+
+
+@pytest.mark.parametrize("name", ["a*b", "a[1]", "x?", "origin=mail"])
+def test_a_path_names_that_file_alone_and_no_column(tmp_path, name):
+    for folder in ("a1", "aXb", "xy", name):
+        (tmp_path / folder).mkdir()
+        pq.write_table(pa.table({"origin": [folder]}), tmp_path / folder / "a.parquet")
+    with database(memory=100_000_000, threads=1) as connection:
+        query = f"SELECT * FROM {parquet([tmp_path / name / 'a.parquet'])}"
+        assert connection.execute(query).fetchall() == [(name,)]
 
 
 def test_what_does_not_fit_goes_to_disk(tmp_path):
