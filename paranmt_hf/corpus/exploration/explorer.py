@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from paranmt_hf.corpus.exploration.bins import Bins, bins_of
 from paranmt_hf.corpus.exploration.view import View
 from paranmt_hf.corpus.record import ReleaseRecord
@@ -53,7 +55,10 @@ class Explorer:
         self.record: ReleaseRecord = read_record(Path(folder), [config])
         self.config = config
         self.rows_in_all = self.record.configs[config].rows
-        self.columns = [name for name in self.record.columns if name in NUMERIC]
+        # The record may name anything; queries hold names of the schema alone.
+        present = pq.read_schema(files[0]).names
+        self._shown = [column.name for column in COLUMNS if column.name in present]
+        self.columns = [name for name in self._shown if name in NUMERIC]
         self._open = database(memory=memory, extra="explore")
         self._connection = self._open.__enter__()
         self._table, self._lock = parquet(files), threading.Lock()
@@ -88,7 +93,7 @@ class Explorer:
     def _condition(self, view: View) -> tuple[str, list[Any]]:
         """Write a view as a condition; the rows that contain its text are looked up, or found now."""
         condition, values = view.condition()
-        if view.origin is not None and "origin" not in self.record.columns:
+        if view.origin is not None and "origin" not in self._shown:
             raise InputError("this release has no column 'origin'")
         if not view.text:
             return condition, values
@@ -151,10 +156,10 @@ class Explorer:
         if not ids:
             return []
         wanted = ", ".join(str(int(number)) for number in ids)
-        names = ", ".join(f'"{name}"' for name in self.record.columns)
+        names = ", ".join(f'"{name}"' for name in self._shown)
         query = f"SELECT {names} FROM {self._table} WHERE id IN ({wanted})"
         rows = self._connection.execute(query).fetchall()
-        found = {row["id"]: row for row in (dict(zip(self.record.columns, values, strict=True)) for values in rows)}
+        found = {row["id"]: row for row in (dict(zip(self._shown, values, strict=True)) for values in rows)}
         return [found[number] for number in ids]
 
     def histograms(self, view: View) -> dict[str, list[int]]:
@@ -202,7 +207,7 @@ class Explorer:
 
     def origins(self) -> dict[str, int]:
         """Count the rows of each origin, most frequent first; empty where the release has no such column."""
-        if "origin" not in self.record.columns:
+        if "origin" not in self._shown:
             return {}
         with self._lock:
             query = (

@@ -1,4 +1,6 @@
+import json
 import math
+import shutil
 from collections import Counter
 
 import pyarrow as pa
@@ -151,3 +153,15 @@ def test_old_texts_are_forgotten(release, monkeypatch):
 def test_no_release(tmp_path):
     with pytest.raises(InputError, match="is not a folder; expected a release made by `paranmt build`"):
         Explorer(tmp_path / "nothing")
+
+
+def test_names_in_a_record_are_no_part_of_a_query(release, tmp_path):
+    copy = tmp_path / "corpus"
+    shutil.copytree(release, copy)
+    record = json.loads((copy / "build.json").read_bytes())
+    record["columns"].append(f"id\" FROM range(1); COPY (SELECT 1) TO '{tmp_path}/written'; SELECT \"range")
+    (copy / "build.json").write_text(json.dumps(record), encoding="utf8")
+    with Explorer(copy) as explorer:
+        rows = explorer.rows(View(), rows=2)
+    assert [row["reference"] for row in rows] == [ROWS[0][0], ROWS[1][0]]
+    assert not (tmp_path / "written").exists()
