@@ -143,6 +143,7 @@ PARTS = re.compile(
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 # More digits are no number of a sentence, and Python refuses to convert very many.
 DIGITS = 30
+LARGEST = 10**DIGITS
 
 
 def read_numbers(run: str) -> Reading:
@@ -279,8 +280,12 @@ class _Reader:
     def _add(self, word: str) -> bool:
         """Let a word go on with the number that is being put together, or begin one; False if it is no number word."""
         scale = SCALES.get(word)
+        if self._small >= LARGEST:
+            self.flush()
         if self._digits is not None and (scale or word in HUNDREDS):
             value, places, _ = self._digits
+            if value >= LARGEST:
+                return False
             # "5 to 10 million": the bare number stands for itself too.
             self.evidence.append(spelt(value, places))
             self._digits = (value * (scale or 100), places, [])

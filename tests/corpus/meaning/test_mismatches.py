@@ -127,6 +127,13 @@ def test_names_by_hand(reference, translation, expected):
     assert mismatch("name_mismatch", reference, translation) == expected
 
 
+@pytest.mark.parametrize("word", ["million", "hundred", "dozen"])
+@pytest.mark.parametrize("first", ["5", "five"])
+def test_endless_numbers_are_read(first, word):
+    reading = read_numbers(f"{first} {' '.join([word] * 5000)}")
+    assert max(len(key) for claim in reading.claims for key in claim) < 50
+
+
 def test_reading_of_a_run():
     assert read_numbers("two hundred and five per cent").claims == (("205",), ("%",))
     assert read_numbers("1.5 million").claims == (("1500000",),)
