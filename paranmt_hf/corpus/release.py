@@ -319,7 +319,7 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None, *, 
                 first = 0
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
-                    if skip >= rows:
+                    if skip and skip >= rows:
                         skip -= rows
                     else:
                         table = file.read_row_group(group, columns=columns)

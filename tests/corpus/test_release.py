@@ -248,3 +248,8 @@ def test_a_bound_is_taken_in_the_precision_of_the_column():
     table = pa.table({"para_score": pa.array([0.35, 0.7, 0.70001], pa.float32())})
     assert in_ranges(table, {"para_score": (0.35, 0.7)}).to_pylist() == [True, True, False]
     assert in_ranges(table, {"para_score": (0.7, None)}).to_pylist() == [False, True, True]
+
+
+def test_a_file_without_rows_gives_one_table_without_rows(tmp_path):
+    pq.write_table(pa.table({"translation_score": pa.array([], pa.float32())}), tmp_path / "empty.parquet")
+    assert [table.num_rows for table in read_tables([tmp_path / "empty.parquet"], ["translation_score"])] == [0]
