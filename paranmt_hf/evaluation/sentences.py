@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +114,7 @@ def _content(file: Path) -> str:
         raw = file.read_bytes()
         if file.suffix == ".gz":
             raw = gzip.decompress(raw)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise _UnreadError(getattr(error, "strerror", None) or str(error)) from None
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in raw:

@@ -89,3 +89,14 @@ def test_any_bytes_are_read_or_named(content, name):
         found = read_sentences(folder)
         assert len(found.files) + len(found.unread) == 2
         assert "good" in found.texts
+
+
+def test_a_damaged_archive_is_named(tmp_path):
+    packed = bytearray(gzip.compress(b"a sentence that is packed\n" * 50))
+    # A block of a kind that there is none of.
+    packed[10] = 0xFF
+    (tmp_path / "damaged.txt.gz").write_bytes(packed)
+    (tmp_path / "good.txt").write_text("A good sentence .\n", encoding="utf8")
+    found = read_sentences(tmp_path)
+    assert found.texts == ["A good sentence ."]
+    assert list(found.unread) == [str(tmp_path / "damaged.txt.gz")]
