@@ -24,8 +24,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", required=True, help="folder of the new release")
     bounds = "a column of numbers and its %s value, several at will: --%s number_mismatch=0 para_score=0.5"
-    parser.add_argument("--min", nargs="+", metavar="COLUMN=VALUE", help=bounds % ("smallest", "min"))
-    parser.add_argument("--max", nargs="+", metavar="COLUMN=VALUE", help=bounds % ("largest", "max"))
+    parser.add_argument("--min", nargs="+", action="extend", metavar="COLUMN=VALUE", help=bounds % ("smallest", "min"))
+    parser.add_argument("--max", nargs="+", action="extend", metavar="COLUMN=VALUE", help=bounds % ("largest", "max"))
     add_options(parser, SelectConfig, leave_out=["ranges"])
     parser.add_argument(
         "--keep-dropped",

@@ -50,6 +50,12 @@ def test_the_table_and_the_files(release, capsys):
     assert "6 pairs (was selected already)" in capsys.readouterr().out
 
 
+def test_bounds_may_be_given_one_by_one(release):
+    pytest.importorskip("duckdb")
+    assert main([*SELECT, "--min", "para_score=0.5", "--min", "reference_length=3", "--max", "id=12"]) == 0
+    assert ids(release / "some") == [10, 11, 12]
+
+
 def test_what_it_says_of_bad_options(release, capsys):
     fails(
         capsys, [*SELECT, "--min", "para_score"], "--min takes COLUMN=VALUE such as para_score=0.5, not 'para_score'"
