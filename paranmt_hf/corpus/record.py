@@ -148,10 +148,8 @@ class ReleaseRecord:
         license_link: Address of its text.
         title: What the card is headed with, if not the name.
         description: What the card says of the corpus in the words of who made it.
-        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `release`, and
-            `selection` where it was selected from another one.
         settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`,
-            `release`.
+            `release`, and `selection` where it was selected from another one.
         dropped: Lines of the input that are not in it, by reason.
         columns: Names of its columns in order.
         packages: Versions of the packages that decide the last digits.
