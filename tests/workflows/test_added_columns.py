@@ -2,13 +2,16 @@
 
 import re
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.authorship import AuthorshipConfig
+from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig
+from paranmt_hf.corpus.jobs.added_columns import ColumnStage
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.corpus.stream import stream
@@ -101,6 +104,15 @@ def test_interrupted_learning_and_adding(release, made, tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.corpus.jobs.added_columns.learn", killed)  # it has learned already
     rescore(release, **ADD)
     assert bytes_of(release) == bytes_of(other)
+
+
+def test_a_classifier_that_learned_otherwise_is_not_taken(release, tmp_path):
+    files = release_files(release)
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    shards = SimpleNamespace(checksum="0" * 64, rows=rows, paths=lambda: files)
+    for config in (SMALL, replace(SMALL, epochs=2)):
+        stage = ColumnStage(("human_score",), config).ready(shards, tmp_path)
+        assert Authorship.load(stage.weights).config == config
 
 
 def test_command(release, capsys, monkeypatch):

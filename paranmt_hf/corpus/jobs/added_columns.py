@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,8 +80,9 @@ class ColumnStage:
         """
         if HUMAN_SCORE not in self.names:
             return self
-        # The name says what it was learned from.
-        path = work / f"{manifest.checksum[:16]}-{WEIGHTS}"
+        # The name says what it was learned from, and how: a stopped command may go on with other settings.
+        learned = json.dumps([manifest.checksum, vars(self.authorship)], sort_keys=True)
+        path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
         if not path.exists():
             learn(manifest.paths(), manifest.rows, self.authorship).save(path)
         return replace(self, weights=path)
