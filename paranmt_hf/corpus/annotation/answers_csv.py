@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paranmt_hf.corpus.annotation.labels import PARAPHRASE, Answer, check_name
 from paranmt_hf.corpus.annotation.sample import Sample
-from paranmt_hf.corpus.annotation.store import AnswerStore
+from paranmt_hf.corpus.annotation.store import AnswerStore, Outdated
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
 
@@ -180,7 +180,7 @@ def add_answers(
         replace_others: Whether an answer replaces another one of the same person to the same item.
 
     Raises:
-        InputError: There is another answer.
+        InputError: There is another answer, or one was given at the same moment.
     """
     known = store.answers()
     spelt = {name.casefold(): name for name in known}
@@ -202,7 +202,10 @@ def add_answers(
         else:
             added += 1
         new.append((name, item, replace(answer, revision=stored.revision)))
-    store.put_all(new)
+    try:
+        store.put_all(new)
+    except Outdated:
+        raise InputError(f"{path}: somebody answered meanwhile, so nothing was added; import it again") from None
     return Imported(added, replaced, unchanged)
 
 

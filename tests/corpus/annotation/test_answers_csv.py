@@ -155,3 +155,14 @@ def test_adding(sample, path, tmp_path):
         # What was taken back stands in nobody's way.
         store.put("Ada", 1, Answer(revision=1))
         assert add_answers(store, [new], path, replace_others=False) == Imported(1, 0, 0)
+
+
+def test_an_answer_that_is_given_meanwhile(sample, path, tmp_path, monkeypatch):
+    with AnswerStore(tmp_path / "answers.db", sample) as store:
+        before = store.answers()
+        store.put("Ada", 1, Answer(5, 3))
+        monkeypatch.setattr(store, "answers", lambda: before)
+        with pytest.raises(InputError, match=r"somebody answered meanwhile, so nothing was added; import it again"):
+            add_answers(store, [("Ada", 0, Answer(1)), ("Ada", 1, Answer(2))], path, replace_others=False)
+        monkeypatch.undo()
+        assert list(store.answers()["Ada"]) == [1]
