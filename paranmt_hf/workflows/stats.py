@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -43,6 +44,8 @@ from paranmt_hf.workflows.support.stats_report import StatsRecord
 MAX_ROWS = 2_000_000
 PARSE_OPTIONS = ("parse_levels", "parse_sample", "parse_seconds", "parse_processes")
 NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+# Letters may take four bytes each, and a system takes 255.
+NAME_CHARACTERS = 50
 # What a row without an origin is called.
 NO_ORIGIN = "no origin"
 
@@ -220,6 +223,16 @@ class _Sampler:
         self.index_of: dict[str, int] = {}
         self._cutter = Cutter(self.index_of, grow=True)
         self._config, self._keep, self._folder = config, keep_trees, folder
+        self._files: set[str] = set()
+
+    def _file_name(self, label: str) -> str:
+        """Make a file name of a name from data, another one for each."""
+        name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
+        numbered = next(
+            found for number in count(1) if (found := name if number == 1 else f"{name}_{number}") not in self._files
+        )
+        self._files.add(numbered)
+        return f"{numbered}.txt"
 
     def draw(self, corpus: Corpus, name: str, parser: Parser | None) -> list[_Drawn]:
         config = self._config
@@ -231,7 +244,7 @@ class _Sampler:
             dropped = dict(sorted(corpus.report.dropped.items())) if origin is None else {}
             table = sample.table()
             if self._folder is not None:
-                _write_sample(self._folder, label, table["sentence"])
+                _write_sample(self._folder, self._file_name(label), table["sentence"])
             has_scores = "para_score" in table.column_names
             drawn.append(
                 _Drawn(
@@ -257,8 +270,7 @@ class _Sampler:
 def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    file = NOT_IN_NAMES.sub("_", name).strip("._") or "corpus"
-    write_result(folder / f"{file}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
+    write_result(folder / name, "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
 
 
 def _measure(

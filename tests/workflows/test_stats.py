@@ -112,6 +112,14 @@ def test_by_origin(tmp_path, text):
     assert "1 of 2 have a paraphrase score" in record.text()
 
 
+def test_each_sample_has_a_file_of_its_own(tmp_path):
+    origins = ["a/b", "a b", "x" * 300, "a/b"]
+    pq.write_table(pa.table({"reference": list("pqrs"), "origin": origins}), tmp_path / "c.parquet")
+    describe_corpora(tmp_path / "c.parquet", config=StatsConfig(by="origin"), write_samples=tmp_path / "samples")
+    found = [set(path.read_text().split()) for path in (tmp_path / "samples").iterdir()]
+    assert sorted(map(sorted, found)) == [["p", "q", "r", "s"], ["p", "s"], ["q"], ["r"]]
+
+
 def test_trees_of_a_file_and_samples_to_parse(text, release, tmp_path):
     describe_corpora([release, text], config=StatsConfig(sample=5), write_samples=tmp_path / "samples")
     sentences = (tmp_path / "samples" / "corpus.txt").read_text().split("\n")[:-1]
