@@ -40,7 +40,7 @@ class Sets:
 class Shingler:
     """Cuts documents, which are one or two sentences each, into sets of shingles.
 
-    Words are those of `text.py`; characters are those of the lower-cased text, white space normalised. A sentence
+    Words are those of `text.py`; characters are those of the lower-cased text. A sentence
     shorter than a shingle is one shingle. Shingles of the first and of the second sentence are never equal.
 
     Args:
