@@ -151,7 +151,9 @@ def transfer(
     # Before the first evaluation, whose result would be lost: is each of them one?
     located = [locate(name) for name in names]
     sentences = _sentences(found) if vectors else []
-    averages = {Path(path).name: WordAverage.read(Path(path), sentences) for path in vectors}
+    files = [Path(path) for path in vectors]
+    averages = [WordAverage.read(path, sentences) for path in files]
+    short = [path.name for path in files]
     records = []
     for name, model in zip(names, located, strict=True):
         # Word vectors alone need no sentence-transformers.
@@ -161,8 +163,8 @@ def transfer(
         records.append(
             evaluate_transfer(load(model), found, name=str(name), config=config, left_out=left_out, weights=weights)
         )
-    for file, average in averages.items():
-        title = f"average of {file}"
+    for path, average in zip(files, averages, strict=True):
+        title = f"average of {path.name if short.count(path.name) == 1 else path}"
         records.append(
             evaluate_transfer(average, found, name=title, config=config, left_out=left_out, weights=average.weights)
         )

@@ -30,6 +30,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_files_of_one_name_are_told_apart(folder):
+    (folder / "other").mkdir()
+    write_vectors(folder / "other" / "v.txt", WordVectors([*WORDS, "of"], 2 * np.eye(7, dtype=np.float32)))
+    records = transfer([], "senteval", vectors=["v.txt", "other/v.txt"], tasks=["CR"], config=TransferConfig(folds=2))
+    assert [record.model for record in records] == ["average of v.txt", "average of other/v.txt"]
+    assert records[0].weights != records[1].weights
+
+
 def test_models_and_word_vectors(folder):
     records = transfer("embedded", "senteval", vectors=["v.txt"], tasks=["CR", "MRPC"], config=TransferConfig(folds=3))
     assert [record.model for record in records] == ["embedded", "average of v.txt"]
