@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -86,7 +87,7 @@ def page_file(name: str) -> str:
 def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
     """What the page shows of a release before anything is asked."""
     columns = described_columns(explorer.record)
-    command = f"paranmt select {folder} --out selected" if explorer.config == "default" else None
+    command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
     return {**explorer.summary(), "columns": columns, "command": command}
 
 

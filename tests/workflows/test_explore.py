@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from paranmt_hf.corpus.exploration.explorer import Explorer
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError
-from paranmt_hf.workflows.explore import FILES, explore, explore_app
+from paranmt_hf.workflows.explore import FILES, explore, explore_app, summary_of
 from paranmt_hf.workflows.report import _neighbours, write_report
 
 
@@ -26,6 +26,11 @@ def test_the_page_and_its_files(client):
     # Nothing stands in the page that its own policy would refuse.
     page = client.get("/").text
     assert not re.findall(r"<script>|\bon\w+=|style=|https?://", page)
+
+
+def test_the_command_for_a_folder_with_a_blank(made):
+    with Explorer(made) as explorer:
+        assert summary_of(explorer, "my corpus")["command"] == "paranmt select 'my corpus' --out selected"
 
 
 def test_answers(client, made):
