@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-
 import numpy as np
-
-from paranmt_hf.tokens import TokenTable
 
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -31,28 +26,6 @@ def mix(values: np.ndarray) -> np.ndarray:
 def salt(number: int) -> np.uint64:
     """Spread a small number over 64 bits."""
     return np.uint64((number + 1) * _GOLDEN % 2**64)
-
-
-def text_hash(text: str) -> int:
-    """Hash a text into 64 bits: BLAKE2b."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-class TokenHashes:
-    """Hashes of the tokens of tables that one tokenizer cut; each distinct token is hashed once."""
-
-    def __init__(self) -> None:
-        self._vocabulary: Sequence[str] = ()
-        self._hashes = np.empty(0, np.uint64)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Look up the hash of every token of a table [token], uint64."""
-        if table.vocabulary is not self._vocabulary:
-            self._vocabulary, self._hashes = table.vocabulary, np.empty(0, np.uint64)
-        if new := table.vocabulary[len(self._hashes) :]:
-            learned = np.fromiter(map(text_hash, new), np.uint64, len(new))
-            self._hashes = np.concatenate([self._hashes, learned])
-        return self._hashes[table.ids]
 
 
 def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.hashing import TokenHashes, mix, run_hashes, salt
-from paranmt_hf.tokens import WordTokenizer, expand
+from paranmt_hf.corpus.hashing import mix, run_hashes, salt
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, expand
 
 Unit = Literal["word", "character"]
 # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.
@@ -78,7 +78,7 @@ class Shingler:
 
     def _words(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         (table,) = self._tokenizer.tables(column)
-        return self._hashes.of(table), table.offsets
+        return self._hashes.of(table)[table.ids], table.offsets
 
     def _characters(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         lowered = pc.utf8_lower(column)
