@@ -88,9 +88,11 @@ def _configure_query(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
-        from paranmt_hf.util.files import write_bytes
+        from paranmt_hf.util.files import check_result_path, write_result
         from paranmt_hf.workflows.search import SentenceIndex
 
+        if arguments.json:
+            check_result_path(arguments.json, "--json")
         queries = _queries(arguments)
         encoder = from_options(ScorerConfig, arguments, ENCODER_OPTIONS)
         index = SentenceIndex(arguments.index, encoder=encoder if encoder.name or encoder.vectors else None)
@@ -104,7 +106,7 @@ def _configure_query(parser: CommandParser) -> None:
                 {"query": query, "hits": [asdict(hit) for hit in hits]}
                 for query, hits in zip(queries, found, strict=True)
             ]
-            write_bytes(arguments.json, (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode())
+            write_result(arguments.json, f"{json.dumps(rows, indent=1, ensure_ascii=False)}\n")
 
     parser.finish(run, 'paranmt search query index "a man is playing a guitar ." --top 5')
 
@@ -114,9 +116,14 @@ def _queries(arguments: argparse.Namespace) -> list[str]:
     from paranmt_hf.workflows.search import read_queries
 
     queries = []
-    for word in arguments.queries:
-        lines = sys.stdin.read().splitlines() if word == "-" else [word]
-        queries += [line.strip() for line in lines if line.strip()]
+    try:
+        for word in arguments.queries:
+            lines = sys.stdin.read().split("\n") if word == "-" else [word]
+            queries += [line.strip() for line in lines if line.strip()]
+        # What is no UTF-8 on a command line comes as halves of surrogate pairs.
+        "".join(queries).encode()
+    except UnicodeError:
+        raise InputError("a query is not UTF-8; give text in UTF-8") from None
     if arguments.file:
         queries += read_queries(arguments.file)
     if not queries:
