@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
@@ -24,8 +24,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", required=True, help="folder of the new release")
     bounds = "a column of numbers and its %s value, several at will: --%s number_mismatch=0 para_score=0.5"
-    parser.add_argument("--min", nargs="+", action="extend", metavar="COLUMN=VALUE", help=bounds % ("smallest", "min"))
-    parser.add_argument("--max", nargs="+", action="extend", metavar="COLUMN=VALUE", help=bounds % ("largest", "max"))
+    parser.add_argument("--min", nargs="+", action=_Gather, metavar="COLUMN=VALUE", help=bounds % ("smallest", "min"))
+    parser.add_argument("--max", nargs="+", action=_Gather, metavar="COLUMN=VALUE", help=bounds % ("largest", "max"))
     add_options(parser, SelectConfig, leave_out=["ranges"])
     parser.add_argument(
         "--keep-dropped",
@@ -55,6 +55,20 @@ def configure(parser: CommandParser) -> None:
             print(f"counts: {arguments.json}")
 
     parser.finish(run, "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m")
+
+
+class _Gather(argparse.Action):
+    """Adds what an option is given to what it was given before, but not to its default, which `--config` may set."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 - argparse's
+        option: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*(() if before is self.default else before), *values])
 
 
 def _ranges(least: Sequence[str], most: Sequence[str]) -> dict[str, tuple[float | None, float | None]]:

@@ -54,6 +54,11 @@ def test_bounds_may_be_given_one_by_one(release):
     pytest.importorskip("duckdb")
     assert main([*SELECT, "--min", "para_score=0.5", "--min", "reference_length=3", "--max", "id=12"]) == 0
     assert ids(release / "some") == [10, 11, 12]
+    # What the file of another selection says gives way to what is given, as with other options.
+    assert main(["select", "--config", "some/paranmt.yaml", "--out", "other", "--min", "para_score=0.55"]) == 0
+    assert ids(release / "other") == [11, 12]
+    assert main(["select", "--config", "some/paranmt.yaml", "--out", "more", "--min", "id=4", "--max", "id=9"]) == 0
+    assert ids(release / "more") == [4, 5, 6, 7, 8, 9]
 
 
 def test_what_it_says_of_bad_options(release, capsys):
