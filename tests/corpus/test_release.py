@@ -177,7 +177,7 @@ def test_damaged_parquet_is_told(tmp_path):
     with pytest.raises(InputError, match="cannot read .*train-00000-of-00001.parquet"):
         list(read_tables([path]))
     pq.write_table(make_rows(10).drop_columns(["para_score"]), path)
-    with pytest.raises(InputError, match="lacks the columns para_score"):
+    with pytest.raises(InputError, match="lacks the column para_score; it is not part of a release"):
         list(read_tables([path]))
 
 
