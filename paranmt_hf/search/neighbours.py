@@ -52,23 +52,23 @@ class Neighbours:
         hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
         if not len(hit):
             return
-        if len(hit) < len(rows):
+        # Copying most of a block costs more than looking at all of it.
+        if len(hit) < len(rows) / 8:
             rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
         top = min(self.scores.shape[1], similarities.shape[1])
-        above = similarities > bounds[:, None]
-        # Numpy counts marks many times as fast as torch.
-        if np.count_nonzero(above.numpy()) > MANY * top * len(rows):
+        row, column = _marked(similarities, bounds, most=MANY * top * len(rows))
+        if row is None or column is None:
             scores, places = similarities.topk(top, dim=1)
             self._merge(rows, scores, items[places])
             return
-        row, column = above.nonzero(as_tuple=True)
         counts = torch.bincount(row, minlength=len(rows))
         many = counts > top
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
         # The others, numbered anew.
-        few, number = ~many, (~many).cumsum(0) - 1
+        few = (counts > 0) & ~many
+        number = few.cumsum(0) - 1
         chosen = few[row]
         row, column = row[chosen], column[chosen]
         if len(row):
@@ -125,6 +125,23 @@ def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
             return int(file.metadata()["done"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged ({error}); delete its folder to begin anew") from None
+
+
+def _marked(
+    similarities: torch.Tensor, bounds: torch.Tensor, most: int
+) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
+    """Find what is above the bound of its row: rows, ascending, and columns; None where it is more than `most`."""
+    # A block that is seen from its other side is read in the order in which it lies in memory.
+    turned = similarities.stride(0) < similarities.stride(1)
+    above = similarities.T > bounds if turned else similarities > bounds[:, None]
+    # Numpy counts marks many times as fast as torch.
+    if np.count_nonzero(above.numpy()) > most:
+        return None, None
+    first, second = above.nonzero(as_tuple=True)
+    if not turned:
+        return first, second
+    row, order = second.sort(stable=True)
+    return row, first[order]
 
 
 def _padded(
