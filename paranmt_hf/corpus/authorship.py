@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.record import HeldOut
-from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
@@ -154,8 +154,7 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authors
     learned, features = [0] * config.folds, Features(config)
     with Progress("learn", config.epochs * min(rows, config.learn_pairs), unit="pairs") as progress:
         for epoch in range(config.epochs):
-            order = np.random.default_rng([config.seed, epoch]).permutation(len(paths))
-            for table in _drawn([paths[index] for index in order], rows, config):
+            for table in _drawn(paths, rows, config, np.random.default_rng([config.seed, epoch])):
                 _learn_table(models, learned, table, features)
                 progress.advance_to(progress.rows + table.num_rows)
     if min(learned) == 0 or min(map(len, (model.classes_ for model in models))) < 2:
@@ -205,14 +204,53 @@ def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.
     return decisions
 
 
-def _drawn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Iterator[pa.Table]:
-    """Read the pairs that are learned from."""
+def _drawn(
+    paths: Sequence[Path], rows: int, config: AuthorshipConfig, order: np.random.Generator | None = None
+) -> Iterator[pa.Table]:
+    """Read the pairs that are learned from, in blocks that do not depend on how the rows are cut into files.
+
+    Args:
+        paths: The files.
+        rows: How many pairs they hold.
+        config: How many are drawn.
+        order: Shuffles the blocks; without it they come in the order of the corpus, whose parts may be of one kind.
+    """
     share = min(1.0, config.learn_pairs / max(1, rows))
     bound = np.uint64(min(int(share * 2**64), 2**64 - 1))
-    for table in read_tables(paths, ["id", *SIDES]):
+    starts = np.arange(0, rows, BATCH_ROWS)
+    read = _Rows(paths).read
+    for start in order.permutation(starts) if order is not None else starts:
+        table = read(int(start), int(start) + BATCH_ROWS)
         kept = table if share == 1 else table.filter(lottery(table["id"].to_numpy(), config.seed) <= bound)
-        for start in range(0, kept.num_rows, BATCH_ROWS):
-            yield kept.slice(start, BATCH_ROWS)
+        if kept.num_rows:
+            yield kept
+
+
+class _Rows:
+    """Rows of several files, one after the other, read by their numbers."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        metadata = [pq.read_metadata(path) for path in paths]
+        self._groups = [
+            (path, group) for path, each in zip(paths, metadata, strict=True) for group in range(each.num_row_groups)
+        ]
+        counts = [each.row_group(group).num_rows for each in metadata for group in range(each.num_row_groups)]
+        # Number of the first row after each row group.
+        self._ends = np.cumsum(counts, dtype=np.int64)
+
+    def read(self, start: int, stop: int) -> pa.Table:
+        """Read the rows from `start` on and before `stop`."""
+        found = []
+        group = int(np.searchsorted(self._ends, start, side="right"))
+        while start < stop and group < len(self._groups):
+            path, number = self._groups[group]
+            with pq.ParquetFile(path) as file:
+                table = file.read_row_group(number, ["id", *SIDES])
+            # The first row of this row group has the number `end - rows`.
+            end = int(self._ends[group])
+            found.append(table.slice(start - (end - table.num_rows), min(stop, end) - start))
+            start, group = end, group + 1
+        return pa.concat_tables(found)
 
 
 def _sides(table: pa.Table) -> tuple[pa.Array, pa.Array]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from paranmt_hf.errors import InputError
@@ -29,3 +31,14 @@ def require(package: str, extra: str) -> ModuleType:
             f"this needs the package {package!r}, which is not installed: pip install 'paranmt-hf[{extra}]'"
         )
     return importlib.import_module(package)
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Say the versions of the packages, by the names that pip has for them, that are installed."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

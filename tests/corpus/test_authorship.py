@@ -2,8 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus import authorship
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, Features, HumanScorer, learn
 from paranmt_hf.corpus.jobs.shards import write_shard
 from paranmt_hf.errors import InputError
@@ -99,3 +101,17 @@ def test_a_draw_of_the_pairs(texts, tmp_path):
 def test_too_few_references(tmp_path):
     with pytest.raises(InputError, match="human_score needs different references, at least one in each of 5 folds"):
         learn(write(tmp_path, ["a b"] * 9, ["a c"] * 9), 9, AuthorshipConfig())
+
+
+def test_how_rows_are_cut_into_files_changes_nothing(texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(authorship, "BATCH_ROWS", 64)
+    table = pa.table({"id": range(600), "reference": texts[0], "translation": texts[1]})
+    found = []
+    for bounds in ([0, 600], [0, 1, 100, 357, 600]):
+        paths = [tmp_path / f"{len(bounds)}-{start}.parquet" for start in bounds[:-1]]
+        for path, start, stop in zip(paths, bounds, bounds[1:], strict=False):
+            pq.write_table(table.slice(start, stop - start), path, row_group_size=37)
+        found.append(learn(paths, 600, AuthorshipConfig(folds=3, bits=12, learn_pairs=500)))
+    assert np.array_equal(found[0].weights, found[1].weights)
+    assert found[0].held_out == found[1].held_out
+    assert 400 < found[0].held_out.pairs < 600

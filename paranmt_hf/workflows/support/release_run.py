@@ -11,7 +11,6 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.optional import available
+from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
 from paranmt_hf.util.work import (
@@ -379,7 +378,7 @@ def _record(
         settings=as_json(identity),
         dropped=dropped,
         columns=written.schema.names,
-        packages={package: version(package) for package in PACKAGES if available(package)},
+        packages=versions(PACKAGES + ("scikit-learn",) * ("human_score" in written.schema.names)),
         configs=written.configs,
         statistics=written.statistics.summary(),
         warnings=warnings,
