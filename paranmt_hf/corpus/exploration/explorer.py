@@ -85,7 +85,7 @@ class Explorer:
         self._open.__exit__(kind, error, trace)
 
     def _bins(self, column: str) -> Bins:
-        query = f'SELECT min("{column}"), max("{column}"), approx_quantile("{column}", 0.995) FROM {self._table}'
+        query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
         lowest, highest, usual = self._connection.execute(query).fetchall()[0]
         whole = not str(next(entry.type for entry in COLUMNS if entry.name == column)).startswith("float")
         return bins_of(lowest, highest, usual, whole=whole)
@@ -174,7 +174,9 @@ class Explorer:
 
     def _histogram(self, column: str, condition: str, values: Sequence[Any]) -> list[int]:
         bins = self.bins[column]
-        number = f'least(greatest(floor(("{column}" - {bins.low!r}) / {bins.width!r}), 0), {bins.count - 1})'
+        # In 64 bits, as the page of a report computes it too.
+        place = f'("{column}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
+        number = f"least(greatest(floor({place}), 0), {bins.count - 1})"
         known = f'{condition} AND "{column}" IS NOT NULL'
         query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
         counts = [0] * bins.count
