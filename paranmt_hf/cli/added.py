@@ -41,5 +41,5 @@ def authorship(arguments: argparse.Namespace) -> AuthorshipConfig:
     given = {name: value for name, option in NAMES.items() if (value := getattr(arguments, option)) is not None}
     if given and "human_score" not in arguments.add:
         option = NAMES[next(iter(given))].replace("_", "-")
-        raise InputError(f"--{option} changes nothing without --add human_score; give both, or leave it out")
+        raise InputError(f"--{option} does nothing without --add human_score; give that too, or leave it out")
     return AuthorshipConfig(**given)

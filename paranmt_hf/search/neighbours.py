@@ -13,6 +13,8 @@ from paranmt_hf.util.files import replacing
 
 LOWEST = float("-inf")
 NOBODY = -1
+# Times as many marked similarities as are kept, beyond which the largest of each row are looked for among all.
+MANY = 2
 
 
 class Neighbours:
@@ -50,19 +52,27 @@ class Neighbours:
         hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
         if not len(hit):
             return
-        if len(hit) < len(rows):
+        # Copying most of a block costs more than looking at all of it.
+        if len(hit) < len(rows) / 8:
             rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
         top = min(self.scores.shape[1], similarities.shape[1])
-        above = similarities > bounds[:, None]
-        counts = above.sum(dim=1)
+        row, column = _marked(similarities, bounds, most=MANY * top * len(rows))
+        if row is None or column is None:
+            scores, places = similarities.topk(top, dim=1)
+            self._merge(rows, scores, items[places])
+            return
+        counts = torch.bincount(row, minlength=len(rows))
         many = counts > top
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
-            few = ~many
-            rows, similarities, above, counts = rows[few], similarities[few], above[few], counts[few]
-        if len(rows):
-            self._merge(rows, *_padded(similarities, items, above, counts))
+        # The others, numbered anew.
+        few = (counts > 0) & ~many
+        number = few.cumsum(0) - 1
+        chosen = few[row]
+        row, column = row[chosen], column[chosen]
+        if len(row):
+            self._merge(rows[few], *_padded(similarities[row, column], items[column], number[row], counts[few]))
 
     def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
         """Put candidates [row, candidate] beside what is kept, and keep the most similar."""
@@ -117,15 +127,40 @@ def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
         raise InputError(f"{path} is damaged ({error}); delete its folder to begin anew") from None
 
 
+def _marked(
+    similarities: torch.Tensor, bounds: torch.Tensor, most: int
+) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
+    """Find what is above the bound of its row: rows, ascending, and columns; None where it is more than `most`."""
+    # A block that is seen from its other side is read in the order in which it lies in memory.
+    turned = similarities.stride(0) < similarities.stride(1)
+    above = similarities.T > bounds if turned else similarities > bounds[:, None]
+    # Numpy counts marks many times as fast as torch.
+    if np.count_nonzero(above.numpy()) > most:
+        return None, None
+    first, second = above.nonzero(as_tuple=True)
+    if not turned:
+        return first, second
+    row, order = second.sort(stable=True)
+    return row, first[order]
+
+
 def _padded(
-    similarities: torch.Tensor, items: torch.Tensor, above: torch.Tensor, counts: torch.Tensor
+    similarities: torch.Tensor, items: torch.Tensor, row: torch.Tensor, counts: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Gather the few marked similarities of each row, and their items, into rows of equal length [row, candidate]."""
-    row, column = above.nonzero(as_tuple=True)
+    """Put candidates into rows of equal length.
+
+    Args:
+        similarities: Of all candidates [candidate].
+        items: Their items [candidate].
+        row: Their rows [candidate], ascending.
+        counts: Number of candidates of each row [row].
+
+    Returns:
+        Similarities and items [row, rank], filled up with `LOWEST` and `NOBODY`.
+    """
     starts = counts.cumsum(0) - counts
     place = torch.arange(len(row)) - starts[row]
     scores = torch.full((len(counts), int(counts.max())), LOWEST)
     found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
-    scores[row, place] = similarities[row, column]
-    found[row, place] = items[column]
+    scores[row, place], found[row, place] = similarities, items
     return scores, found

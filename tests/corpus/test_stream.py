@@ -12,7 +12,7 @@ from paranmt_hf import InputError, stream
 from paranmt_hf.corpus import release
 from tests.hub.releases import make_release
 
-SECONDS = 60
+SECONDS = 180
 ROWS = 2000
 COLUMNS = ["reference", "para_score"]
 FILTERS = [("para_score", ">", 0.5)]

@@ -141,4 +141,4 @@ def test_bad_input(release, capsys):
         main(["score", str(release), "--add", "nonsense"])
     assert "invalid choice: 'nonsense'" in capsys.readouterr().err
     assert main(["score", str(release), "--classifier-bits", "20"]) == 1
-    assert "--classifier-bits changes nothing without --add human_score" in capsys.readouterr().err
+    assert "--classifier-bits does nothing without --add human_score" in capsys.readouterr().err

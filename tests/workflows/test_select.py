@@ -10,10 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paranmt_hf
-from paranmt_hf.corpus import release as release_module
 from paranmt_hf.corpus import verdicts
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
 from paranmt_hf.corpus.ranks import Tenths
 from paranmt_hf.corpus.record import RELEASE_RECORD
@@ -21,55 +18,12 @@ from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import sample_ids
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.workflows.import_pairs import import_pairs
 from paranmt_hf.workflows.publish import plan_dataset
 from paranmt_hf.workflows.select import select, write_counts
 from paranmt_hf.workflows.support import release_run
-from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from paranmt_hf.workflows.support.select_config import SelectConfig
 
 ROWS = 400
-COLUMNS = ["reference", "translation", "para_score", "origin"]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A release of 400 rows in row groups of 64, with copies, identical sides, short sides and three origins."""
-    random = np.random.default_rng(3)
-    words = [f"w{number}" for number in range(30)]
-
-    def sentence():
-        return " ".join(words[number] for number in random.integers(0, 30, random.integers(1, 12)))
-
-    references = [sentence() for _ in range(ROWS)]
-    translations = [sentence() for _ in range(ROWS)]
-    for row in range(0, ROWS, 9):
-        translations[row] = f"{references[row].upper()} ."
-    for row in range(20, ROWS, 11):
-        references[row] = references[row - 20]
-    for row in range(30, ROWS, 17):
-        references[row], translations[row] = references[row - 30], translations[row - 30]
-    table = {
-        "reference": references,
-        "translation": translations,
-        "para_score": pa.array(random.integers(-3, 20, ROWS) / 20, pa.float32()),
-        "origin": pa.array([[None, "web", "news", "law"][number] for number in random.integers(0, 4, ROWS)]),
-    }
-    folder = tmp_path_factory.mktemp("whole")
-    pq.write_table(pa.table(table), folder / "pairs.parquet")
-    pairs = ParquetFiles(
-        [folder / "pairs.parquet"],
-        {name: name for name in COLUMNS},
-        numbers={"para_score"},
-        optional={"origin"},
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release_module, "ROW_GROUP_ROWS", 64)
-        config = ReleaseConfig(license="cc-by-4.0", title="All of it", description="Words.")
-        engine = EngineConfig("local", 1, 1)
-        import_pairs(pairs, folder / "whole", scorer=None, release=config, engine=engine, made_by="machine")
-    assert pq.ParquetFile(release_files(folder / "whole")[0]).num_row_groups > 5
-    return folder / "whole"
 
 
 @pytest.fixture(autouse=True)
@@ -356,121 +310,3 @@ def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, othe
     found = select(whole, tmp_path / "some", other)
     expected = select(whole, tmp_path / "expected", other)
     assert rows_of(found.folder) == rows_of(expected.folder) and found.selection == expected.selection
-
-
-def test_what_is_refused_leaves_nothing(whole, tmp_path):
-    out = tmp_path / "some"
-    for config, message in [
-        (SelectConfig(), "nothing says which rows are kept: give at least one filter, such as --tenths or --sample"),
-        (SelectConfig(tenths="1", by="reference"), "the column reference of whole holds no numbers"),
-        (
-            SelectConfig(tenths="1", by="beauty"),
-            "whole has no column beauty, which decides what is dropped; it has id",
-        ),
-        (
-            SelectConfig(ranges={"translation_score": (-1, None)}),
-            "whole has no column translation_score, which decides what is dropped; `paranmt build` makes it",
-        ),
-        (
-            SelectConfig(ranges={"number_mismatch": (None, 0)}),
-            "column number_mismatch, which decides .*; `paranmt score whole --add number_mismatch` makes it",
-        ),
-        (SelectConfig(origin=("sea",)), "no row of whole is left of 400: 400 not from sea; drop fewer"),
-        (
-            SelectConfig(ranges={"para_score": (3, None)}),
-            "no row of whole is left of 400: 400 with para_score below 3",
-        ),
-        (
-            SelectConfig(max_length=9, sample=1000),
-            r"a sample of 1,000 rows was asked for and the other filters leave \d+",
-        ),
-    ]:
-        with pytest.raises(InputError, match=message):
-            select(whole, out, config)
-        assert not list(tmp_path.iterdir())
-
-
-def test_a_release_without_origins(release, tmp_path):
-    with pytest.raises(InputError, match="corpus has no column origin, .* `paranmt import --columns` makes it"):
-        select(release, tmp_path / "some", SelectConfig(origin=("web",)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tenths": "0-3"}, "tenths must be from 1, the lowest, to 10"),
-        (
-            {"ranges": {"para_score": (0.5, 0.25)}},
-            "no para_score is at least 0.5 and at most 0.25; the range is empty",
-        ),
-        ({"ranges": {"para_score": (math.nan, None)}}, "a bound of para_score must be a finite number"),
-        ({"min_length": 9, "max_length": 3}, "min_length 9 is above max_length 3"),
-        ({"drop_copies": ("pair", "origin")}, "copies can be of pair, reference, translation, not origin"),
-        ({"by": "trigram_overlap"}, "--by does nothing without --tenths; give that too, or leave it out"),
-        ({"seed": 3, "tenths": "1"}, "--seed does nothing without --sample"),
-        ({"near_cosine": 0.5, "drop_near_duplicates": "pair"}, "--near-cosine does nothing without --near-encoder"),
-        ({"language_letters": 3}, "--language-letters does nothing without --language"),
-        ({"sample": 0}, "sample must be at least 1, was 0"),
-    ],
-)
-def test_settings_that_are_refused(settings, message):
-    with pytest.raises(InputError, match=message):
-        SelectConfig(**settings)
-
-
-def test_all_scores_null(whole, tmp_path):
-    folder = shutil.copytree(whole, tmp_path / "null")
-    path = release_files(folder)[0]
-    table = pq.read_table(path)
-    nulls = pa.nulls(ROWS, pa.float32())
-    pq.write_table(table.set_column(table.column_names.index("trigram_overlap"), "trigram_overlap", nulls), path)
-    with pytest.raises(InputError, match="is missing or not the file that was written"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1"))
-    mended(folder)
-    with pytest.raises(InputError, match="no row of null is left of 400: 400 without trigram_overlap; drop fewer"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1", by="trigram_overlap"))
-
-
-def mended(folder):
-    """Bring the checksums of a record up to date."""
-    from paranmt_hf.util.files import checksum
-
-    record = json.loads((folder / RELEASE_RECORD).read_text())
-    record["configs"]["default"]["files"] = {
-        path.relative_to(folder).as_posix(): checksum(path) for path in release_files(folder)
-    }
-    (folder / RELEASE_RECORD).write_text(json.dumps(record))
-
-
-def test_ids_out_of_order(whole, tmp_path):
-    folder = shutil.copytree(whole, tmp_path / "mixed")
-    path = release_files(folder)[0]
-    table = pq.read_table(path)
-    pq.write_table(pa.concat_tables([table.slice(200), table.slice(0, 200)]), path)
-    mended(folder)
-    with pytest.raises(InputError, match="the ids of .* do not ascend from row to row"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1"))
-
-
-def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
-    config = SelectConfig(tenths="1")
-    (tmp_path / "mine.parquet").write_bytes(b"mine")
-    for path, message in [
-        (tmp_path / "mine.parquet", "mine.parquet exists and holds no dropped rows"),
-        (tmp_path / "some" / "x.parquet", "would lie inside the release"),
-        (tmp_path / "nowhere" / "x.parquet", "there is no folder .*nowhere; make it first"),
-        (tmp_path, "expected a name that ends in .parquet"),
-        (tmp_path / "x.csv", "x.csv: expected a name that ends in .parquet"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            select(whole, tmp_path / "some", config, keep_dropped=path)
-    assert (tmp_path / "mine.parquet").read_bytes() == b"mine" and not (tmp_path / "some").exists()
-
-
-def test_a_damaged_recipe(whole, tmp_path):
-    select(whole, tmp_path / "some", SelectConfig(tenths="1"))
-    record = json.loads((tmp_path / "some" / RELEASE_RECORD).read_text())
-    del record["settings"]["selection"]["filters"][0]["dropped"]
-    (tmp_path / "some" / RELEASE_RECORD).write_text(json.dumps(record))
-    with pytest.raises(InputError, match=r"build.json is damaged: it has no 'filters\[0\].dropped'"):
-        select(whole, tmp_path / "some", SelectConfig(tenths="1"))

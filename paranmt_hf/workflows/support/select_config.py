@@ -114,7 +114,6 @@ class SelectConfig:
         for name, other in NEEDS.items():
             if is_given(self, name) and getattr(self, other) is None:
                 given, needed = (word.replace("_", "-") for word in (name, other))
-                raise InputError(f"--{given} changes nothing without --{needed}; give both, or leave it out")
                 raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
 
     def filters(self, schema: pa.Schema) -> list[Filter]:
