@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import add_options
 from paranmt_hf.cli.parser import CommandParser
+from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
     from paranmt_hf.corpus.authorship import AuthorshipConfig
@@ -37,5 +38,8 @@ def authorship(arguments: argparse.Namespace) -> AuthorshipConfig:
     """Settings of the classifier."""
     from paranmt_hf.corpus.authorship import AuthorshipConfig
 
-    given = {name: getattr(arguments, option) for name, option in NAMES.items()}
-    return AuthorshipConfig(**{name: value for name, value in given.items() if value is not None})
+    given = {name: value for name, option in NAMES.items() if (value := getattr(arguments, option)) is not None}
+    if given and "human_score" not in arguments.add:
+        option = NAMES[next(iter(given))].replace("_", "-")
+        raise InputError(f"--{option} does nothing without --add human_score; give that too, or leave it out")
+    return AuthorshipConfig(**given)

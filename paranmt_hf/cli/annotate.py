@@ -85,8 +85,10 @@ def _configure_table(parser: CommandParser) -> None:
     add_switch(parser, "--percent", dest="percent", help="print shares of the labels, not counts")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import draw_table, summarise_annotation, write_table
+        from paranmt_hf.workflows.annotate import check_picture, draw_table, summarise_annotation, write_table
 
+        if arguments.picture:
+            check_picture(arguments.picture)
         table = summarise_annotation(arguments.folder)
         print((table.markdown if arguments.markdown else table.text)(percent=arguments.percent), end="")
         if arguments.json:

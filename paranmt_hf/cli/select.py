@@ -50,6 +50,8 @@ def configure(parser: CommandParser) -> None:
         )
         keep_options(arguments, selected.folder, fresh=selected.fresh)
         _print(selected)
+        if arguments.keep_dropped:
+            print(f"dropped rows: {arguments.keep_dropped}")
         if arguments.json:
             write_counts(arguments.json, selected)
             print(f"counts: {arguments.json}")

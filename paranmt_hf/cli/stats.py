@@ -45,7 +45,7 @@ def configure(parser: CommandParser) -> None:
     add_switch(parser, "--markdown", dest="markdown", help="print a Markdown table")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.util.files import check_result_path, write_result
+        from paranmt_hf.util.files import check_result_path, check_suffix, write_result
         from paranmt_hf.util.optional import require
         from paranmt_hf.workflows.stats import describe_corpora
 
@@ -53,6 +53,7 @@ def configure(parser: CommandParser) -> None:
             if (path := getattr(arguments, option)) is not None:
                 check_result_path(path, f"--{option}")
         if arguments.picture:
+            check_suffix(arguments.picture, "--picture", [".png"])
             require("matplotlib", "plots")
         record = describe_corpora(
             arguments.corpora,

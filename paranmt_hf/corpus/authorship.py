@@ -36,20 +36,29 @@ PENALTY = 1e-5
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 BOUNDARY = np.uint64(0x5851F42D4C957F2D)
 METADATA = "authorship"
+# Weights of all models together; each takes 24 bytes while they learn.
+MOST_WEIGHTS = 1 << 26
 
 
 @dataclass(frozen=True)
 class AuthorshipConfig:
     """How the classifier behind `human_score` learns."""
 
-    folds: int = setting(5, "models; each scores the part of the references that it did not learn from", at_least=2)
+    folds: int = setting(
+        5, "models; each scores the part of the references that it did not learn from", at_least=2, at_most=100
+    )
     learn_pairs: int = setting(2_000_000, "most pairs to learn from, drawn by chance", at_least=1)
     epochs: int = setting(3, "how often they are learned", at_least=1)
-    bits: int = setting(22, "a model has 2 to the power of this weights", at_least=8, at_most=26)
+    bits: int = setting(22, "a model has 2 to the power of this weights", at_least=8, at_most=25)
     seed: int = seed_setting(0, "decides the folds, the draw and the order of learning")
 
     def __post_init__(self) -> None:
         check(self)
+        if self.folds << self.bits > MOST_WEIGHTS:
+            raise InputError(
+                f"{self.folds} models of 2 to the power of {self.bits} weights do not fit into memory: expected at "
+                f"most {MOST_WEIGHTS:,} weights in all; lower --classifier-folds or --classifier-bits"
+            )
 
 
 @dataclass(frozen=True)
@@ -159,8 +168,8 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authors
                 progress.advance_to(progress.rows + table.num_rows)
     if min(learned) == 0 or min(map(len, (model.classes_ for model in models))) < 2:
         raise InputError(
-            f"human_score needs different references, at least one in each of {config.folds} folds; these "
-            f"{rows:,} pairs are too few to learn from"
+            f"human_score needs different references, at least one in each of {config.folds} folds; the "
+            f"{min(rows, config.learn_pairs):,} pairs to learn from are too few"
         )
     weights = np.concatenate([model.coef_ for model in models]).astype(np.float32)
     intercepts = np.concatenate([model.intercept_ for model in models]).astype(np.float32)

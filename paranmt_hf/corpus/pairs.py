@@ -127,7 +127,7 @@ class Pairs:
             return self._hub_reader(*split_revision(source))
         else:
             raise InputError(
-                f"no training data {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
+                f"no pairs {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
                 "like 'organisation/name' or 'organisation/name@v1'"
             )
         if path.is_dir():

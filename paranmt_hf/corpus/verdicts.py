@@ -39,17 +39,28 @@ QUIET_SECONDS = 5.0
 STATE = "verdicts.json"
 
 
+def _metadata(file: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file)
+    except pa.ArrowInvalid:
+        raise InputError(f"{file} is no Parquet file, or cut off; copy it or build the release again") from None
+
+
 class ReleaseRows:
     """The rows of Parquet files in order of their ids.
 
     Args:
         files: The files in order.
+
+    Raises:
+        InputError: One of them is damaged.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
-        self.rows = sum(pq.read_metadata(file).num_rows for file in self.files)
-        self.schema = pq.read_schema(self.files[0])
+        found = [_metadata(file) for file in self.files]
+        self.rows = sum(metadata.num_rows for metadata in found)
+        self.schema = found[0].schema.to_arrow_schema()
 
     def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
         """Read columns, `id` always among them.

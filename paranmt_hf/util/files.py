@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -165,6 +165,21 @@ def check_result_path(path: Path, option: str) -> None:
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.resolve().parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
+
+
+def check_suffix(path: Path, option: str, suffixes: Sequence[str]) -> None:
+    """Check that the name of a result says what it is, so that no file of another kind is overwritten.
+
+    Args:
+        path: The file.
+        option: What names it on the command line, for the error.
+        suffixes: How its name may end: `.png`.
+
+    Raises:
+        InputError: It ends otherwise.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
 
 
 def write_result(path: Path, text: str) -> None:

@@ -229,7 +229,10 @@ def finished(
     """
     if is_free(out):
         return None
-    record = read(out)
+    try:
+        record = read(out)
+    except InputError as error:
+        raise error if "--out" in str(error) else InputError(f"{error}; choose another --out") from None
     sweep_removed(work_folder(out))
     _sweep_aside(out)
     if differences := describe_differences(identity_of(record), as_json(identity)):

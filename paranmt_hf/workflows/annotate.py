@@ -31,7 +31,7 @@ from paranmt_hf.corpus.annotation.table import (
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import check_suffix, replacing
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import finished, folder_aside, result_folder
@@ -201,11 +201,19 @@ def draw_table(table: AnnotationTable, path: str | Path) -> None:
         InputError: It cannot be written, or matplotlib is not installed.
     """
     path = Path(path)
-    _check_writable(path)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"a picture ends in .png, .svg or .pdf, not {path.name!r}")
+    check_picture(path)
     with replacing(path.resolve()) as aside:
         plot_table(table, aside, path.suffix.lower()[1:])
+
+
+def check_picture(path: Path) -> None:
+    """Check that a picture of the table can be written to a path.
+
+    Raises:
+        InputError: It is a folder, its folder is not there, or its name ends in another suffix.
+    """
+    _check_writable(path)
+    check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
 
 
 def _check_writable(path: Path) -> None:

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.exploration.view import View
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
-from paranmt_hf.util.files import check_result_path, replacing
+from paranmt_hf.util.files import check_result_path, check_suffix, replacing
 from paranmt_hf.util.settings import LARGEST_SEED
 from paranmt_hf.workflows.explore import FILES, page_file, summary_of
 
@@ -43,6 +43,7 @@ def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None
         raise InputError(f"--seed must be from 0 to {LARGEST_SEED:,}, was {seed}")
     out = Path(out).expanduser()
     check_result_path(out, "--out")
+    check_suffix(out, "--out", [".html", ".htm"])
     folder = Path(folder)
     with Explorer(folder) as explorer:
         sample = [

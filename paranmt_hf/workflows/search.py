@@ -260,9 +260,13 @@ def read_queries(path: Path) -> list[str]:
     """Read queries, one on a line.
 
     Raises:
-        InputError: There are none.
+        InputError: There are none, or a line is no query: too long, or not UTF-8.
     """
-    found = [text for _, column in SentenceFile(path).batches(Report()) for text in column.to_pylist()]
+    report = Report()
+    found = [text for _, column in SentenceFile(path).batches(report) for text in column.to_pylist()]
+    if spoilt := {reason: count for reason, count in report.dropped.items() if reason != "empty"}:
+        told = ", ".join(f"{count:,} {reason}" for reason, count in spoilt.items())
+        raise InputError(f"{path}: expected a query in UTF-8 on each line, but of {report.read:,} lines {told}")
     if not found:
         raise InputError(f"{path} holds no sentence to search for")
     return found

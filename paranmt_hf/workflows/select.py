@@ -28,7 +28,7 @@ from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.verdicts import Judging, ReleaseRows, Verdicts, took_long
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, write_result, writing
+from paranmt_hf.util.files import check_suffix, replacing, write_result, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.work import (
@@ -109,6 +109,8 @@ def select(
     """
     config, out = config or SelectConfig(), result_folder(out)
     source = _open(release)
+    if out == source.rows.files[0].resolve().parents[1]:
+        raise InputError(f"--out {out} is the release that rows are selected from; choose another --out")
     filters = config.filters(source.rows.schema)
     if not filters:
         raise InputError("nothing says which rows are kept: give at least one filter, such as --tenths or --sample")
@@ -217,6 +219,7 @@ def _dropped_file(path: str | Path | None, out: Path, wanted: Mapping[str, Any])
     if path is None:
         return None
     file = Path(path).expanduser().resolve()
+    check_suffix(file, "--keep-dropped", [".parquet"])
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
         raise InputError(f"--keep-dropped {path} would lie inside the release {out}; name a file elsewhere")
     if not file.parent.is_dir():

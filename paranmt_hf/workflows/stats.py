@@ -123,6 +123,8 @@ def describe_corpora(
         InputError: A corpus, a parser or an option is not as it should be.
     """
     config = config or StatsConfig()
+    if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
+        raise InputError(f"--write-samples {write_samples} is a file; name a folder")
     given = [corpora] if isinstance(corpora, str | Path) else list(corpora)
     by_origin = config.by == "origin"
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=by_origin) for path in given]

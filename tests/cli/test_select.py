@@ -75,7 +75,9 @@ def test_what_it_says_of_bad_options(release, capsys):
     fails(capsys, ["select", "nowhere", "--out", "some", "--tenths", "1"], "nowhere is not a finished release")
     fails(capsys, ["select", "release", "--out", ".", "--tenths", "1"], "is the folder that this command runs in")
     fails(
-        capsys, ["select", "release", "--out", "release", "--tenths", "1"], "release was selected with other settings"
+        capsys,
+        ["select", "release", "--out", "release", "--tenths", "1"],
+        "release is the release that rows are selected from",
     )
     fails(
         capsys,

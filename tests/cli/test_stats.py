@@ -52,6 +52,10 @@ def test_bad_input(corpora, capsys):
     fails(capsys, ["stats", "pairs.parquet"], "no column reference; it has english, score", "--columns reference=NAME")
     fails(capsys, ["stats", "news.en", "--json", "no/stats.json"], "--json no/stats.json: there is no folder no")
     fails(capsys, ["stats", "news.en", "--picture", "."], "--picture . is a folder")
+    fails(capsys, ["stats", "news.en", "--picture", "a.doc"], "--picture a.doc: expected a name that ends in .png")
+    fails(
+        capsys, ["stats", "news.en", "--write-samples", "news.en"], "--write-samples news.en is a file; name a folder"
+    )
     fails(capsys, ["stats", "news.en", "--sample", "0"], "sample must be from 1 to 2,000,000, was 0")
     (corpora / "trees").write_text("(S a)\n(S (NP b)\n")
     fails(

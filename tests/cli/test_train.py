@@ -43,7 +43,7 @@ def test_train_every_encoder(pairs, capsys, model):
     ("arguments", "messages"),
     [
         (["--data", "none.parquet"], ["cannot read none.parquet"]),
-        (["--data", "./none"], ["no training data './none'", "release folder"]),
+        (["--data", "./none"], ["no pairs './none'", "release folder"]),
         (["--data", "other.parquet"], ["no column reference, translation", "it has en, mt"]),
         (["--data", "cut.parquet"], ["cannot read cut.parquet"]),
         (["--data", "pairs.parquet", "--min-score", "0.5"], ["no column para_score", "paranmt import"]),

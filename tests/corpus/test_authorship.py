@@ -98,6 +98,16 @@ def test_a_draw_of_the_pairs(texts, tmp_path):
     assert 150 < found.held_out.pairs < 250
 
 
+def test_models_that_do_not_fit_into_memory_are_refused():
+    AuthorshipConfig(folds=16, bits=22)
+    with pytest.raises(
+        InputError, match="17 models .* expected at most 67,108,864 weights in all; lower --classifier"
+    ):
+        AuthorshipConfig(folds=17, bits=22)
+    with pytest.raises(InputError, match="folds must be from 2 to 100, was 100000"):
+        AuthorshipConfig(folds=100_000)
+
+
 def test_too_few_references(tmp_path):
     with pytest.raises(InputError, match="human_score needs different references, at least one in each of 5 folds"):
         learn(write(tmp_path, ["a b"] * 9, ["a c"] * 9), 9, AuthorshipConfig())

@@ -199,7 +199,7 @@ def test_missing_columns_and_files(tmp_path, file):
         read(tmp_path / "r.parquet", min_score=0.5)
     with pytest.raises(InputError, match="cannot read .*none.parquet"):
         read(tmp_path / "none.parquet")
-    with pytest.raises(InputError, match="no training data './none': expected a release folder, a .parquet file"):
+    with pytest.raises(InputError, match="no pairs './none': expected a release folder, a .parquet file"):
         read("./none")
     with pytest.raises(InputError, match="there is nothing to train on"):
         read()

@@ -202,6 +202,21 @@ def test_broken_encoders(folder, vectors, message):
         evaluate_transfer(Broken(vectors), folder)
 
 
+def test_too_many_folds_for_a_later_task_are_refused_before_the_first_is_encoded(folder):
+    tasks, _ = read_tasks(folder, ["MR", "TREC"])
+    encoder = FirstWord()
+    with pytest.raises(InputError, match=r"\d folds need at least .* items of each class"):
+        evaluate_transfer(encoder, tasks[:1] + [few_of_a_class(tasks[1])], config=CONFIG)
+    assert not encoder.calls
+
+
+def few_of_a_class(task):
+    """All training items but one are of class 0."""
+    labels = np.zeros_like(task.parts["train"].labels)
+    labels[0] = 1
+    return replace(task, parts={**task.parts, "train": replace(task.parts["train"], labels=labels)})
+
+
 def test_no_task():
     with pytest.raises(InputError, match="^there is nothing to evaluate: expected at least one task$"):
         evaluate_transfer(FirstWord(), [])

@@ -166,7 +166,7 @@ def test_damaged_lines(folder, task, name, number, line, message):
 
 def test_damaged_files(folder):
     (folder / "MR" / "rt-polarity.neg").unlink()
-    expected = f"^{folder}/MR/rt-polarity.neg is missing beside {folder}/MR/rt-polarity.pos; get the files of MR anew$"
+    expected = f"^{folder} holds no MR/rt-polarity.neg, but MR/rt-polarity.pos; get the files of MR anew$"
     with pytest.raises(InputError, match=expected):
         read_tasks(folder)
     (folder / "MR" / "rt-polarity.neg").write_text("\n")

@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer import heads
 from paranmt_hf.evaluation.transfer.heads import (
     Features,
-    _check_folds,
+    check_folds,
     dev_fits,
     nested_cross_validation,
     nested_fits,
@@ -167,10 +167,10 @@ def test_the_fewest_items_are_enough(folds):
         )
         enough = count >= folds and outside >= folds
         if enough:
-            _check_folds(labels, config.folds, "MR", nested=True)
+            check_folds(labels, config.folds, "MR", nested=True)
         else:
             with pytest.raises(InputError, match="folds need at least"):
-                _check_folds(labels, config.folds, "MR", nested=True)
+                check_folds(labels, config.folds, "MR", nested=True)
 
 
 def test_f1_by_hand():

@@ -213,7 +213,7 @@ def test_finished(tmp_path):
         finish(out, {"a": 2, "b": "x", "sizes": [1, 2]})
     (out / "record.json").unlink()
     (out / "other").touch()
-    with pytest.raises(InputError, match="^.* holds no record$"):
+    with pytest.raises(InputError, match="^.* holds no record; choose another --out$"):
         finish(out, {"a": 1})
 
 

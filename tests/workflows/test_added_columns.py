@@ -141,7 +141,7 @@ def test_bad_input(release, capsys):
         rescore(release, add=["reference"])
     with pytest.raises(InputError, match="nothing was asked for"):
         rescore(release)
-    with pytest.raises(InputError, match="classifier|at least"):
+    with pytest.raises(InputError, match="folds must be from 2 to 100, was 1"):
         AuthorshipConfig(folds=1)
     missing = "lacks the column human_score; `paranmt score RELEASE --add human_score` makes it"
     assert describe_missing("corpus", ["human_score"]) == f"corpus {missing}"
@@ -152,3 +152,5 @@ def test_bad_input(release, capsys):
     with pytest.raises(SystemExit):
         main(["score", str(release), "--add", "nonsense"])
     assert "invalid choice: 'nonsense'" in capsys.readouterr().err
+    assert main(["score", str(release), "--classifier-bits", "20"]) == 1
+    assert "--classifier-bits does nothing without --add human_score" in capsys.readouterr().err

@@ -87,7 +87,9 @@ def test_pictures(rated, tmp_path, capsys):
     assert main(["annotate", "table", str(rated), "--picture", str(tmp_path / "t.png")]) == 0
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     fails(
-        capsys, ["annotate", "table", rated, "--picture", tmp_path / "t.txt"], "a picture ends in .png, .svg or .pdf"
+        capsys,
+        ["annotate", "table", rated, "--picture", tmp_path / "t.txt"],
+        "t.txt: expected a name that ends in .png or .svg or .pdf",
     )
     fails(capsys, ["annotate", "table", rated, "--json", tmp_path], "is a folder; name a file")
     fails(capsys, ["annotate", "table", rated, "--json", tmp_path / "no" / "t"], "there is no folder")

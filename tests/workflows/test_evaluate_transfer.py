@@ -95,7 +95,7 @@ def test_bad_input(folder, capsys):
         capsys, ["evaluate", "transfer", "--vectors", "v.txt", "--data", "none"], "there is no folder none; expected"
     )
     (folder / "senteval" / "MR" / "rt-polarity.neg").unlink()
-    fails(capsys, [*base, "--vectors", "v.txt"], "rt-polarity.neg is missing beside")
+    fails(capsys, [*base, "--vectors", "v.txt"], "holds no MR/rt-polarity.neg, but MR/rt-polarity.pos")
     assert sorted(path.name for path in folder.iterdir()) == ["senteval", "v.txt"]
 
 

@@ -1,6 +1,7 @@
 """Folds and sources: many small trainings on samples of a corpus."""
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -192,6 +193,15 @@ def test_sources_that_cannot_be_compared(corpus, development, tmp_path):
 
 
 @pytest.mark.slow
+def test_files_that_are_cut_off(corpus, development, tmp_path):
+    copy = tmp_path / "corpus"
+    shutil.copytree(corpus, copy)
+    (file,) = (copy / "data").iterdir()
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match=f"{file} is no Parquet file, or cut off; copy it or build the release again"):
+        compare_folds(copy, tmp_path / "out", trials(development))
+
+
 def test_the_picture(corpus, development, tmp_path):
     config = FoldsConfig(scores=("para_score", "reference_length"), folds=2, sample=10)
     outcome, _ = compare_folds(corpus, tmp_path / "out", trials(development, ("word", "trigram"), epochs=1), config)

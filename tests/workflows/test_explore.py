@@ -116,6 +116,10 @@ def test_a_report_that_cannot_be_written(release, tmp_path):
         write_report(release, tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         write_report(release, tmp_path / "no" / "report.html")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="notes.txt: expected a name that ends in .html or .htm"):
+        write_report(release, tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_neighbours_come_from_an_index(made, tmp_path):

@@ -12,7 +12,7 @@ from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import space, vector_file
 from paranmt_hf.search.space import SpaceConfig
-from paranmt_hf.workflows.search import SentenceIndex, build_index
+from paranmt_hf.workflows.search import SentenceIndex, build_index, read_queries
 from paranmt_hf.workflows.support.sentence_file import SentenceFile
 from tests.cli.commands import fails
 
@@ -101,6 +101,10 @@ def test_other_settings_do_not_go_on(corpus, monkeypatch):
     ):
         build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=half)
     build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    (corpus / "mine").mkdir()
+    (corpus / "mine" / "notes").touch()
+    with pytest.raises(InputError, match="mine is no index: it holds no index.json; .*; choose another --out"):
+        build_index(corpus / "text.txt", corpus / "mine", encoder=scorer(corpus))
     with pytest.raises(InputError, match="was indexed with other settings: search.precision"):
         build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=half)
 
@@ -134,6 +138,13 @@ def test_damage_is_named(corpus):
         SentenceIndex(corpus / "index")
     with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
         SentenceIndex(corpus)
+
+
+def test_queries_that_cannot_be_read_are_no_silent_loss(tmp_path):
+    (tmp_path / "queries.txt").write_bytes("Ein sch\u00f6ner Tag.\nNoch einer.\n\n".encode("latin-1"))
+    expected = "queries.txt: expected a query in UTF-8 on each line, but of 3 lines 1 undecodable"
+    with pytest.raises(InputError, match=expected):
+        read_queries(tmp_path / "queries.txt")
 
 
 def read(source):

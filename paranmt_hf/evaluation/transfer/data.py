@@ -156,7 +156,10 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
     for split, options in layout.files.items():
         if split not in files:
             beside = next(iter(files.values()))
-            raise InputError(f"{folder / options[0]} is missing beside {beside}; get the files of {name} anew")
+            raise InputError(
+                f"{folder} holds no {' or '.join(options)}, but {beside.relative_to(folder)}; "
+                f"get the files of {name} anew"
+            )
     splits = {split: _read_rows(path, layout) for split, path in files.items()}
     if layout.way == "nested":
         rows = [(sentences, float(split == "positive")) for split in splits for sentences, _ in splits[split]]

@@ -74,7 +74,7 @@ def nested_cross_validation(items: Features, config: TransferConfig, tick: Tick,
     Raises:
         InputError: A class has too few items for so many folds.
     """
-    _check_folds(items.labels, config.folds, name, nested=True)
+    check_folds(items.labels, config.folds, name, nested=True)
 
     def test_fold(fold: Fold, tick: Tick) -> tuple[float, float, float]:
         inside, outside = items.take(fold[0]), items.take(fold[1])
@@ -105,7 +105,7 @@ def tuned_on_train(train: Features, test: Features, config: TransferConfig, tick
     Raises:
         InputError: A class has too few items for so many folds.
     """
-    _check_folds(train.labels, config.folds, name, nested=False)
+    check_folds(train.labels, config.folds, name, nested=False)
 
     def try_fold(fold: Fold, tick: Tick) -> np.ndarray:
         return _along_the_grid(train.take(fold[0]), train.take(fold[1]), TRAIN_GRID, config, tick)
@@ -134,7 +134,7 @@ def tuned_on_dev(
     Raises:
         InputError: The training items are all of one class.
     """
-    _check_folds(train.labels, 1, name, nested=False)
+    check_folds(train.labels, 1, name, nested=False)
     accuracies = _along_the_grid(train, dev, DEV_GRID, config, tick)
     penalty, best = _preferred(accuracies, DEV_GRID)
     head = _head(penalty, config).fit(train.vectors, train.labels)
@@ -218,8 +218,18 @@ def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
     )
 
 
-def _check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
-    """Refuse items of one class, and folds that some class has too few items for."""
+def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
+    """Refuse items of one class, and folds that some class has too few items for.
+
+    Args:
+        labels: Class of each training item [item].
+        folds: How many folds; 1 where a development set chooses.
+        name: Of the task, for the error.
+        nested: Whether each fold's other items are cut into folds again.
+
+    Raises:
+        InputError: A class has too few items.
+    """
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{name}: all {len(labels):,} training items are of one class; expected two or more")

@@ -20,6 +20,7 @@ from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer.heads import (
     Features,
     Tick,
+    check_folds,
     dev_fits,
     nested_cross_validation,
     nested_fits,
@@ -68,6 +69,11 @@ def evaluate_transfer(
         tasks = list(data)
     if not tasks:
         raise InputError("there is nothing to evaluate: expected at least one task")
+    for task in tasks:
+        # Before the first task is trained on, whose result would be lost.
+        if task.way != "relatedness":
+            items = task.parts["all" if task.way == "nested" else "train"]
+            check_folds(items.labels, 1 if task.way == "dev" else config.folds, task.name, nested=task.way == "nested")
     name = name or type(encoder).__name__
     store = _VectorStore(encoder, name)
     results = [_evaluate_task(task, store, config) for task in tasks]
