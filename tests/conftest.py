@@ -3,6 +3,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from paranmt_hf.hub.repository import ASSETS
 
@@ -11,6 +12,9 @@ from paranmt_hf.hub.repository import ASSETS
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")])
 )
+# What a machine does beside the tests is nothing that they are about.
+settings.register_profile("without a deadline", deadline=None)
+settings.load_profile("without a deadline")
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.bitext.normalisation import composed
 from paranmt_hf.corpus.filters import Filter, Verdict, joined
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
@@ -240,7 +241,7 @@ def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier
 def _prepared(sentences: pa.Array) -> pa.Array:
     """Do what py3langid does first: sentences all in capitals become lower case, everything the form NFC."""
     capitals = pc.utf8_is_upper(sentences)
-    plain = pc.utf8_normalize(sentences, "NFC")
+    plain = composed(sentences)
     if not pc.any(capitals).as_py():
         return plain
     lowered = [unicodedata.normalize("NFC", text.lower()) for text in sentences.filter(capitals).to_pylist()]

@@ -96,6 +96,11 @@ def _decoded(value: bytes | None) -> str | None:
         return None
 
 
+def composed(column: pa.Array) -> pa.Array:
+    """Bring text [sentence] into the form NFC: a letter and its accent are one character where there is one."""
+    return _rewrite(column, _COMPOSABLE, _compose)
+
+
 def _tidy(column: pa.Array) -> pa.Array:
     return pc.ascii_trim(pc.replace_substring_regex(column, _SPACES, " "), " ")
 
