@@ -1,6 +1,7 @@
 """The command: help, one sentence for each kind of bad input, and no traceback."""
 
 import gzip
+import os
 import subprocess
 import sys
 import time
@@ -239,3 +240,21 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
     result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert "there is no column 'cs'" in result.stderr
     assert result.returncode == 1, result.stderr
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    """As with `| head -1`: nothing is said about a pipe, and no traceback."""
+    (tmp_path / "text.txt").write_text("a b\n" * 3)
+    code = "import sys; from paranmt_hf.cli import run; sys.argv[0] = 'paranmt'; run()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "stats", str(tmp_path / "text.txt")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    process.stdout.close()
+    said = process.stderr.read()
+    assert process.wait(60) == 1
+    assert "Broken" not in said and "Traceback" not in said
+    process.stderr.close()
