@@ -42,25 +42,14 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
-from paranmt_hf.workflows.support.release_run import ReleaseConfig, read_made, write_card
+from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, read_made, write_card
 from paranmt_hf.workflows.support.select_config import SelectConfig
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Selected:
-    """A finished selection.
-
-    Attributes:
-        folder: Where it is.
-        record: Its `build.json`.
-        fresh: Whether this call made it; else it was there already.
-    """
-
-    folder: Path
-    record: ReleaseRecord
-    fresh: bool
+class Selected(Built):
+    """A finished selection."""
 
     @property
     def rows(self) -> int:
