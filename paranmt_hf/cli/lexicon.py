@@ -72,9 +72,11 @@ def _configure_nearest(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.lexicon.lexicon import Lexicon
-        from paranmt_hf.workflows.lexicon import check_results, write_json
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.lexicon import write_json
 
-        check_results(arguments.json)
+        if arguments.json:
+            check_result_path(Path(arguments.json), "--json")
         lexicon, found = Lexicon.open(arguments.lexicon), {}
         for word in arguments.words:
             adjusted, plain = (
@@ -119,9 +121,11 @@ def _configure_evaluate(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help=JSON_HELP)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.lexicon import check_results, evaluate_lexicon, write_json
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.lexicon import evaluate_lexicon, write_json
 
-        check_results(arguments.json)
+        if arguments.json:
+            check_result_path(Path(arguments.json), "--json")
         results = evaluate_lexicon(arguments.lexicon, arguments.simlex, ppdb=arguments.ppdb)
         width = max(len(result.name) for result in results)
         print(f"{'':{width}}  word pairs   seen  Spearman x 100")

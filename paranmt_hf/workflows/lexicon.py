@@ -26,7 +26,7 @@ from paranmt_hf.lexicon.building import build, is_worth
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.lexicon import Lexicon
 from paranmt_hf.lexicon.record import read_lexicon_record
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import write_result
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.work import (
     as_json,
@@ -120,23 +120,10 @@ def evaluate_lexicon(
     return [*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")]
 
 
-def check_results(path: str | Path | None) -> None:
-    """Check that results can be written to a path, before the work whose results they are.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
-    """
-    if path is not None and (Path(path).is_dir() or not Path(path).resolve().parent.is_dir()):
-        raise InputError(f"--json {path}: expected a file in a folder that is there")
-
-
 def write_json(path: str | Path, values: Any) -> None:  # noqa: ANN401 - JSON values
     """Write what was found as JSON; until it is whole, what was there stays.
 
     Raises:
         InputError: It cannot be written.
     """
-    check_results(path)
-    path = Path(path)
-    with replacing(path.resolve()) as aside:
-        aside.write_text(f"{json.dumps(values, indent=2, ensure_ascii=False)}\n", encoding="utf8")
+    write_result(Path(path), f"{json.dumps(values, indent=2, ensure_ascii=False)}\n")

@@ -33,7 +33,7 @@ def best(found, top):
     return np.take_along_axis(found, order, axis=1), order
 
 
-def equal(neighbours, found, top):
+def assert_nearest(neighbours, found, top):
     """Check neighbours against all similarities [row, item]; no two of a row may be equal."""
     scores, items = best(found, top)
     np.testing.assert_allclose(neighbours.scores.numpy(), scores, atol=1e-6)

@@ -6,7 +6,7 @@ import torch
 
 from paranmt_hf.search import exact
 from paranmt_hf.search.neighbours import Neighbours
-from tests.search.oracles import clustered, equal, similarities, stored
+from tests.search.oracles import assert_nearest, clustered, similarities, stored
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def small_blocks(monkeypatch):
 def test_nearest_to_queries(tmp_path):
     vectors, queries = clustered(60), clustered(5, seed=1)
     found = exact.nearest(torch.from_numpy(queries), stored(vectors, tmp_path), 4)
-    equal(found, similarities(queries, vectors), 4)
+    assert_nearest(found, similarities(queries, vectors), 4)
 
 
 @pytest.mark.parametrize("count", [2, 13, 60])
@@ -26,15 +26,15 @@ def test_within(tmp_path, count):
     found = Neighbours(count, top)
     parts = list(exact.within(stored(vectors, tmp_path), found))
     assert parts[-1] == 1 and parts == sorted(parts)
-    equal(found, similarities(vectors), top)
+    assert_nearest(found, similarities(vectors), top)
 
 
 def test_between(tmp_path):
     one, two = clustered(30), clustered(45, seed=1)
     forward, backward = Neighbours(30, 5), Neighbours(45, 5)
     list(exact.between(stored(one, tmp_path / "1"), stored(two, tmp_path / "2"), forward, backward))
-    equal(forward, similarities(one, two), 5)
-    equal(backward, similarities(two, one), 5)
+    assert_nearest(forward, similarities(one, two), 5)
+    assert_nearest(backward, similarities(two, one), 5)
 
 
 def test_it_goes_on_after_any_step(tmp_path):
@@ -48,7 +48,7 @@ def test_it_goes_on_after_any_step(tmp_path):
         again = Neighbours(60, 5)
         again.scores, again.items = found.scores.clone(), found.items.clone()
         list(exact.within(vectors, again, done=stop + 1))
-        equal(again, similarities(vectors.read(0, 60)), 5)
+        assert_nearest(again, similarities(vectors.read(0, 60)), 5)
     assert steps == 15
 
 

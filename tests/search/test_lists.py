@@ -8,7 +8,7 @@ from paranmt_hf.search import exact, lists
 from paranmt_hf.search.lists import Lists
 from paranmt_hf.search.neighbours import Neighbours
 from paranmt_hf.search.vector_file import Vectors, write_in_order
-from tests.search.oracles import best, clustered, equal, similarities, stored
+from tests.search.oracles import assert_nearest, best, clustered, similarities, stored
 
 
 def listed(vectors, folder, count, seed=1):
@@ -61,15 +61,15 @@ def test_all_lists_are_the_exact_search(tmp_path):
     vectors, queries = clustered(200), clustered(7, seed=1)
     made, ordered = listed(vectors, tmp_path, 9)
     found = lists.nearest(torch.from_numpy(queries), ordered, made, 5, 9)
-    equal(found, similarities(queries, vectors[made.order]), 5)
+    assert_nearest(found, similarities(queries, vectors[made.order]), 5)
     inside = Neighbours(200, 5, repeats=True)
     parts = list(lists.neighbours(ordered, ordered, made, 9, inside, inside))
     assert parts[-1] == 1 and len(parts) == 3 * 9
-    equal(inside, similarities(vectors[made.order]), 5)
+    assert_nearest(inside, similarities(vectors[made.order]), 5)
     forward, backward = Neighbours(7, 5), Neighbours(200, 5)
     list(lists.neighbours(stored(queries, tmp_path / "queries"), ordered, made, 99, forward, backward))
-    equal(forward, similarities(queries, vectors[made.order]), 5)
-    equal(backward, similarities(vectors[made.order], queries), 5)
+    assert_nearest(forward, similarities(queries, vectors[made.order]), 5)
+    assert_nearest(backward, similarities(vectors[made.order], queries), 5)
 
 
 def recall(found, wanted):

@@ -6,7 +6,7 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.neighbours import LOWEST, NOBODY, Neighbours, restore, save
-from tests.search.oracles import best, equal
+from tests.search.oracles import assert_nearest, best
 
 
 def offered(found, table, rows, columns):
@@ -23,7 +23,7 @@ def offered(found, table, rows, columns):
 @pytest.mark.parametrize(("rows", "columns"), [(50, 40), (7, 3), (50, 1), (1, 40)])
 def test_any_blocks_give_the_same(rows, columns):
     found = np.random.default_rng(0).normal(size=(50, 40)).astype(np.float32)
-    equal(offered(found, Neighbours(50, 6), rows, columns), found, 6)
+    assert_nearest(offered(found, Neighbours(50, 6), rows, columns), found, 6)
 
 
 def test_more_than_there_are():
@@ -51,7 +51,7 @@ def test_repeats_count_once(columns):
     table = Neighbours(30, 6, repeats=True)
     for _ in range(3):
         offered(found, table, 11, columns)
-    equal(table, found, 6)
+    assert_nearest(table, found, 6)
 
 
 def test_saved_and_restored(tmp_path):
@@ -61,7 +61,7 @@ def test_saved_and_restored(tmp_path):
     save(path, 7, {"forward": one}, "s")
     assert restore(path, {"forward": two}, "another search") == 0 and two.items.max() == NOBODY
     assert restore(path, {"forward": two}, "s") == 7
-    equal(two, found, 3)
+    assert_nearest(two, found, 3)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(InputError, match=r"state.safetensors is damaged .*; delete its folder to begin anew"):
         restore(path, {"forward": two}, "s")
