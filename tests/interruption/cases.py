@@ -104,10 +104,8 @@ def _judged(root: Path) -> None:
 
 
 def _stats(root: Path) -> list[str]:
-    files = [
-        f"--{name}={root}/{path}" for name, path in (("json", "out"), ("picture", "png"), ("write-samples", "sample"))
-    ]
-    return ["stats", f"{root}/pairs.parquet", *files]
+    files = {"json": "out", "picture": "stats.png", "write-samples": "sample"}
+    return ["stats", f"{root}/pairs.parquet", *(f"--{name}={root}/{path}" for name, path in files.items())]
 
 
 def _scored(root: Path) -> None:

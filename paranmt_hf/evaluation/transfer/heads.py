@@ -23,6 +23,7 @@ from paranmt_hf.evaluation.transfer.protocol import (
 Tick = Callable[[], None]
 # Items to train on, and items held out.
 Fold = tuple[np.ndarray, np.ndarray]
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 # Each of them holds a copy of the vectors.
 MOST_THREADS = 8
@@ -112,9 +113,7 @@ def tuned_on_train(train: Features, test: Features, config: TransferConfig, tick
 
     accuracies = _on_threads(try_fold, _folds(train.labels, config), tick)
     penalty, dev = _preferred(np.mean(accuracies, axis=0), TRAIN_GRID)
-    head = _head(penalty, config).fit(train.vectors, train.labels)
-    tick()
-    predictions = head.predict(test.vectors)
+    predictions = _predictions(train, test, penalty, config, tick)
     return Tuned(float(np.mean(predictions == test.labels)), dev, (penalty,), predictions)
 
 
@@ -135,11 +134,13 @@ def tuned_on_dev(
         InputError: The training items are all of one class.
     """
     check_folds(train.labels, 1, name, nested=False)
-    accuracies = _along_the_grid(train, dev, DEV_GRID, config, tick)
+
+    def try_penalty(penalty: float, tick: Tick) -> float:
+        return float(_along_the_grid(train, dev, [penalty], config, tick)[0])
+
+    accuracies = np.array(_on_threads(try_penalty, DEV_GRID, tick))
     penalty, best = _preferred(accuracies, DEV_GRID)
-    head = _head(penalty, config).fit(train.vectors, train.labels)
-    tick()
-    predictions = head.predict(test.vectors)
+    predictions = _predictions(train, test, penalty, config, tick)
     return Tuned(float(np.mean(predictions == test.labels)), best, (penalty,), predictions)
 
 
@@ -158,8 +159,19 @@ def dev_fits(config: TransferConfig) -> int:
     return len(DEV_GRID) + 1
 
 
-def _on_threads(work: Callable[[Fold, Tick], Result], folds: Sequence[Fold], tick: Tick) -> list[Result]:
-    """Work on several folds at once, each on one thread, so that results do not depend on the number of processors."""
+def _predictions(train: Features, test: Features, penalty: float, config: TransferConfig, tick: Tick) -> np.ndarray:
+    """Class of each test item [item], from a head trained on all training items."""
+
+    def predict(penalty: float, tick: Tick) -> np.ndarray:
+        head = _head(penalty, config).fit(train.vectors, train.labels)
+        tick()
+        return np.asarray(head.predict(test.vectors))
+
+    return _on_threads(predict, [penalty], tick)[0]
+
+
+def _on_threads(work: Callable[[Part, Tick], Result], parts: Sequence[Part], tick: Tick) -> list[Result]:
+    """Work on several parts at once, each on one thread, so that results do not depend on the number of processors."""
     from threadpoolctl import threadpool_limits
 
     lock, stopped = Lock(), Event()
@@ -172,9 +184,9 @@ def _on_threads(work: Callable[[Fold, Tick], Result], folds: Sequence[Fold], tic
 
     with threadpool_limits(1), ThreadPoolExecutor(min(_processors(), MOST_THREADS)) as pool:
         try:
-            return list(pool.map(lambda fold: work(fold, locked_tick), folds))
+            return list(pool.map(lambda part: work(part, locked_tick), parts))
         except BaseException:
-            # Ctrl-C ends the other folds at their next fit.
+            # Ctrl-C ends the other parts at their next fit.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -71,6 +71,18 @@ def train_relatedness(train: Features, dev: Features, test: Features, seed: int,
     """
     import torch
 
+    # On one thread, so that the result does not depend on how many there are.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _train(train, dev, test, seed, tick)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(train: Features, dev: Features, test: Features, seed: int, tick: Tick) -> Relatedness:
+    import torch
+
     generator = torch.Generator().manual_seed(seed)
     vectors = torch.from_numpy(train.vectors)
     targets = torch.from_numpy(target_distributions(train.labels))
