@@ -12,6 +12,9 @@ from paranmt_hf.hub.repository import ASSETS
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")])
 )
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a worker for each processor; more threads would only wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a machine does beside the tests is nothing that they are about.
 settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")

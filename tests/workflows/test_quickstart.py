@@ -1,8 +1,11 @@
 """The whole way with the model and the sample that the package carries."""
 
+import io
 import json
 import logging
 import re
+import shutil
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,6 +25,16 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What `paranmt quickstart` made, and what it printed."""
+    out = tmp_path_factory.mktemp("quickstart") / "demo"
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(["quickstart", "--out", str(out)]) == 0
+    return out, printed.getvalue()
 
 
 def test_sample_is_aligned_and_distinct():
@@ -53,23 +66,22 @@ def test_embedded_model_translates():
     assert all(-0.6 < score < 0 for score in result.scores)
 
 
-def test_quickstart(folder, capsys):
-    assert main(["quickstart", "--out", "demo"]) == 0
-    out = capsys.readouterr().out
-    assert "demo/paranmt50m: 475 pairs" in out
-    assert "load_dataset('demo/paranmt50m') -> 475 rows" in out
-    table = pq.read_table(folder / "demo" / "paranmt50m" / "data")
+def test_quickstart(demo):
+    folder, out = demo
+    assert f"{folder}/paranmt50m: 475 pairs" in out
+    assert f"load_dataset('{folder}/paranmt50m') -> 475 rows" in out
+    table = pq.read_table(folder / "paranmt50m" / "data")
     assert table.num_rows == 475
     assert table["translation_score"].to_numpy().max() <= 0
     # Captions are what the model knows: its mean score is near the one it reached in its test.
     assert table["translation_score"].to_numpy().mean() > usual_score("embedded") - 0.3
-    assert "SentenceTransformer('demo/word') loads it" in out
+    assert f"SentenceTransformer('{folder}/word') loads it" in out
     before, after, carried = (float(score) for score in re.findall(r"^  (\d\d\.\d)  ", out, re.MULTILINE))
     assert 84 < before < after - 1 and after < carried
     # The last loss tells that more of the same would teach no more, and not that nothing was learned for long.
     first, last = (float(loss) for loss in re.search(r"loss went from (\S+) to (\S+);", out).groups())
     assert first > 0.2 > last > 0.005
-    assert main(["quickstart", "--out", "demo"]) == 0
+    assert main(["quickstart", "--out", str(folder)]) == 0
 
 
 def test_embedded_encoder_is_small_and_safe():
@@ -105,9 +117,9 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf8"), re.DOTALL)
 
 
-def test_readme_examples_run(folder, capsys):
+def test_readme_examples_run(folder, demo):
     """The Python blocks of the README and of guides, word for word, in one folder after the quickstart."""
-    assert main(["quickstart", "--out", "demo"]) == 0
+    shutil.copytree(demo[0], "demo")
     # The tutorial's own corpus and encoder take minutes and other people's data; these stand in for them.
     (folder / "paraphrases").symlink_to("demo/paranmt50m")
     (folder / "taught").symlink_to("demo/word")
