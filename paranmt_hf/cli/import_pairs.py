@@ -28,8 +28,15 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
-    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst) or Parquet files")
+    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst), Parquet or PPDB files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
+    parser.add_argument(
+        "--format",
+        choices=["pairs", "phrases"],
+        default="pairs",
+        help="pairs: TSV or Parquet files; phrases: files of PPDB, or lists of words and their paraphrases "
+        "(default: pairs)",
+    )
     parser.add_argument(
         "--columns",
         type=columns,
@@ -70,6 +77,12 @@ def configure(parser: CommandParser) -> None:
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
     from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
+    from paranmt_hf.corpus.phrases.files import PhraseFiles
+
+    if arguments.format == "phrases":
+        if arguments.columns:
+            raise InputError("--columns is for TSV and Parquet files; with --format phrases leave it out")
+        return PhraseFiles(arguments.files, max_characters=arguments.max_characters), False
 
     parquet = {path.suffix == ".parquet" for path in arguments.files}
     if len(parquet) > 1:
