@@ -13,7 +13,9 @@ LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equi
 @pytest.fixture
 def ppdb(tmp_path):
     lines = [LINE.format(index, index / 10) for index in range(20)]
-    (tmp_path / "ppdb.txt").write_text("".join(lines) + "[X] ||| [NN,1] x ||| x [NN,1] ||| PPDB2.0Score=9 AGigaSim=1 ||| \n")
+    (tmp_path / "ppdb.txt").write_text(
+        "".join(lines) + "[X] ||| [NN,1] x ||| x [NN,1] ||| PPDB2.0Score=9 AGigaSim=1 ||| \n"
+    )
     return tmp_path / "ppdb.txt"
 
 
