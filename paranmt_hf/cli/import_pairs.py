@@ -77,7 +77,7 @@ def configure(parser: CommandParser) -> None:
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
     from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
-    from paranmt_hf.corpus.phrases.files import PhraseFiles
+    from paranmt_hf.corpus.phrases.files import PhraseFiles, first_line, is_rule
 
     if arguments.format == "phrases":
         if arguments.columns:
@@ -92,7 +92,10 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
         columns = {"reference": "reference", "translation": "translation"}
     elif columns is None:
         columns = {"reference": "1", "translation": "2"}
-        if tab_fields(arguments.files[0]) >= 3:
+        fields = tab_fields(arguments.files[0])
+        if fields == 1 and is_rule(first_line(arguments.files[0])):
+            raise InputError(f"{arguments.files[0]} has lines of PPDB and no tabs; give --format phrases")
+        if fields >= 3:
             columns["para_score"] = "3"
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"--columns must name reference and translation; {', '.join(sorted(missing))} is missing")

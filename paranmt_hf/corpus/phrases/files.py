@@ -23,7 +23,7 @@ class PhraseFiles(Reader):
     """Files of phrase pairs, read one after the other; plain, .gz, .xz or .zst.
 
     Each file is of one form, that of its first line: lines of PPDB, or a word and its paraphrases. In lines of PPDB
-    that are rules with gaps (`[NP,1] 's [NN,2]`) there is no phrase; they are dropped and counted.
+    that are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), there is no phrase; they are dropped and counted.
 
     The columns are `reference`, the phrase, and `translation`, its paraphrase; with a score also `para_score`, null
     where the feature is `NA`. `id` is the line of PPDB, or the pair of a list, from 0.
@@ -69,7 +69,7 @@ class PhraseFiles(Reader):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
-        return columns, {"rules with gaps": gaps, **wrong}
+        return columns, {"syntactic": gaps, **wrong}
 
 
 def _parse(lines: Lines, score: str | None, *, rules: bool) -> list[pa.Array]:
