@@ -87,7 +87,7 @@ def configure(parser: CommandParser) -> None:
             print(f"{tuned.final.folder}: trained with it on {tuned.final.record.history.pairs:,} pairs")
 
     parser.finish(
-        run, "paranmt tune --data ppdb-2.0-xl-phrasal.gz --preset average --development phrases.tsv --out tuned"
+        run, "paranmt tune --data ppdb-2.0-xl-phrasal.gz --preset word --development phrases.tsv --out tuned"
     )
 
 

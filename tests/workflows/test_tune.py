@@ -184,7 +184,7 @@ def test_settings_that_do_not_fit_together(root, tmp_path):
 
 def test_the_command(root, tmp_path, capsys):
     words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
-    words += ["--preset", "average", "--grid", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01"]
+    words += ["--preset", "word", "--grid", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01", "optimizer=adam"]
     words += ["--sampler", "random", "--trials", "3", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
     assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
     printed = capsys.readouterr().out
@@ -195,8 +195,8 @@ def test_the_command(root, tmp_path, capsys):
     again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
     assert main(again) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
-    assert main(["tune", "--preset", "average"]) == 1
-    assert "preset average needs --data and --out and --development" in capsys.readouterr().err
+    assert main(["tune", "--preset", "word"]) == 1
+    assert "preset word needs --data and --out and --development" in capsys.readouterr().err
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
     assert "the grid names 'lambda-x', which is no setting" in capsys.readouterr().err
     assert not (tmp_path / "x.work").exists()
