@@ -134,13 +134,15 @@ def _configure_overfitting(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import overfitting, write_results
+        from paranmt_hf.workflows.evaluate import evaluate_overfitting, write_results
         from paranmt_hf.workflows.support.pair_margins import compare_margins
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
         config = from_options(OverfittingConfig, arguments)
-        records = overfitting(arguments.models, arguments.data, development=arguments.development, config=config)
+        records = evaluate_overfitting(
+            arguments.models, arguments.data, development=arguments.development, config=config
+        )
         print(compare_margins(records, "markdown" if arguments.markdown else "text"))
         print(f"mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2), negatives among {config.pool} pairs")
         if arguments.json:

@@ -176,7 +176,7 @@ def transfer(
     return records
 
 
-def overfitting(
+def evaluate_overfitting(
     models: str | Path | Sequence[str | Path],
     data: str | Path | Sequence[str | Path],
     *,

@@ -200,7 +200,13 @@ def _search(
 
 
 def _holds_trials(work: Path) -> bool:
-    return any((work / RUNS).glob("*.json")) or any((work / RUNNING).glob("**/checkpoint*"))
+    """Tell whether a trial has a score, or one has trained for a while; those that failed did so at once."""
+    scored = any(_read_trial(path).spearman is not None for path in (work / RUNS).glob("*.json"))
+    return scored or any((work / RUNNING).glob("**/checkpoint*"))
+
+
+def _read_trial(path: Path) -> TuneTrial:
+    return from_json(TuneTrial, read_json(path, "the result of a trial"), path)
 
 
 class _Search:
@@ -256,7 +262,7 @@ class _Search:
         number = len(self.trials) + 1
         path = self.work / RUNS / f"{number:06}.json"
         if path.exists():
-            found = from_json(TuneTrial, read_json(path, "the result of a trial"), path)
+            found = _read_trial(path)
             if found.settings == as_json(combination):
                 self.trials.append(found)
                 return

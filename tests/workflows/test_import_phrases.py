@@ -18,7 +18,7 @@ def test_ppdb_becomes_a_release(tmp_path, capsys, caplog):
     assert main(words) == 1
     assert "a corpus needs a licence" in capsys.readouterr().err
     assert main([*words, "--license", "cc-by-4.0"]) == 0
-    assert "dropped: 1 syntactic" in caplog.text
+    assert "dropped: 1 syntactic rules" in caplog.text
     table = pq.read_table(tmp_path / "out" / "data")
     assert table["reference"].to_pylist() == ["smart", "hard"] and table["id"].to_pylist() == [0, 2]
     # Cosines of (1, 0) with (1, 0.1), and of (0, 1) with (1, 0.1).

@@ -11,7 +11,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.overfitting import mean_margin
-from paranmt_hf.workflows.evaluate import overfitting
+from paranmt_hf.workflows.evaluate import evaluate_overfitting
 from paranmt_hf.workflows.support.data_configs import OverfittingConfig
 from paranmt_hf.workflows.train import train
 from tests.training.toys import synonyms
@@ -34,17 +34,17 @@ def root(tmp_path_factory):
 def test_a_long_training_sets_its_pairs_apart(root):
     config = OverfittingConfig(pool=20)
     models = [root / "little", root / "long"]
-    little, long = overfitting(models, root / "pairs.parquet", development=root / "other.tsv", config=config)
+    little, long = evaluate_overfitting(models, root / "pairs.parquet", development=root / "other.tsv", config=config)
     assert long.margins.train > little.margins.train and (long.pairs, long.model) == (60, str(root / "long"))
     assert long.margins.difference == long.margins.train - long.margins.development
     from paranmt_hf.encoders.loading import load
 
     expected = mean_margin(load(root / "long"), *synonyms(60), pool=20)
     assert long.margins.train == pytest.approx(expected, abs=1e-6)
-    (alone,) = overfitting(root / "long", root / "pairs.parquet", config=OverfittingConfig(pairs=30))
+    (alone,) = evaluate_overfitting(root / "long", root / "pairs.parquet", config=OverfittingConfig(pairs=30))
     assert alone.pairs == 30 and alone.margins.development is None
     with pytest.raises(InputError, match="name a model to measure"):
-        overfitting([], root / "pairs.parquet")
+        evaluate_overfitting([], root / "pairs.parquet")
 
 
 def test_the_command(root, capsys):

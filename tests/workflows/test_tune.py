@@ -165,6 +165,8 @@ def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
     assert table_of(record).splitlines()[-1].split() == ["8", "0.05", "rand", "0.1", "failed"]
     with pytest.raises(InputError, match="all 2 trials failed; the last one: the loss of step 3 is nan"):
         search(root, tmp_path / "none", {"learning-rate": [0.05], "seed": [1, 2]})
+    # What failed is worth nothing to others.
+    assert not (tmp_path / "none.work").exists()
 
 
 def test_a_real_loss_that_is_no_number(root, tmp_path):

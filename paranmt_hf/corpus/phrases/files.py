@@ -69,7 +69,7 @@ class PhraseFiles(Reader):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
-        return columns, {"syntactic": gaps, **wrong}
+        return columns, {"syntactic rules": gaps, **wrong}
 
 
 def _parse(lines: Lines, score: str | None, *, rules: bool) -> list[pa.Array]:

@@ -17,8 +17,10 @@ from paranmt_hf.util.settings import read_value
 from paranmt_hf.util.yaml_files import read_yaml
 
 PRESETS = ASSETS / "grids"
-# Settings that the search decides itself, and those that name files or the machine.
-NOT_SEARCHED = {"epochs", "vectors", "init_from", "teacher", "device", "report_to", "checkpoint_seconds"}
+# Settings that the search decides itself, those about its course, and those that name files or the machine.
+NOT_SEARCHED = {"epochs", "patience", "evaluations", "vectors", "init_from", "teacher"} | {
+    *("device", "report_to", "gather_negatives", "checkpoint_seconds"),
+}
 KIND_OF: dict[str, type] = {
     entry.name: kind
     for kind in (EncoderConfig, TrainConfig)

@@ -56,7 +56,7 @@ def test_rules_with_gaps_are_dropped_and_counted(tmp_path):
     path = write(tmp_path / "ppdb", *(GAP.format(*pair) for pair in texts))
     rows, report = read(path)
     assert rows == [(1, "a", "b"), (3, "[nn]", "n [1] ,2]")]
-    assert (report.read, report.kept, report.dropped) == (4, 2, {"syntactic": 2})
+    assert (report.read, report.kept, report.dropped) == (4, 2, {"syntactic rules": 2})
 
 
 def test_a_list_of_words(tmp_path):
