@@ -202,3 +202,18 @@ def test_the_command(root, tmp_path, capsys):
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
     assert "the grid names 'lambda-x', which is no setting" in capsys.readouterr().err
     assert not (tmp_path / "x.work").exists()
+
+
+@pytest.mark.slow
+def test_models_of_the_trainer(root, tmp_path):
+    words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
+    words += ["--preset", "dan", "--grid", "lambda-w=0,1e-4", "batch-size=10", "lambda-c=0.01", "learning-rate=0.01"]
+    words += ["--sampler", "grid", "--trials", "6", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
+    assert (
+        main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final"), "--final-epochs", "2"]) == 0
+    )
+    record = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [trial["settings"]["freeze_words"] for trial in record["trials"]] == [False] * 6
+    assert len({trial["spearman"] for trial in record["trials"]}) > 1 and not (tmp_path / "out.work").exists()
+    options = (tmp_path / "out" / "best.yaml").read_text()
+    assert "model: dan\n" in options and "epochs: 10\n" not in options and "epochs: 2\n" in options
