@@ -6,30 +6,19 @@ Spearman's rho on similarities of phrases are then trained on all pairs for 10 e
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import DivergedError, InputError
-from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.similarities import pair_similarities
-from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.files import replacing, write_bytes, writing
-from paranmt_hf.util.progress import duration
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.work import (
     as_json,
     finished,
@@ -44,26 +33,22 @@ from paranmt_hf.util.work import (
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.grid import Grid, apply
 from paranmt_hf.workflows.support.grid_order import Order, TuneConfig
-from paranmt_hf.workflows.support.pair_margins import MarginPairs
-from paranmt_hf.workflows.support.prepare_training import prepare
 from paranmt_hf.workflows.support.training_run import TrainingRun, resolve
+from paranmt_hf.workflows.support.trials import Trials, holds_trials
 from paranmt_hf.workflows.support.tune_record import (
     OPTIONS,
     RECORD,
     TABLE,
     TuneRecord,
-    TuneTrial,
     as_options,
+    as_text,
     as_tsv,
     read_tune,
 )
-from paranmt_hf.workflows.support.unused_options import refuse_unused
-from paranmt_hf.workflows.train import Quiet, Trained, fit, train
+from paranmt_hf.workflows.train import Trained, train
 
 logger = logging.getLogger(__name__)
 COMMAND = "tune"
-# In the work folder: the pairs of all trials, the results, what a trial in progress keeps, encoders before step one.
-SAMPLE, RUNS, RUNNING, PREPARED = "pairs.parquet", "runs", "running", "prepared"
 
 
 @dataclass(frozen=True)
@@ -128,16 +113,14 @@ def tune(
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
     order = Order(grid, tuning)
     sources = [data] if isinstance(data, str | Path) else list(data)
-    run = resolve(sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude)
-    identity = _identity(run, grid, tuning)
-    record = finished(out, identity, read_tune, lambda record: record.identity, made="found")
+    whole = resolve(sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude)
+    record = finished(out, _identity(whole, order), read_tune, lambda record: record.identity, made="found")
     fresh = record is None
     if record is None:
-        record = _search(run, encoder, grid, order, out, identity, sources, selection, exclude)
+        record = _search(whole, encoder, order, out, _options(sources, selection, exclude))
     else:
         remove_leftover(out, COMMAND)
-    best_encoder, best_config = apply(record.best.settings, encoder, config)
-    best_config = replace(best_config, epochs=tuning.final_epochs)
+    best_encoder, best_config = _best(record, encoder, config, tuning)
     trained = None
     if final is not None:
         logger.info(f"training on all pairs for {best_config.epochs} epochs")
@@ -153,180 +136,56 @@ def _sample_of(selection: SelectionConfig, tuning: TuneConfig) -> SelectionConfi
     return replace(selection, max_pairs=min(most, selection.max_pairs or most))
 
 
-def _identity(run: TrainingRun, grid: Grid, tuning: TuneConfig) -> dict[str, Any]:
-    searched = {name: list(values) for name, values in grid.values.items()}
-    return as_json({**run.identity, "grid": searched, "search": asdict(tuning)})
-
-
 def _search(
-    run: TrainingRun,
-    encoder: EncoderConfig,
-    grid: Grid,
-    order: Order,
-    out: Path,
-    identity: dict[str, Any],
-    sources: Sequence[str | Path],
-    selection: SelectionConfig,
-    exclude: str | Path | None,
+    whole: TrainingRun, encoder: EncoderConfig, order: Order, out: Path, options: Mapping[str, Any]
 ) -> TuneRecord:
-    """Run the trials and put the outcome into place."""
-    work = work_folder(out)
+    """Run the trials and put the outcome into place.
+
+    Args:
+        whole: The run that the trials vary.
+        encoder: Its encoder settings as they were given.
+        order: Which combinations are tried.
+        out: Folder of the outcome.
+        options: What `best.yaml` holds beside the settings.
+    """
+    work, identity = work_folder(out), _identity(whole, order)
     with writing(out.parent):
         out.parent.mkdir(parents=True, exist_ok=True)
-    with locked(work, COMMAND, worth=_holds_trials):
-        keep_identity(work, identity, worth=_holds_trials, doing="search")
-        search = _Search(run, encoder, grid, order, work)
-        search.run()
+    with locked(work, COMMAND, worth=holds_trials):
+        keep_identity(work, identity, worth=holds_trials, doing="search")
+        trials = Trials(whole, encoder, order, work)
+        trials.run()
         record = TuneRecord(
-            identity, search.pairs, len(grid), search.refused, search.refusal, search.trials, __version__
+            identity, trials.pairs, len(order.grid), trials.refused, trials.refusal, trials.done, __version__
         )
-        best_encoder, best_config = apply(record.best.settings, encoder, run.config)
-        best_config = replace(best_config, epochs=order.config.final_epochs)
-        chosen = {
-            name: value for name, value in asdict(selection).items() if value != getattr(SelectionConfig(), name)
-        }
-        others = {**chosen, **({"exclude": os.fspath(exclude)} if exclude is not None else {})}
+        best = as_options(*_best(record, encoder, whole.config, order.config), options)
         folder = work / "result"
         shutil.rmtree(folder, ignore_errors=True)
         with writing(out):
             folder.mkdir()
-            options = as_options(best_encoder, best_config, [os.fspath(source) for source in sources], others)
-            write_bytes(folder / OPTIONS, options.encode())
-            write_bytes(folder / TABLE, as_tsv(record).encode())
-            write_bytes(folder / RECORD, f"{json.dumps(to_json(record), indent=1)}\n".encode())
+            for name, text in ((OPTIONS, best), (TABLE, as_tsv(record)), (RECORD, as_text(record))):
+                write_bytes(folder / name, text.encode())
             put_in_place(folder, out)
         remove(work)
     return record
 
 
-def _holds_trials(work: Path) -> bool:
-    """Tell whether a trial has a score, or one has trained for a while; those that failed did so at once."""
-    scored = any(_read_trial(path).spearman is not None for path in (work / RUNS).glob("*.json"))
-    return scored or any((work / RUNNING).glob("**/checkpoint*"))
+def _best(
+    record: TuneRecord, encoder: EncoderConfig, config: TrainConfig, tuning: TuneConfig
+) -> tuple[EncoderConfig, TrainConfig]:
+    """The best settings, with the final number of epochs."""
+    best_encoder, best_config = apply(record.best.settings, encoder, config)
+    return best_encoder, replace(best_config, epochs=tuning.final_epochs)
 
 
-def _read_trial(path: Path) -> TuneTrial:
-    return from_json(TuneTrial, read_json(path, "the result of a trial"), path)
+def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
+    searched = {name: list(values) for name, values in order.grid.values.items()}
+    return as_json({**whole.identity, "grid": searched, "search": asdict(order.config)})
 
 
-class _Search:
-    """The trials of a search, in a work folder."""
-
-    def __init__(self, run: TrainingRun, encoder: EncoderConfig, grid: Grid, order: Order, work: Path) -> None:
-        self.run_of, self.encoder, self.grid, self.order, self.work = run, encoder, grid, order, work
-        self.trials: list[TuneTrial] = []
-        self.refused, self.pairs = 0, 0
-        self.refusal: str | None = None
-        self._closed: set[int] = set()
-
-    def run(self) -> None:
-        """Run all trials, or find them done.
-
-        Raises:
-            InputError: No combination fits together, or there are no pairs.
-        """
-        wanted = min(self.order.config.trials, len(self.grid))
-        sample = _write_sample(self.run_of.pairs, self.work)
-        self.pairs = pq.read_metadata(sample).num_rows
-        margins = MarginPairs([sample], self.run_of.development)
-        while len(self.trials) < wanted:
-            known = [(trial.settings, trial.spearman) for trial in self.trials]
-            index = self.order.next(known, self._closed)
-            if index is None:
-                break
-            self._closed.add(index)
-            combination = self.grid.combination(index)
-            try:
-                resolved = self._resolve(combination, sample)
-            except InputError as error:
-                self.refused, self.refusal = self.refused + 1, str(error)
-                continue
-            self._one(combination, resolved, margins)
-        if not self.trials:
-            raise InputError(f"no combination of the grid fits together; the last one: {self.refusal}")
-
-    def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
-        """The run of a combination.
-
-        Raises:
-            InputError: Its settings do not fit together, or one of them would change nothing.
-        """
-        encoder, config = apply(combination, self.encoder, self.run_of.config)
-        run = resolve([sample], encoder, config, SelectionConfig())
-        given = replace(run.encoder, dimension=encoder.dimension)
-        refuse_unused(given, config, development=False, teacher_cache=False, processes=1)
-        return run
-
-    def _one(self, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> None:
-        """Run a trial, or find it done, and note its result."""
-        number = len(self.trials) + 1
-        path = self.work / RUNS / f"{number:06}.json"
-        if path.exists():
-            found = _read_trial(path)
-            if found.settings == as_json(combination):
-                self.trials.append(found)
-                return
-        trial = self._train(number, combination, run, margins)
-        path.parent.mkdir(exist_ok=True)
-        write_bytes(path, f"{json.dumps(to_json(trial))}\n".encode())
-        shutil.rmtree(self.work / RUNNING, ignore_errors=True)
-        self.trials.append(trial)
-        told = trial.reason if trial.spearman is None else f"Spearman {100 * trial.spearman:.1f}"
-        shown = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in combination.items())
-        logger.info(f"trial {number}: {shown}: {told} ({duration(trial.seconds)})")
-
-    def _train(self, number: int, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> TuneTrial:
-        started = time.monotonic()
-        # What goes before the first step depends on the encoder and the seed alone.
-        key = json.dumps([asdict(run.encoder), run.config.seed], sort_keys=True)
-        prepared = self.work / PREPARED / hashlib.sha256(key.encode()).hexdigest()[:16]
-        model, store, teacher = prepare(run, prepared, self.work / "teacher")
-        held_out = self.run_of.development
-        assert held_out is not None
-        try:
-            history = fit(model, store, run.config, self.work / RUNNING / f"{number:06}", teacher=teacher)
-            model.eval()
-            score = _spearman(Quiet(model), held_out)
-        except (DivergedError, _NoScoreError) as error:
-            return TuneTrial(number, combination, reason=str(error), seconds=time.monotonic() - started)
-        measured = margins.measure(Quiet(model))
-        return TuneTrial(
-            number,
-            combination,
-            spearman=score,
-            train_margin=measured.train,
-            development_margin=measured.development,
-            loss=history.losses[-1][1] if history.losses else None,
-            seconds=time.monotonic() - started,
-        )
-
-
-class _NoScoreError(InputError):
-    """An encoder whose similarities cannot be ranked."""
-
-
-def _spearman(encoder: Quiet, held_out: StsSet) -> float:
-    try:
-        similarities = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
-        return spearman(similarities.values, held_out.gold)
-    except InputError as error:
-        raise _NoScoreError(str(error)) from None
-
-
-def _write_sample(pairs: Pairs, work: Path) -> Path:
-    """Write the pairs that every trial learns from, once."""
-    path = work / SAMPLE
-    if path.exists():
-        return path
-    schema = pa.schema([(side, pa.string()) for side in SIDES])
-    with replacing(path) as aside:
-        with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
-            rows = sum(_written(writer, table) for table in pairs.batches())
-        if not rows:
-            raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and the options that choose")
-    return path
-
-
-def _written(writer: pq.ParquetWriter, table: pa.Table) -> int:
-    writer.write_table(table)
-    return int(table.num_rows)
+def _options(sources: Sequence[str | Path], selection: SelectionConfig, exclude: str | Path | None) -> dict[str, Any]:
+    """Which pairs a run takes, as options."""
+    usual = SelectionConfig()
+    chosen = {name: value for name, value in asdict(selection).items() if value != getattr(usual, name)}
+    left_out = {"exclude": os.fspath(exclude)} if exclude is not None else {}
+    return {"data": [os.fspath(source) for source in sources], **chosen, **left_out}

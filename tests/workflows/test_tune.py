@@ -17,7 +17,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.workflows import tune as tuning
+from paranmt_hf.workflows.support import trials
 from paranmt_hf.workflows.support.grid_order import TuneConfig
 from paranmt_hf.workflows.support.tune_record import as_tsv, table_of
 from paranmt_hf.workflows.tune import tune
@@ -129,7 +129,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
     grid = {**GRID, "seed": [1, 2]}
     whole = search(root, tmp_path / "whole", grid, sampler=sampler, trials=12)
-    calls, fit = [], tuning.fit
+    calls, fit = [], trials.fit
 
     def stopped(*arguments, **options):
         calls.append(1)
@@ -137,7 +137,7 @@ def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, samp
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(tuning, "fit", stopped)
+    monkeypatch.setattr(trials, "fit", stopped)
     with pytest.raises(KeyboardInterrupt):
         search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
     assert len(list((tmp_path / "out.work" / "runs").iterdir())) == 4
@@ -151,14 +151,14 @@ def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, samp
 
 
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
-    fit = tuning.fit
+    fit = trials.fit
 
     def diverging(model, store, config, *rest, **options):
         if config.learning_rate == 0.05:
             raise DivergedError("the loss of step 3 is nan")
         return fit(model, store, config, *rest, **options)
 
-    monkeypatch.setattr(tuning, "fit", diverging)
+    monkeypatch.setattr(trials, "fit", diverging)
     record = search(root, tmp_path / "out").record
     assert [trial.spearman is None for trial in record.trials] == [False] * 4 + [True] * 4
     assert record.trials[7].reason == "the loss of step 3 is nan" and record.best.number <= 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.tables import markdown_table, percent, text_table
 from paranmt_hf.util.yaml_files import as_yaml
@@ -142,19 +143,23 @@ def as_tsv(record: TuneRecord) -> str:
     return written.getvalue()
 
 
-def as_options(encoder: EncoderConfig, config: TrainConfig, data: Sequence[str], others: Mapping[str, Any]) -> str:
+def as_text(record: TuneRecord) -> str:
+    """Write the record as JSON."""
+    return f"{json.dumps(to_json(record), indent=1)}\n"
+
+
+def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:
     """Write settings as a file for `paranmt train --config`.
 
     Args:
         encoder: The encoder.
         config: How it is trained.
-        data: What it is trained on.
         others: More options, by their names.
     """
-    values: dict[str, Any] = {"data": list(data)}
+    values: dict[str, Any] = {}
     for settings in (encoder, config):
         for entry in fields(settings):
             if entry.name == "model" or is_given(settings, entry.name):
-                values[entry.name.replace("_", "-")] = getattr(settings, entry.name)
-    values |= {name.replace("_", "-"): value for name, value in others.items()}
-    return f"# paranmt train --config {OPTIONS} --out FOLDER\n{as_yaml(values)}"
+                values[entry.name] = getattr(settings, entry.name)
+    options = {name.replace("_", "-"): value for name, value in {**others, **values}.items()}
+    return f"# paranmt train --config {OPTIONS} --out FOLDER\n{as_yaml(options)}"
