@@ -38,6 +38,11 @@ def configure(parser: CommandParser) -> None:
         "(default: pairs)",
     )
     parser.add_argument(
+        "--ppdb-score",
+        metavar="NAME",
+        help="files of PPDB: keep this feature, such as PPDB2.0Score, as a column ppdb_score",
+    )
+    parser.add_argument(
         "--columns",
         type=columns,
         help="where each column is: reference=1,translation=2,para_score=3[,origin=4] (TSV) or by name (Parquet). "
@@ -82,7 +87,9 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     if arguments.format == "phrases":
         if arguments.columns:
             raise InputError("--columns is for TSV and Parquet files; with --format phrases leave it out")
-        return PhraseFiles(arguments.files, max_characters=arguments.max_characters), False
+        return PhraseFiles(arguments.files, score=arguments.ppdb_score, max_characters=arguments.max_characters), False
+    if arguments.ppdb_score:
+        raise InputError("--ppdb-score is for files of PPDB; give --format phrases")
 
     parquet = {path.suffix == ".parquet" for path in arguments.files}
     if len(parquet) > 1:

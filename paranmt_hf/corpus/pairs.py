@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.phrases.files import PhraseFiles, features_of
+from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
@@ -294,7 +294,8 @@ class Pairs:
             if isinstance(reader, Reader):
                 report = Report()
                 for batch in reader.batches(report, rows=BATCH_ROWS):
-                    yield pa.Table.from_batches([batch])
+                    table = pa.Table.from_batches([batch])
+                    yield table.rename_columns({SCORE: "para_score"}) if SCORE in table.column_names else table
                 for reason, count in report.dropped.items():
                     self.dropped[reason] = self.dropped.get(reason, 0) + count
             else:

@@ -16,7 +16,7 @@ from paranmt_hf.corpus.phrases.word_list import parse_listed
 from paranmt_hf.errors import InputError
 
 SIDES = ("reference", "translation")
-SCORE = "para_score"
+SCORE = "ppdb_score"
 
 
 class PhraseFiles(Reader):
@@ -25,7 +25,7 @@ class PhraseFiles(Reader):
     Each file is of one form, that of its first line: lines of PPDB, or a word and its paraphrases. In lines of PPDB
     that are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), there is no phrase; they are dropped and counted.
 
-    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a score also `para_score`, null
+    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a score also `ppdb_score`, null
     where the feature is `NA`. `id` is the line of PPDB, or the pair of a list, from 0.
 
     Args:
