@@ -32,6 +32,7 @@ _NAMES = {
     "StatsConfig": "paranmt_hf.workflows.stats",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
+    "TuneConfig": "paranmt_hf.workflows.support.grid_order",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
     "build_index": "paranmt_hf.workflows.search",
@@ -42,6 +43,7 @@ _NAMES = {
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
     "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
+    "evaluate_overfitting": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_annotation": "paranmt_hf.workflows.annotate",
@@ -63,6 +65,7 @@ _NAMES = {
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.workflows.annotate",
     "train": "paranmt_hf.workflows.train",
+    "tune": "paranmt_hf.workflows.tune",
     "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -91,6 +94,7 @@ __all__ = [
     "StatsConfig",
     "TrainConfig",
     "TranslatorConfig",
+    "TuneConfig",
     "__version__",
     "average_encoders",
     "build",
@@ -102,6 +106,7 @@ __all__ = [
     "distill_vectors",
     "evaluate",
     "evaluate_lexicon",
+    "evaluate_overfitting",
     "evaluate_sts",
     "evaluate_transfer",
     "export_annotation",
@@ -123,6 +128,7 @@ __all__ = [
     "stream",
     "summarise_annotation",
     "train",
+    "tune",
     "write_report",
     "write_results",
 ]
@@ -155,7 +161,7 @@ if TYPE_CHECKING:
     )
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
-    from paranmt_hf.workflows.evaluate import evaluate, write_results
+    from paranmt_hf.workflows.evaluate import evaluate, evaluate_overfitting, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.folds import compare_folds
     from paranmt_hf.workflows.import_pairs import import_pairs
@@ -169,10 +175,12 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.select import select
     from paranmt_hf.workflows.sources import compare_sources
     from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
+    from paranmt_hf.workflows.support.grid_order import TuneConfig
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig
     from paranmt_hf.workflows.train import train
+    from paranmt_hf.workflows.tune import tune
     from paranmt_hf.workflows.vectors import distill_vectors
 
 

@@ -12,3 +12,7 @@ class InputError(ValueError):
 
 class WriteError(InputError):
     """Something cannot be written, most often for want of room; the same command goes on when it can."""
+
+
+class DivergedError(InputError):
+    """A loss that is no number: the settings of a training run do not fit its data."""

@@ -29,6 +29,7 @@ COMMANDS = {
     "search": "search",
     "mine": "mine",
     "train": "train",
+    "tune": "tune",
     "evaluate": "evaluate",
     "average": "average",
     "negatives": "negatives",

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Literal
 
-from paranmt_hf.cli.options import add_options, add_switch, from_options
+from paranmt_hf.cli.options import DATA_HELP, add_options, add_switch, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
-SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks"
+SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks, or their overfitting"
 
 
 def configure(parser: CommandParser) -> None:
@@ -19,6 +19,7 @@ def configure(parser: CommandParser) -> None:
     for name, summary, add in (
         ("sts", "semantic textual similarity", _configure_sts),
         ("transfer", "transfer tasks: classifiers trained on their vectors", _configure_transfer),
+        ("overfitting", "how far pairs stand out from their negatives", _configure_overfitting),
     ):
         add(kinds.add_parser(name, help=summary, description=f"Measure encoders on {summary}."))
 
@@ -115,6 +116,40 @@ def _configure_transfer(parser: CommandParser) -> None:
             _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json")
+
+
+def _configure_overfitting(parser: CommandParser) -> None:
+    """Options of `paranmt evaluate overfitting`."""
+    from paranmt_hf.workflows.support.data_configs import OverfittingConfig
+
+    _add_models(parser)
+    parser.add_argument("--data", nargs="+", required=True, help=f"what they were trained on: {DATA_HELP}")
+    parser.add_argument(
+        "--development",
+        help="pairs that they were not trained on: `sample`, a TSV or Parquet file with sentence1, sentence2 and "
+        "score, or a folder with STSBenchmark (its STS 2017 pairs)",
+    )
+    add_options(parser, OverfittingConfig)
+    _add_output(parser)
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.evaluate import evaluate_overfitting, write_results
+        from paranmt_hf.workflows.support.pair_margins import compare_margins
+
+        if arguments.json:
+            check_result_path(arguments.json, "--json")
+        config = from_options(OverfittingConfig, arguments)
+        records = evaluate_overfitting(
+            arguments.models, arguments.data, development=arguments.development, config=config
+        )
+        print(compare_margins(records, "markdown" if arguments.markdown else "text"))
+        print(f"mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2), negatives among {config.pool} pairs")
+        if arguments.json:
+            write_results(arguments.json, records)
+            _say_where(arguments)
+
+    parser.finish(run, "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample")
 
 
 def _add_models(parser: CommandParser) -> None:

@@ -28,8 +28,20 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.workflows.import_pairs import import_pairs
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
-    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst) or Parquet files")
+    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst), Parquet or PPDB files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
+    parser.add_argument(
+        "--format",
+        choices=["pairs", "phrases"],
+        default="pairs",
+        help="pairs: TSV or Parquet files; phrases: files of PPDB, or lists of words and their paraphrases "
+        "(default: pairs)",
+    )
+    parser.add_argument(
+        "--ppdb-score",
+        metavar="NAME",
+        help="files of PPDB: keep this feature, such as PPDB2.0Score, as a column ppdb_score",
+    )
     parser.add_argument(
         "--columns",
         type=columns,
@@ -70,6 +82,14 @@ def configure(parser: CommandParser) -> None:
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
     from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
+    from paranmt_hf.corpus.phrases.files import PhraseFiles, first_line, is_rule
+
+    if arguments.format == "phrases":
+        if arguments.columns:
+            raise InputError("--columns is for TSV and Parquet files; with --format phrases leave it out")
+        return PhraseFiles(arguments.files, score=arguments.ppdb_score, max_characters=arguments.max_characters), False
+    if arguments.ppdb_score:
+        raise InputError("--ppdb-score is for files of PPDB; give --format phrases")
 
     parquet = {path.suffix == ".parquet" for path in arguments.files}
     if len(parquet) > 1:
@@ -79,7 +99,10 @@ def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
         columns = {"reference": "reference", "translation": "translation"}
     elif columns is None:
         columns = {"reference": "1", "translation": "2"}
-        if tab_fields(arguments.files[0]) >= 3:
+        fields = tab_fields(arguments.files[0])
+        if fields == 1 and is_rule(first_line(arguments.files[0])):
+            raise InputError(f"{arguments.files[0]} has lines of PPDB and no tabs; give --format phrases")
+        if fields >= 3:
             columns["para_score"] = "3"
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"--columns must name reference and translation; {', '.join(sorted(missing))} is missing")

@@ -12,7 +12,10 @@ from paranmt_hf.util.settings import plain_type
 
 # Options of a scorer, whose fields are called otherwise: other settings of a command have a name and a device too.
 SCORER_OPTIONS = {"name": "scorer", "revision": "scorer_revision", "device": "scorer_device"}
-DATA_HELP = "release folders, Parquet files with the columns reference and translation, or datasets on the Hub"
+DATA_HELP = (
+    "release folders, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists "
+    "of words and their paraphrases, or datasets on the Hub"
+)
 
 
 def add_options(

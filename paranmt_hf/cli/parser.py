@@ -18,7 +18,7 @@ Run = Callable[[argparse.Namespace], None]
 # Gives the options that a name such as that of a recipe stands for.
 Expand = Callable[[str], Mapping[str, Any]]
 # What is not written down with a result: where it lies, and what changes nothing of it.
-NOT_KEPT = {"out", "config", "debug", "help", "json", "engine", "workers", "threads", "gpus", "keep_work"} | {
+NOT_KEPT = {"out", "final", "config", "debug", "help", "json", "engine", "workers", "threads", "gpus", "keep_work"} | {
     "checkpoint_seconds",
     "report_to",
     "teacher_cache",

@@ -1,4 +1,4 @@
-"""Pairs to train on: from releases, Parquet files or the Hub, chosen by their scores."""
+"""Pairs to train on: from releases, Parquet files, files of phrases or the Hub, chosen by their scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
-from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.bitext.readers import Reader, Report
+from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
@@ -27,6 +28,7 @@ from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
+PARQUET = b"PAR1"
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -38,6 +40,9 @@ class SelectionConfig:
     subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
     min_score: float | None = setting(None, "smallest paraphrase score")
     max_score: float | None = setting(None, "largest paraphrase score")
+    ppdb_score: str | None = setting(
+        None, "files of PPDB: the feature that the smallest and largest score are about, such as PPDB2.0Score"
+    )
     max_overlap: float | None = setting(None, "largest trigram overlap")
     max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
     max_pairs: int | None = setting(None, "so many pairs, drawn by chance from all chosen ones (--seed)", at_least=1)
@@ -50,6 +55,8 @@ class SelectionConfig:
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
             )
 
+        if self.ppdb_score is not None and self.min_score is None and self.max_score is None:
+            raise InputError("ppdb_score says what min_score and max_score are about; give one of these too")
         if self.max_pairs is not None and self.first_pairs is not None:
             raise InputError("give either max_pairs, which are drawn by chance, or first_pairs")
 
@@ -78,8 +85,8 @@ class Pairs:
     """Pairs of one or more sources, as often as they are asked for.
 
     Args:
-        sources: Release folders, Parquet files with the columns `reference` and `translation`, or datasets on the Hub,
-            by id, which `@` and a revision may follow.
+        sources: Release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists
+            of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow.
         selection: Which pairs are used.
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
         seed: Decides which pairs are drawn where there are more than `max_pairs`.
@@ -104,15 +111,21 @@ class Pairs:
         self._columns = [*SIDES, *selection.ranges]
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self.read = self.unselected = self.contaminated = 0
-        self._readers = [self._reader(source) for source in self._sources]
+        self.dropped: dict[str, int] = {}
+        self._readers: list[_Files | Reader] = [self._reader(source) for source in self._sources]
         subset = selection.subset
         if subset != "default" and all(_is_release(source) is False for source in self._sources):
             raise InputError(
                 f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
                 "subsets, so leave it out"
             )
+        if selection.ppdb_score and not any(isinstance(reader, PhraseFiles) for reader in self._readers):
+            raise InputError(
+                f"--ppdb-score {selection.ppdb_score} is for files of PPDB; {', '.join(self._sources)} has none, so "
+                "leave it out"
+            )
 
-    def _reader(self, source: str) -> _Files | HubDataset:
+    def _reader(self, source: str) -> _Files | Reader:
         path = Path(source).expanduser()
         check_regular(path)
         if _is_release(source):
@@ -121,14 +134,16 @@ class Pairs:
             files = release_files(path, self._selection.subset)
         elif path.is_dir():
             files = sorted(path.glob("*.parquet"))
-        elif path.suffix == ".parquet" or path.is_file():
+        elif path.suffix == ".parquet" or _is_parquet(path):
             files = [path]
+        elif path.is_file():
+            return self._phrases(path)
         elif is_id(split_revision(source)[0]):
             return self._hub_reader(*split_revision(source))
         else:
             raise InputError(
-                f"no pairs {source!r}: expected a release folder, a .parquet file, or a dataset on the Hub "
-                "like 'organisation/name' or 'organisation/name@v1'"
+                f"no pairs {source!r}: expected a release folder, a .parquet file, a file of PPDB, or a dataset "
+                "on the Hub like 'organisation/name' or 'organisation/name@v1'"
             )
         if path.is_dir():
             check_inside(path, files)
@@ -140,6 +155,22 @@ class Pairs:
             return _Files(files, [describe(file) for file in files])
         return _Files(files, {"release": path.resolve().name, "files": self._checksums(path, files)})
 
+    def _phrases(self, path: Path) -> PhraseFiles:
+        """A file of PPDB or a list of words; it has no columns but a score."""
+        chosen, score = self._selection, self._selection.ppdb_score
+        if columns := chosen.ranges.keys() - {"para_score"}:
+            raise InputError(
+                f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
+                "or make a release first (`paranmt import --format phrases`)"
+            )
+        if chosen.ranges and score is None:
+            names = ", ".join(features_of(path)[:8]) or "none, for it is a list of words"
+            raise InputError(
+                f"{path}: name the score that the smallest and largest are about with --ppdb-score; its features are "
+                f"{names}"
+            )
+        return PhraseFiles([path], score=score)
+
     def _checksums(self, release: Path, files: Sequence[Path]) -> dict[str, str]:
         """Checksum of each file of a release, which is refused where its record has others: it was edited."""
         if (release / RELEASE_RECORD).is_file():
@@ -147,7 +178,7 @@ class Pairs:
             return dict(config.files)
         return {file.relative_to(release).as_posix(): checksum(file) for file in files}
 
-    def _hub_reader(self, name: str, revision: str | None) -> _Files | HubDataset:
+    def _hub_reader(self, name: str, revision: str | None) -> _Files | Reader:
         """A release is fetched and checked, any other dataset read as a stream."""
         subset = self._selection.subset
         if subset in FOLDERS and (fetched := _fetch(name, revision, subset)) is not None:
@@ -185,7 +216,9 @@ class Pairs:
     def left_out(self) -> str:
         """What the last reading left out, as a sentence can say it."""
         reasons = [(self.unselected, "outside the chosen ranges"), (self.contaminated, "with an excluded sentence")]
-        return f"of {self.read:,} pairs " + ", ".join(f"{count:,} are {reason}" for count, reason in reasons)
+        reasons += [(count, reason) for reason, count in self.dropped.items()]
+        read = self.read + sum(self.dropped.values())
+        return f"of {read:,} pairs " + ", ".join(f"{count:,} are {reason}" for count, reason in reasons)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -238,6 +271,7 @@ class Pairs:
     def _chosen(self) -> Iterator[pa.Table]:
         """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others."""
         self.read = self.unselected = self.contaminated = 0
+        self.dropped = {}
         for table in self._tables():
             self.read += table.num_rows
             for side in SIDES:
@@ -257,9 +291,13 @@ class Pairs:
 
     def _tables(self) -> Iterator[pa.Table]:
         for reader in self._readers:
-            if isinstance(reader, HubDataset):
-                for batch in reader.batches(Report(), rows=BATCH_ROWS):
-                    yield pa.Table.from_batches([batch])
+            if isinstance(reader, Reader):
+                report = Report()
+                for batch in reader.batches(report, rows=BATCH_ROWS):
+                    table = pa.Table.from_batches([batch])
+                    yield table.rename_columns({SCORE: "para_score"}) if SCORE in table.column_names else table
+                for reason, count in report.dropped.items():
+                    self.dropped[reason] = self.dropped.get(reason, 0) + count
             else:
                 for table in read_tables(reader.files, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
@@ -281,6 +319,14 @@ def describe(file: Path) -> str:
     """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
     return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
+
+
+def _is_parquet(path: Path) -> bool:
+    """Tell whether a file begins as Parquet files do."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
 
 
 def _is_release(source: str) -> bool | None:

@@ -95,6 +95,14 @@ COLUMNS = (
         optional=True,
         command="paranmt import --columns",
     ),
+    Column(
+        "ppdb_score",
+        pa.float32(),
+        "a score that PPDB gives the pair",
+        nullable=True,
+        optional=True,
+        command="paranmt import --format phrases --ppdb-score",
+    ),
     *_ADDED,
 )
 
@@ -180,4 +188,6 @@ def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str
         mapped = columns["origin"]
         name = f"column {mapped!r}" if isinstance(mapped, str) else f"column number {mapped}"
         found["origin"] = f"what stands in the input's {name} (null where that is empty)"
+    if source.get("kind") == "phrases":
+        found["ppdb_score"] = f"the feature {source.get('score')} of PPDB (null where that is NA)"
     return found

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import DivergedError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
@@ -85,7 +85,7 @@ class AveragingTrainer:
             Loss of each step.
 
         Raises:
-            InputError: A loss is not a number.
+            DivergedError: A loss is not a number.
         """
         config = self.config
         chosen = None
@@ -157,9 +157,11 @@ class AveragingTrainer:
         return rows
 
 
-def diverged(step: str, loss: float) -> InputError:
+def diverged(step: str, loss: float) -> DivergedError:
     """Make the error for a loss, or for vectors which would give one, that is not a number."""
-    return InputError(f"the loss of step {step} is {loss}; lower the learning rate or look for broken initial vectors")
+    return DivergedError(
+        f"the loss of step {step} is {loss}; lower the learning rate or look for broken initial vectors"
+    )
 
 
 def combined_loss(

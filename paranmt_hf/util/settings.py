@@ -11,7 +11,9 @@ import os
 import types
 import typing
 from collections.abc import Sequence
-from dataclasses import MISSING, field, fields
+from contextlib import suppress
+from dataclasses import MISSING, Field, field, fields
+from functools import cache
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
@@ -60,15 +62,45 @@ def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
     """
     for entry in fields(settings):
         value = getattr(settings, entry.name)
-        kind, optional = plain_type(type(settings), entry.name)
-        if value is None and optional:
-            continue
-        if (plain := _plain(kind, value)) is not value:
+        plain = _checked(type(settings), entry, value)
+        if plain is not value:
             # Settings are frozen for everybody else.
             object.__setattr__(settings, entry.name, plain)
-            value = plain
-        if reason := _wrong(kind, value, entry.metadata):
-            raise InputError(f"{entry.name} must be {reason}, was {value!r}")
+
+
+def _checked(kind: type, entry: Field[Any], value: Any) -> Any:  # noqa: ANN401
+    """Bring the value of a field into its plain form, or refuse it."""
+    expected, optional = plain_type(kind, entry.name)
+    if value is None and optional:
+        return value
+    value = _plain(expected, value)
+    if reason := _wrong(expected, value, entry.metadata):
+        raise InputError(f"{entry.name} must be {reason}, was {value!r}")
+    return value
+
+
+def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
+    """Bring a value as a person writes it, perhaps as text, into the form of a setting, and check it as `check` does.
+
+    Args:
+        kind: The settings class.
+        name: Name of its field.
+        value: The value; as text a number as `1e-5`, a switch as `true` or `false`, and nothing as `none`.
+
+    Raises:
+        InputError: It is no value of this setting.
+    """
+    entry = next(entry for entry in fields(kind) if entry.name == name)
+    expected, optional = plain_type(kind, name)
+    if isinstance(value, str):
+        if optional and value.lower() in ("none", "null"):
+            value = None
+        elif expected is bool:
+            value = {"true": True, "false": False}.get(value.lower(), value)
+        elif expected in (int, float):
+            with suppress(ValueError):
+                value = expected(value)
+    return _checked(kind, entry, value)
 
 
 def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
@@ -84,9 +116,15 @@ def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
     return value
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a class's fields; that they stand there as text makes looking them up slow."""
+    return typing.get_type_hints(kind)
+
+
 def plain_type(kind: type, name: str) -> tuple[Any, bool]:
     """Type of a field without its `None`, and whether it may be None."""
-    hint = typing.get_type_hints(kind)[name]
+    hint = _hints(kind)[name]
     # `Literal[...] | None` is typing.Union, other `... | None` are types.UnionType.
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         (plain,) = [part for part in typing.get_args(hint) if part is not type(None)]

@@ -1,4 +1,7 @@
-"""Evaluate encoders and baselines on semantic textual similarity and transfer tasks, and write the results down."""
+"""Evaluate encoders and baselines on semantic textual similarity and transfer tasks, and write the results down.
+
+And the measure of overfitting of arXiv:1511.08198, section 5.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.transfer.word_average import WordAverage
 from paranmt_hf.hub.repository import locate, weights_checksum
 from paranmt_hf.util.files import check_result_path, write_result
+from paranmt_hf.workflows.support.data_configs import OverfittingConfig
+from paranmt_hf.workflows.support.pair_margins import MarginPairs, MarginsRecord
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -171,13 +176,52 @@ def transfer(
     return records
 
 
+def evaluate_overfitting(
+    models: str | Path | Sequence[str | Path],
+    data: str | Path | Sequence[str | Path],
+    *,
+    development: str | Path | None = None,
+    config: OverfittingConfig | None = None,
+) -> list[MarginsRecord]:
+    """Measure how far training pairs stand out from their negatives; arXiv:1511.08198, section 5.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: What they were trained on, as of `train`.
+        development: Pairs that they were not trained on, see `read_scored_pairs`; their scores do not matter.
+        config: How many training pairs are measured, and the pools of their negatives.
+
+    Returns:
+        The results of the models, in their order.
+
+    Raises:
+        InputError: There is nothing to measure, or a model or the data cannot be read.
+    """
+    names = [models] if isinstance(models, str | Path) else list(models)
+    if not names:
+        raise InputError("name a model to measure")
+    located = [locate(name) for name in names]
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    pairs = MarginPairs(sources, development, config)
+    records = []
+    for name, model in zip(names, located, strict=True):
+        from paranmt_hf.encoders.loading import load
+        from paranmt_hf.workflows.train import Quiet
+
+        margins = pairs.measure(Quiet(load(model)))
+        records.append(MarginsRecord(str(name), weights_checksum(model.folder), pairs.pairs, margins))
+    return records
+
+
 def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
     """The distinct sentences of tasks."""
     parts = [part for task in tasks for part in task.parts.values()]
     return list(dict.fromkeys(sentence for part in parts for side in part.sides for sentence in side))
 
 
-def write_results(path: str | Path, records: Sequence[ResultsRecord] | Sequence[TransferRecord]) -> None:
+def write_results(
+    path: str | Path, records: Sequence[ResultsRecord] | Sequence[TransferRecord] | Sequence[MarginsRecord]
+) -> None:
     """Write results as JSON; until they are whole, what was there stays. `publish_model` takes those on STS.
 
     Raises:

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.phrases.word_scores import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
     evaluate_word_scores,
     in_both_orders,
-    read_ppdb,
     read_word_pairs,
 )
 from paranmt_hf.lexicon.building import build, is_worth
@@ -113,7 +113,7 @@ def evaluate_lexicon(
     wanted = in_both_orders(pairs)
     results = []
     if ppdb is not None:
-        results.append(evaluate_word_scores(pairs, *read_ppdb(ppdb, wanted)))
+        results.append(evaluate_word_scores(pairs, *read_word_scores(ppdb, wanted)))
     rows = opened.lookup(wanted)
     results.append(evaluate_word_scores(pairs, {pair: row.pmi for pair, row in rows.items()}, "PMI"))
     adjusted = {pair: row.adjusted_pmi for pair, row in rows.items()}

@@ -264,18 +264,19 @@ def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
     """Pearson on the development set with the weights as they are now."""
     training = model.training
     model.eval()
-    similarities = pair_similarities(_Quiet(model), held_out.left, held_out.right, held_out.name)
+    similarities = pair_similarities(Quiet(model), held_out.left, held_out.right, held_out.name)
     model.train(training)
     return pearson(similarities.values, held_out.gold)
 
 
-class _Quiet:
+class Quiet:
     """An encoder without a progress bar."""
 
     def __init__(self, model: SentenceEncoder) -> None:
         self._model = model
 
     def encode(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences into vectors [sentence, dimension]."""
         return self._model.encode(sentences, batch_size=128, show_progress_bar=False)
 
 

@@ -23,7 +23,7 @@ LEAVES += [
     "lexicon evaluate",
     "evaluate transfer",
 ]
-LEAVES += ["folds", "sources"]
+LEAVES += ["folds", "sources", "tune", "evaluate overfitting"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
@@ -86,7 +86,7 @@ def test_parents_name_what_is_below(command, capsys):
     assert f"example:\n  paranmt {command} " in text
     for leaf in LEAVES:
         if leaf.startswith(f"{command} "):
-            assert re.search(rf"^    {leaf.split()[1]} ", text, re.MULTILINE)
+            assert re.search(rf"^    {leaf.split()[1]}\s", text, re.MULTILINE)
 
 
 def test_dataset_and_model_options_are_not_mixed(capsys):

@@ -204,7 +204,7 @@ def test_missing_columns_and_files(tmp_path, file):
     with pytest.raises(InputError, match="there is nothing to train on"):
         read()
     (tmp_path / "text.tsv").write_text("a\tb\n")
-    with pytest.raises(InputError, match="cannot read .*text.tsv: .*; expected a Parquet file of pairs"):
+    with pytest.raises(InputError, match="text.tsv, line 1: expected a word and its .* .`paranmt import` reads TSV"):
         read(tmp_path / "text.tsv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -132,6 +133,33 @@ def _sentences(root: Path) -> None:
     (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
 
 
+def _tune(root: Path) -> list[str]:
+    words = [
+        "tune",
+        "--data",
+        f"{root}/ppdb.gz",
+        "--development",
+        "sample",
+        "--out",
+        f"{root}/out",
+        "--sampler",
+        "grid",
+    ]
+    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30", "--dimension", "8"]
+    return [*words, "--batch-size", "10", "--mega-batch", "1", "--epochs", "1", "--checkpoint-seconds", "0"]
+
+
+def _phrases(root: Path) -> None:
+    from tests.training.toys import synonyms
+
+    lines = [
+        f"[X] ||| {left} ||| {right} ||| PPDB2.0Score=1 ||| 0-0\n" for left, right in zip(*synonyms(40), strict=True)
+    ]
+    # The embedded development set, whose words are others, tells nothing of models that know none of them.
+    lines += [f"[X] ||| {words} a man ||| a {words} dog ||| PPDB2.0Score=1 ||| 0-0\n" for words in ("the", "is", "on")]
+    (root / "ppdb.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -167,4 +195,5 @@ CASES = [
     ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     Case("stats", _stats, _pairs),
+    Case("tune", _tune, _phrases, {"out/tune.json": ("seconds",)}),
 ]

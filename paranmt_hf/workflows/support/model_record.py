@@ -197,6 +197,8 @@ def sources(training: TrainingRecord) -> list[str]:
     for source in training.settings["data"]["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
+        elif isinstance(source, Mapping) and source.get("kind") == "phrases":
+            names += [str(file["name"]) for file in source["files"]]
         elif isinstance(source, Mapping):
             names.append(f"{source['dataset']}@{source['revision']}" if "revision" in source else source["dataset"])
         else:
@@ -231,6 +233,9 @@ def command(training: TrainingRecord) -> str:
     ):
         if column in ranges and ranges[column][bound] is not None:
             words += _option(name, ranges[column][bound])
+    scores = [source.get("score") for source in settings["data"]["sources"] if isinstance(source, Mapping)]
+    if score := next(filter(None, scores), None):
+        words += _option("ppdb_score", score)
     for name in ("subset", "max_pairs", "first_pairs"):
         if settings["data"].get(name, getattr(usual, name)) != getattr(usual, name):
             words += _option(name, settings["data"][name])

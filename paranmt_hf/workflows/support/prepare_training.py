@@ -155,6 +155,7 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: Traini
         (run.pairs.unselected, "outside the chosen ranges"),
         (run.pairs.contaminated, "with a sentence of the excluded sets"),
         (store.left_out, "without a known word on a side"),
+        *((count, f"dropped as {reason}") for reason, count in run.pairs.dropped.items()),
     ):
         if count:
             logger.info(f"left out: {count:,} pairs {reason}")

@@ -1,0 +1,74 @@
+"""How far pairs stand out from their negatives: the measure of overfitting of arXiv:1511.08198, section 5.
+
+A model that sets its training pairs apart from their negatives by much more than pairs it has not seen has overfitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.protocols import Encoder
+from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.training.megabatch import mine
+
+
+def margins(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
+    """Compute 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) of each pair (g1, g2) of a pool (arXiv:1511.08198, section 5).
+
+    The negatives n1 and n2 are the most similar allowed sentences of the pool, as `megabatch.mine` finds them.
+
+    Args:
+        vectors: Sentence vectors [2 x pair, dimension]: the first sides, then the second ones.
+        keys: A number for each sentence [2 x pair]; equal for equal sentences.
+
+    Returns:
+        The value of each pair that has both negatives [value], float64, in [-4, 4].
+    """
+    unit = normalize(vectors.double(), dim=1)
+    count = len(unit) // 2
+    negatives = mine(vectors, keys)
+    both = torch.from_numpy((negatives[:count] >= 0) & (negatives[count:] >= 0))
+    chosen = torch.from_numpy(np.maximum(negatives, 0))
+    similar = (unit * unit[chosen]).sum(dim=1)
+    values = 2 * (unit[:count] * unit[count:]).sum(dim=1) - similar[:count] - similar[count:]
+    return values[both].numpy()
+
+
+def mean_margin(
+    encoder: Encoder, first: Sequence[str], second: Sequence[str], *, pool: int = 100, seed: int = 1
+) -> float:
+    """Average the margins of pairs, which stand in pools by chance.
+
+    Args:
+        encoder: The encoder.
+        first: First sides [pair].
+        second: Second sides [pair].
+        pool: Pairs among which the negatives of each are sought, as in a mini-batch; at least 2.
+        seed: Decides which pairs stand in a pool.
+
+    Returns:
+        The mean over the pairs that have negatives, in [-4, 4].
+
+    Raises:
+        InputError: No pair has.
+    """
+    tables, hashes = WordTokenizer().tables(first, second), TokenHashes()
+    keys = np.stack([sentence_keys(table, hashes.of(table)) for table in tables])
+    vectors = torch.from_numpy(np.stack([np.asarray(encoder.encode(list(side))) for side in (first, second)]))
+    order = np.random.default_rng(seed).permutation(keys.shape[1])
+    values = []
+    for start in range(0, len(order), pool):
+        chosen = order[start : start + pool]
+        values.append(margins(vectors[:, chosen].flatten(0, 1), keys[:, chosen].ravel()))
+    found = np.concatenate([np.empty(0), *values])
+    if not len(found):
+        raise InputError(
+            f"none of the {len(order):,} pairs has a negative, for all their sentences are copies or paraphrases of "
+            "each other; give more pairs"
+        )
+    return float(found.mean())
