@@ -30,6 +30,7 @@ COMMANDS = {
     "mine": "mine",
     "train": "train",
     "evaluate": "evaluate",
+    "supervise": "supervise",
     "average": "average",
     "negatives": "negatives",
     "folds": "folds",
