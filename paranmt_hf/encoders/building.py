@@ -94,11 +94,10 @@ def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabul
     for family in config.families:
         width, out = config.table_dimension(family), config.dimension or 0
         numbers += len(vocabularies[family.units]) * width
-        if family.ordered:
-            # The four gates of an LSTM, each over the word and the state before.
-            numbers += 4 * out * (width + out)
+        if family.gates:
+            numbers += family.gates * out * (width + out)
         elif family.dense:
-            numbers += width * out
+            numbers += width * out + (config.layers - 1) * out * out
     needed = numbers * BYTES_TO_TRAIN
     if needed > (memory := total_memory()):
         raise InputError(

@@ -65,6 +65,11 @@ class Part:
         return first.embedding if isinstance(first, AverageEmbedding) else first.emb_layer  # type: ignore[return-value]
 
     @property
+    def weights(self) -> list[nn.Parameter]:
+        """Its weights beside the embeddings: the compositional parameters."""
+        return [weight for module in self.modules for weight in module.parameters() if weight is not self.table.weight]
+
+    @property
     def dimension(self) -> int:
         """Dimensions of its sentence vector."""
         return self.modules[-1].get_embedding_dimension()  # type: ignore[operator]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paranmt_hf.encoders.families import FAMILIES, Family, Kind
+from paranmt_hf.encoders.families import ALIASES, FAMILIES, Family, Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
 
@@ -21,7 +21,7 @@ class EncoderConfig:
     model: str = setting(
         "word",
         f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
-        "word-trigram is word,trigram (default: word)",
+        "word-trigram is word,trigram, paragram-phrase is word (default: word)",
     )
     dimension: int | None = setting(
         None,
@@ -31,7 +31,8 @@ class EncoderConfig:
     )
     word_dimension: int | None = setting(
         None,
-        "dimensions of the word embeddings of an LSTM or a projection (default: as --dimension)",
+        "dimensions of the word embeddings of a model with weights beside them, such as an LSTM or a projection "
+        "(default: as --dimension)",
         at_least=1,
         at_most=WIDEST,
     )
@@ -53,6 +54,11 @@ class EncoderConfig:
         "average", "how a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate)"
     )
     pooling: Literal["mean", "max"] = setting("mean", "LSTM: mean or maximum over the words")
+    layers: int = setting(1, "DAN: layers over the average (arXiv:1511.08198, section 4.2)", at_least=1, at_most=2)
+    activation: Literal["tanh", "relu"] = setting("tanh", "DAN and RNN: activation (arXiv:1511.08198, section 4.2)")
+    output_gate: Literal["with", "without"] = setting(
+        "with", "LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3)"
+    )
     init_std: float = setting(
         0.05, "standard deviation of random embeddings; beside given vectors that of the vectors", above=0
     )
@@ -63,6 +69,9 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        for other, name in ALIASES.items():
+            # Settings are frozen for everybody else.
+            object.__setattr__(self, "model", re.sub(rf"(?<!\w){other}(?!\w)", name, self.model))
         names = self.parts
         if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
             raise InputError(

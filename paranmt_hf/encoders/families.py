@@ -31,6 +31,8 @@ RECURRENT = {
     "Pooling": ("config.json",),
     "MaxPooling": ("config.json",),
 }
+RECURRENCE = ("recurrent_config.json", WEIGHTS)
+WORDS_IN_ORDER = {"WordEmbeddings": RECURRENT["WordEmbeddings"]}
 
 
 class FamilyCode(Protocol):
@@ -78,6 +80,8 @@ class Family:
         files: The files that each of its modules is read from, by the name of the module's class.
         ordered: Whether it reads the units of a sentence in order; else as a bag.
         dense: Whether it has weights beside its table. Such models are trained through the trainer.
+        gates: Products of a word and of the state before it that each step of a recurrent one adds up.
+        centre: What lambda_c pulls the weights beside its table towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
         settings: Those of `EncoderConfig` that only some families read, and this one does.
         limits: What a card says of its limits.
@@ -91,6 +95,8 @@ class Family:
     files: Mapping[str, tuple[str, ...]] = field(repr=False)
     ordered: bool = False
     dense: bool = False
+    gates: int = 0
+    centre: Literal["zero", "initial"] = "zero"
     table_dimension: str = "dimension"
     settings: tuple[str, ...] = ()
     limits: str = BAG
@@ -120,6 +126,7 @@ _RECORDS = (
         RECURRENT,
         ordered=True,
         dense=True,
+        gates=4,
         table_dimension="word_dimension",
         settings=("pooling", "word_dimension"),
         limits=SEQUENCE,
@@ -132,6 +139,7 @@ _RECORDS = (
         {**RECURRENT, "AverageDirections": ("directions_config.json",)},
         ordered=True,
         dense=True,
+        gates=8,
         table_dimension="word_dimension",
         settings=("pooling", "word_dimension", "directions"),
         limits=SEQUENCE,
@@ -147,8 +155,62 @@ _RECORDS = (
         settings=("word_dimension",),
         paper=PARAGRAM,
     ),
+    Family(
+        "dan",
+        "DAN",
+        "word",
+        "dan",
+        {**STATIC, "Dense": ("config.json", WEIGHTS)},
+        dense=True,
+        table_dimension="word_dimension",
+        settings=("word_dimension", "layers", "activation"),
+        paper=PARAGRAM,
+    ),
+    Family(
+        "rnn",
+        "RNN",
+        "word",
+        "rnn",
+        {**WORDS_IN_ORDER, "LastStateRNN": RECURRENCE},
+        ordered=True,
+        dense=True,
+        gates=1,
+        table_dimension="word_dimension",
+        settings=("word_dimension", "activation"),
+        limits=SEQUENCE,
+        paper=PARAGRAM,
+    ),
+    Family(
+        "irnn",
+        "iRNN",
+        "word",
+        "irnn",
+        {**WORDS_IN_ORDER, "IdentityRNN": RECURRENCE},
+        ordered=True,
+        dense=True,
+        gates=1,
+        centre="initial",
+        limits=SEQUENCE,
+        paper=PARAGRAM,
+    ),
+    Family(
+        "plstm",
+        "peephole LSTM",
+        "word",
+        "plstm",
+        {**WORDS_IN_ORDER, "PeepholeLSTM": RECURRENCE},
+        ordered=True,
+        dense=True,
+        gates=4,
+        table_dimension="word_dimension",
+        settings=("word_dimension", "output_gate"),
+        limits=SEQUENCE,
+        paper=PARAGRAM,
+    ),
 )
 FAMILIES = {family.name: family for family in _RECORDS}
+# Other names, which papers use.
+ALIASES = {"paragram-phrase": "word"}
 # What each module is read from, by the name of its class; the combination first reads which parts it has.
 FILES: dict[str, tuple[str, ...]] = {
     "Combination": ("combination_config.json", "parts.json"),

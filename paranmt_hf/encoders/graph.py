@@ -26,10 +26,10 @@ class Graph:
         self.weights[name] = np.ascontiguousarray(values)
         return name
 
-    def node(self, operator: str, *inputs: str, **attributes: object) -> str:
-        """Add an operation and return the name of its result."""
+    def node(self, operator: str, *inputs: str, output: int = 0, **attributes: object) -> str:
+        """Add an operation and return the name of its result: of several the one with this number."""
         name = f"{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
         return name
 
     def cast(self, value: str, kind: str) -> str:
@@ -63,3 +63,10 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
     if "embedding.scale" in stored:
         shares = graph.node("Mul", known, graph.node("Gather", graph.weight(stored["embedding.scale"]), ids))
     return add_mean(graph, rows, shares, known)
+
+
+def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
+    """Multiply vectors [batch, dimension] by the weights of a linear layer and add its bias."""
+    # `Gemm` with transB is x times the transposed matrix, as in torch.
+    weight, bias = (graph.weight(values.detach().cpu().float().numpy()) for values in layer.parameters())
+    return graph.node("Gemm", vectors, weight, bias, transB=1)

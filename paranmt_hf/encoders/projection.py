@@ -14,7 +14,7 @@ from sentence_transformers.base.modules import Dense
 from torch import nn
 
 from paranmt_hf.encoders.families import Family
-from paranmt_hf.encoders.graph import Graph, add_average
+from paranmt_hf.encoders.graph import Graph, add_average, add_linear
 from paranmt_hf.encoders.modules.word import WordEmbedding
 
 
@@ -25,19 +25,24 @@ def build(units: list[str], weight: np.ndarray, config: Any, family: Family) -> 
 
 def recognise(modules: Sequence[nn.Module]) -> str | None:
     """Tell whether these are its modules."""
-    if len(modules) != 2 or not isinstance(modules[0], WordEmbedding) or not isinstance(modules[1], Dense):
+    if len(modules) != 2 or not isinstance(modules[0], WordEmbedding) or not is_plain(modules[1], nn.Identity):
         return None
-    layer = modules[1]
-    plain = isinstance(layer.activation_function, nn.Identity) and layer.bias and not layer.use_residual
-    plain = plain and {layer.module_input_name, layer.module_output_name} == {"sentence_embedding"}
-    return "projection" if plain else None
+    return "projection"
+
+
+def is_plain(layer: nn.Module, *activations: type[nn.Module]) -> bool:
+    """Tell whether a module is a layer with a bias over the sentence vector, with one of some activations."""
+    return (
+        isinstance(layer, Dense)
+        and isinstance(layer.activation_function, activations)
+        and bool(layer.bias)
+        and not layer.use_residual
+        and {layer.module_input_name, layer.module_output_name} == {"sentence_embedding"}
+    )
 
 
 def add_to_graph(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
     """Add average and linear layer to a graph; see `families.FamilyCode`."""
     layer = modules[1]
     assert isinstance(layer, Dense)
-    average = add_average(graph, modules, ids, mask)
-    # `Gemm` with transB is x times the transposed matrix, as in torch.
-    weight, bias = (graph.weight(values.detach().cpu().float().numpy()) for values in layer.linear.parameters())
-    return graph.node("Gemm", average, weight, bias, transB=1)
+    return add_linear(graph, layer.linear, add_average(graph, modules, ids, mask))

@@ -17,6 +17,7 @@ from paranmt_hf import text
 from paranmt_hf.encoders import modules
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.lstm import directions_behind
+from paranmt_hf.encoders.modules.recurrent import Recurrence
 from paranmt_hf.encoders.modules.word import WordEmbedding
 
 # The file names under which our modules' code lies beside the weights, and the classes that a model may name.
@@ -28,7 +29,7 @@ CLASSES: dict[str, type] = {
     f"{name}.{kind.__name__}": kind
     for name, module in CODE.items()
     for kind in vars(module).values()
-    if isinstance(kind, type) and kind.__module__ == module.__name__ and kind is not AverageEmbedding
+    if isinstance(kind, type) and kind.__module__ == module.__name__ and kind not in (AverageEmbedding, Recurrence)
 }
 # Settings of a whole model, beside those of its modules.
 SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")

@@ -221,11 +221,12 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     inputs = training.get("inputs", {})
     objective = _objective(settings, inputs.get("teacher"))
+    optimizer = "AdaGrad" if settings.get("optimizer") == "adagrad" else "Adam"
     seconds = f"; {history['seconds']:,.0f} s of training" if history.get("seconds") is not None else ""
     versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in training["versions"].items())
     lines = [
         f"The last command: {history['pairs']:,} pairs in passes over {training['pairs']:,}, mini-batches of "
-        f"{settings['batch_size']} pairs, {objective}, Adam at "
+        f"{settings['batch_size']} pairs, {objective}, {optimizer} at "
         f"{settings['learning_rate']}, seed {settings['seed']}{seconds}. "
         f"{training['dimension']} dimensions, "
         f"{training['parameters']:,} parameters. Made with paranmt-hf {escape(training['paranmt_hf'])}, {versions}."

@@ -14,12 +14,12 @@ from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 Task = Literal["SICK-R", "SICK-E", "SST2", "SST5"]
 Way = Literal["scratch", "initialised", "regularised", "fixed"]
-Optimiser = Literal["adam", "adagrad"]
+Optimizer = Literal["adam", "adagrad"]
 MOST = 1_000_000
 
 HIDDEN: dict[Task, int] = {"SICK-R": 50, "SICK-E": 150, "SST2": 300, "SST5": 300}
-OPTIMISER: dict[Task, Optimiser] = {"SICK-R": "adam", "SICK-E": "adagrad", "SST2": "adam", "SST5": "adam"}
-LEARNING_RATE: dict[Optimiser, float] = {"adam": 0.001, "adagrad": 0.05}
+OPTIMIZER: dict[Task, Optimizer] = {"SICK-R": "adam", "SICK-E": "adagrad", "SST2": "adam", "SST5": "adam"}
+LEARNING_RATE: dict[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
 LAMBDA_W: dict[Task, float] = {"SICK-R": 1e-5, "SICK-E": 1e-5, "SST2": 1e-6, "SST5": 1e-6}
 EPOCHS, EPOCHS_FIXED = 10, 20
 
@@ -54,7 +54,7 @@ class SuperviseConfig:
         at_most=MOST,
     )
     batch_size: int = setting(25, "items of a batch", at_least=1, at_most=MOST)
-    optimiser: Optimiser | None = setting(None, "how steps are made (default: adam, SICK-E adagrad)")
+    optimizer: Optimizer | None = setting(None, "how steps are made (default: adam, SICK-E adagrad)")
     learning_rate: float | None = setting(None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0)
     lambda_s: float = setting(
         1e-6, "half of it weighs the squared norm of the head's parameters, biases included", at_least=0
@@ -93,15 +93,15 @@ class SuperviseConfig:
                 else f"--way {way} needs an encoder to begin with; name one with --init-from"
             )
         self._refuse_unused(way)
-        optimiser = self.optimiser or OPTIMISER[self.task]
+        optimizer = self.optimizer or OPTIMIZER[self.task]
         lambda_w = 0.0 if way in ("initialised", "fixed") else LAMBDA_W[self.task]
         return replace(
             self,
             way=way,
             hidden=self.hidden or HIDDEN[self.task],
             epochs=self.epochs or (EPOCHS_FIXED if way == "fixed" else EPOCHS),
-            optimiser=optimiser,
-            learning_rate=self.learning_rate or LEARNING_RATE[optimiser],
+            optimizer=optimizer,
+            learning_rate=self.learning_rate or LEARNING_RATE[optimizer],
             lambda_w=lambda_w if self.lambda_w is None else self.lambda_w,
         )
 

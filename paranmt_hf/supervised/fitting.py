@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from paranmt_hf.supervised.head import Head
 from paranmt_hf.supervised.record import Epoch
 from paranmt_hf.supervised.sources import Source
 from paranmt_hf.training.averaging import diverged
+from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.threads import one_thread
 
@@ -42,36 +44,21 @@ class Items:
         return len(self.targets)
 
 
-@dataclass(frozen=True)
-class Pull:
-    """A penalty: half of `weight` times the squared distance of a parameter from `centre`, or from zero."""
-
-    parameter: nn.Parameter
-    weight: float
-    centre: torch.Tensor | None = None
-
-    def add_gradient(self) -> None:
-        """Add its gradient to the parameter's."""
-        own, gradient = self.parameter.data, self.parameter.grad
-        if gradient is not None:
-            gradient.add_(own if self.centre is None else own - self.centre, alpha=self.weight)
-
-
 def pulls_of(source: Source, head: Head, config: SuperviseConfig) -> list[Pull]:
-    """List the penalties of a run: lambda_s on the head, lambda_c on composition, lambda_w on tables.
+    """List the penalties of a run: lambda_s on the head, lambda_c on composition, lambda_w on tables; half of each.
 
     Args:
         source: What the vectors come from, as it is before training.
         head: The head.
         config: The settings, resolved.
     """
-    towards_start = config.way == "regularised"
-    projection = [] if head.project is None else list(head.project.parameters())
-    pulls = [Pull(own, config.lambda_s) for own in head.classifying()]
-    pulls += [Pull(own, config.lambda_c) for own in projection]
-    pulls += [Pull(own, config.lambda_c, own.detach().clone() if towards_start else None) for own in source.dense]
-    pulls += [Pull(own, config.lambda_w or 0.0, own.detach().clone()) for own in source.tables]
-    return [pull for pull in pulls if pull.weight]
+    projection = [] if head.project is None else head.project.parameters()
+    pulls = towards_zero(head.classifying(), config.lambda_s / 2)
+    pulls += towards_zero(projection, config.lambda_c / 2)
+    for weights, centre in zip(source.dense, source.centres, strict=True):
+        initial = config.way == "regularised" or centre == "initial"
+        pulls += (towards_initial if initial else towards_zero)(weights, config.lambda_c / 2)
+    return pulls + towards_initial(source.tables, (config.lambda_w or 0.0) / 2)
 
 
 def fit(
@@ -95,9 +82,8 @@ def fit(
     Raises:
         InputError: A loss is not a number.
     """
-    parameters = [*source.tables, *source.dense, *head.parameters()]
-    frozen = [table for table in source.tables if not bool(table[0].any())]
-    pulls, optimiser = pulls_of(source, head, config), _optimiser(parameters, config)
+    parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
+    pulls, optimizer = pulls_of(source, head, config), _optimizer(parameters, config)
     epochs: list[Epoch] = []
     best, kept = -math.inf, []
     steps = -(-len(train) // config.batch_size)
@@ -111,10 +97,9 @@ def fit(
                 losses.append(float(loss.detach()))
                 if not math.isfinite(losses[-1]):
                     raise diverged(f"{epoch * steps + len(losses)}", losses[-1])
-                optimiser.zero_grad()
-                loss.backward()
-                _finish_gradients(pulls, frozen)
-                optimiser.step()
+                optimizer.zero_grad()
+                (loss + penalty(pulls)).backward()
+                optimizer.step()
                 progress.advance_to(epoch * steps + len(losses))
             reached = measure(probabilities(source, head, dev))
             epochs.append(Epoch(float(np.mean(losses)), reached))
@@ -125,9 +110,9 @@ def fit(
     return epochs
 
 
-def _optimiser(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch.optim.Optimizer:
+def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch.optim.Optimizer:
     assert config.learning_rate is not None
-    if config.optimiser == "adagrad":
+    if config.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0)
     return torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
 
@@ -137,15 +122,6 @@ def _loss(source: Source, head: Head, part: Items, items: np.ndarray) -> torch.T
     sentences = part.sentences[:, items]
     sides = source.vectors(sentences.ravel()).float().chunk(len(sentences))
     return kl_div(head(*sides), part.targets[torch.from_numpy(items)], reduction="batchmean")
-
-
-def _finish_gradients(pulls: list[Pull], frozen: list[nn.Parameter]) -> None:
-    for pull in pulls:
-        pull.add_gradient()
-    for table in frozen:
-        # Row 0, of unknown units, stays zeros unless it is trained.
-        if table.grad is not None:
-            table.grad[0] = 0
 
 
 @torch.no_grad()

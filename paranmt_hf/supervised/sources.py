@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import torch
@@ -11,12 +11,14 @@ from torch import nn
 
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.tokens import Bags
+from paranmt_hf.training.optimizers import leave_first_row
 
 if TYPE_CHECKING:
     from paranmt_hf.training.trainer import Reading
 
 # Sentences that are encoded at once without gradients.
 BLOCK = 1000
+Centre = Literal["zero", "initial"]
 
 
 class Source(Protocol):
@@ -24,11 +26,13 @@ class Source(Protocol):
 
     Attributes:
         tables: Embeddings that are trained, one parameter [row, dimension] for each.
-        dense: Compositional parameters that are trained.
+        dense: Compositional parameters that are trained, of each part of an encoder.
+        centres: What penalties pull those of each part towards, unless the settings say it.
     """
 
     tables: list[nn.Parameter]
-    dense: list[nn.Parameter]
+    dense: list[list[nn.Parameter]]
+    centres: list[Centre]
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """Encode sentences [sentence] in training: [sentence, dimension], with gradients."""
@@ -49,7 +53,8 @@ class FixedVectors:
     def __init__(self, matrix: torch.Tensor) -> None:
         self._matrix = matrix
         self.tables: list[nn.Parameter] = []
-        self.dense: list[nn.Parameter] = []
+        self.dense: list[list[nn.Parameter]] = []
+        self.centres: list[Centre] = []
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """See `Source`."""
@@ -89,8 +94,10 @@ class TrainedEncoder:
             rows = torch.from_numpy(self._used[reading.reader])
             self.tables.append(nn.Parameter(weight[rows]))
             reading.table.weight = self.tables[-1]
-        tables = {id(table) for table in self.tables}
-        self.dense = [weight for weight in model.parameters() if id(weight) not in tables]
+            if not bool(weight[0].any()):
+                leave_first_row(self.tables[-1])
+        self.dense = [list(reading.weights) for reading in readings]
+        self.centres = [reading.centre for reading in readings]
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """See `Source`."""

@@ -13,8 +13,9 @@ from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.optimizers import clip
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.rowwise import Rows, RowwiseAdam
+from paranmt_hf.training.rowwise import Rows, RowwiseAdagrad, RowwiseAdam
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
 
 
@@ -24,15 +25,17 @@ class TrainedTable:
 
     Attributes:
         reader: Name of the reader whose rows it holds.
-        adam: The table and its optimiser.
+        optimizer: The table and its optimiser.
         initial: The table as it was, if it is pulled back to that.
         frozen: Keep row 0, of unknown units, at zeros.
+        fixed: Keep all rows as they are.
     """
 
     reader: str
-    adam: RowwiseAdam
+    optimizer: RowwiseAdam | RowwiseAdagrad
     initial: torch.Tensor | None = None
     frozen: bool = True
+    fixed: bool = False
 
 
 @dataclass
@@ -57,7 +60,7 @@ class _Step:
 
 
 class AveragingTrainer:
-    """Trains averaging encoders, alone or combined, with row-wise Adam.
+    """Trains averaging encoders, alone or combined, with a row-wise optimiser.
 
     Args:
         tables: The encoders' tables.
@@ -89,7 +92,7 @@ class AveragingTrainer:
         if config.margin_weight:
             vectors = self.encode(mega) if config.negatives != "rand" else None
             if vectors is not None and not torch.isfinite(vectors.square().sum(dim=1)).all():
-                raise diverged(f"{self.tables[0].adam.step + 1}", float("nan"))
+                raise diverged(f"{self.tables[0].optimizer.step + 1}", float("nan"))
             chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
@@ -104,10 +107,10 @@ class AveragingTrainer:
         vectors = []
         for table in self.tables:
             bags = mega.bags[table.reader]
-            used = np.zeros(len(table.adam.weight), bool)
+            used = np.zeros(len(table.optimizer.weight), bool)
             used[bags.rows] = True
-            table.adam.catch_up(torch.from_numpy(np.flatnonzero(used)))
-            vectors.append(_mean(torch.from_numpy(bags.rows), table.adam.weight, torch.from_numpy(bags.offsets)))
+            table.optimizer.catch_up(torch.from_numpy(np.flatnonzero(used)))
+            vectors.append(_mean(torch.from_numpy(bags.rows), table.optimizer.weight, torch.from_numpy(bags.offsets)))
         return self._combine(vectors)
 
     def _combine(self, vectors: list[torch.Tensor]) -> torch.Tensor:
@@ -123,14 +126,26 @@ class AveragingTrainer:
         loss = combined_loss(self._combine(vectors), mega.keys, sentences, self.config, self.teacher)
         value = float(loss.detach())
         if not np.isfinite(value):
-            raise diverged(f"{self.tables[0].adam.step + 1}", value)
+            raise diverged(f"{self.tables[0].optimizer.step + 1}", value)
         loss.backward()
-        for table, step, vector in zip(self.tables, steps, vectors, strict=True):
-            assert vector.grad is not None
-            self._update(table, step, vector.grad)
+        gradients = [
+            self._gradient(table, step, vector.grad)
+            for table, step, vector in zip(self.tables, steps, vectors, strict=True)
+        ]
+        if self.config.clip is not None:
+            clip([gradient for gradient in gradients if gradient is not None], self.config.clip)
+        for table, step, rows in zip(self.tables, steps, gradients, strict=True):
+            if rows is None:
+                table.optimizer.step += 1
+            else:
+                table.optimizer.update(step.local, rows)
         return value
 
-    def _update(self, table: TrainedTable, step: _Step, gradient: torch.Tensor) -> None:
+    def _gradient(self, table: TrainedTable, step: _Step, gradient: torch.Tensor | None) -> torch.Tensor | None:
+        """Gradient of the distinct rows of a step [row, dimension], from that of its sentences; None if fixed."""
+        if table.fixed:
+            return None
+        assert gradient is not None
         # The gradient of a row is the sum over its units of the sentence's gradient over the sentence's length.
         share = gradient / step.counts
         rows = embedding_bag(step.by_row, share, step.row_bounds, mode="sum", include_last_offset=True)
@@ -139,7 +154,7 @@ class AveragingTrainer:
             rows += 2 * self.config.lambda_w * (step.local.weight - table.initial[step.local.rows])
         if table.frozen and len(step.local.rows) and step.local.rows[0] == 0:
             rows[0] = 0
-        table.adam.update(step.local, rows)
+        return rows
 
 
 def diverged(step: str, loss: float) -> InputError:
@@ -181,8 +196,8 @@ def _mean(rows: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor) -> to
 def _prepare(table: TrainedTable, bags: Bags) -> _Step:
     """Read the distinct rows of some sentences and note who uses which.
 
-    Where rows are pulled back, every row that has moved takes part: how Adam moves a row by a gradient that depends on
-    the row itself has no closed form, so none may rest.
+    Where rows are pulled back, every row that has moved takes part: how an optimiser moves a row by a gradient that
+    depends on the row itself has no closed form, so none may rest.
     """
     counts = np.diff(bags.offsets)
     # Sorted by row, the units of one row stand together; `first` marks where another row begins.
@@ -195,12 +210,12 @@ def _prepare(table: TrainedTable, bags: Bags) -> _Step:
     sentence = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     rows = ordered[starts]
     if table.initial is not None:
-        used, rows = rows, np.union1d(rows, np.flatnonzero(table.adam.last))
+        used, rows = rows, np.union1d(rows, np.flatnonzero(table.optimizer.last))
         # Row `used[p]` is `rows[searchsorted(rows, used)[p]]`; a row that no unit uses starts where it ends.
         positions = np.searchsorted(rows, used).astype(np.int32)[positions]
         starts = np.searchsorted(ordered, rows)
     return _Step(
-        local=table.adam.read(torch.from_numpy(rows.astype(np.int64))),
+        local=table.optimizer.read(torch.from_numpy(rows.astype(np.int64))),
         positions=torch.from_numpy(positions),
         offsets=torch.from_numpy(bags.offsets),
         by_row=torch.from_numpy(sentence[order]),

@@ -20,7 +20,18 @@ class TrainConfig:
     margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)", above=0)
     batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1, at_most=MOST)
     mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1, at_most=MOST)
-    learning_rate: float = setting(0.001, "rate of Adam (section 5.2)", above=0)
+    optimizer: Literal["adam", "adagrad"] = setting(
+        "adam", "adam (section 5.2); arXiv:1511.08198, section 4.2, tries both, AdaGrad at rates of 0.05 and less"
+    )
+    learning_rate: float = setting(0.001, "rate of the optimiser (section 5.2)", above=0)
+    clip: float | None = setting(
+        None,
+        "largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1 (default: no limit)",
+        above=0,
+    )
+    freeze_words: bool = setting(
+        False, "leave word embeddings as given, and train what stands beside them (arXiv:1511.08198, section 4.2)"
+    )
     decay: bool = setting(False, "lower the rate linearly to zero (not in the paper)")
     epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1, at_most=MOST)
     scrambling: float = setting(
@@ -45,6 +56,11 @@ class TrainConfig:
     )
     lambda_c: float = setting(
         0.0, "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)", at_least=0
+    )
+    regularise_to: Literal["zero", "initial"] | None = setting(
+        None,
+        "what --lambda-c pulls compositional parameters towards: zero, or their values before training (default: "
+        "zero, of an identity-RNN initial, as in arXiv:1511.08198, section 3)",
     )
     teacher: str | None = setting(
         None, "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"

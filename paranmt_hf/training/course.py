@@ -44,7 +44,6 @@ class Course(TrainerCallback):
     ) -> None:
         """After the last step of a mega-batch: note, score, ask for a checkpoint."""
         assert self.trainer is not None
-        self.trainer.keep_frozen()
         plan = self.trainer.plan
         position = (state.global_step - 1) % len(plan)
         at_end = position + 1 == len(plan) or plan[position + 1][1] == 0

@@ -124,7 +124,7 @@ class Loop:
 
     @property
     def _step(self) -> int:
-        return self.trainer.tables[0].adam.step
+        return self.trainer.tables[0].optimizer.step
 
     def _is_over(self) -> bool:
         return self.config.patience is not None and self.history.stale >= self.config.patience
@@ -135,23 +135,23 @@ class Loop:
 
     def _score(self) -> None:
         for table in self.trainer.tables:
-            table.adam.catch_up()
+            table.optimizer.catch_up()
         if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
-            weights = {f"{index}": table.adam.weight for index, table in enumerate(self.trainer.tables)}
+            weights = {f"{index}": table.optimizer.weight for index, table in enumerate(self.trainer.tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _finish(self) -> None:
         for table in self.trainer.tables:
-            table.adam.catch_up()
+            table.optimizer.catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
         if best is not None:
             for index, table in enumerate(self.trainer.tables):
-                table.adam.weight.copy_(best[0][f"{index}"])
+                table.optimizer.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         tensors: dict[str, torch.Tensor] = {}
         for index, table in enumerate(self.trainer.tables):
-            tensors |= {f"{index}.{name}": value for name, value in table.adam.state().items()}
+            tensors |= {f"{index}.{name}": value for name, value in table.optimizer.state().items()}
         state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
@@ -163,7 +163,7 @@ class Loop:
         for index, table in enumerate(self.trainer.tables):
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
-            table.adam.restore(own, state["step"])
+            table.optimizer.restore(own, state["step"])
         self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
         logger.info(f"going on after {self.history.pairs:,} pairs")

@@ -1,4 +1,4 @@
-"""Adam for large tables of which a step touches few rows.
+"""Adam and AdaGrad for large tables of which a step touches few rows.
 
 Dense Adam moves every row in every step, also those without a gradient: their averages decay and the row drifts on.
 Here a row is left alone until it is read again, and then makes up for the steps that it missed: the averages decay by
@@ -15,6 +15,8 @@ import numpy as np
 import torch
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+# torch's, too.
+ADAGRAD_EPSILON = 1e-10
 
 
 class RowwiseAdam:
@@ -49,8 +51,8 @@ class RowwiseAdam:
         Args:
             rows: Rows [row], each once, int64.
         """
-        # `index_select` copies rows two and a half times as fast as indexing does.
-        local = Rows(rows, *(table.index_select(0, rows) for table in (self.weight, self.first, self.second)))
+        local = Rows.of(rows, self.weight, self.first, self.second)
+        first, second = local.averages
         last = self.last[rows]
         missed = self.step - last
         if not missed.any():
@@ -58,10 +60,10 @@ class RowwiseAdam:
         power = missed.double()
         total = self._drift[last.long()] - self._ratio**power * self._drift[self.step]
         # A row that never had a gradient has zeros over zeros here, and stays.
-        change = local.first * -total.float()[:, None]
-        local.weight.addcdiv_(change, local.second.sqrt().add_(1e-30))
-        local.first.mul_((BETA1**power).float()[:, None])
-        local.second.mul_((BETA2**power).float()[:, None])
+        change = first * -total.float()[:, None]
+        local.weight.addcdiv_(change, second.sqrt().add_(1e-30))
+        first.mul_((BETA1**power).float()[:, None])
+        second.mul_((BETA2**power).float()[:, None])
         return local
 
     def update(self, local: Rows, gradient: torch.Tensor) -> None:
@@ -72,11 +74,12 @@ class RowwiseAdam:
             gradient: Gradient of the loss for each of them [row, dimension].
         """
         self.step += 1
-        local.first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
-        local.second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        first, second = local.averages
+        first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
+        second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
         floor = EPSILON * math.sqrt(1 - BETA2**self.step)
         size = float(self._sizes[self.step])
-        local.weight.addcdiv_(local.first, local.second.sqrt().add_(floor), value=-size)
+        local.weight.addcdiv_(first, second.sqrt().add_(floor), value=-size)
         self._write(local)
 
     def catch_up(self, rows: torch.Tensor | None = None) -> None:
@@ -99,16 +102,68 @@ class RowwiseAdam:
 
     def _write(self, local: Rows) -> None:
         self.weight[local.rows] = local.weight
-        self.first[local.rows] = local.first
-        self.second[local.rows] = local.second
+        self.first[local.rows], self.second[local.rows] = local.averages
         self.last[local.rows] = self.step
+
+
+class RowwiseAdagrad:
+    """AdaGrad on the rows of a table (Duchi et al. 2011): a row without a gradient rests, so nothing is made up for.
+
+    Args:
+        weight: Table [row, dimension], float32, changed in place.
+        rates: Learning rate of each step [step], from step 1.
+    """
+
+    def __init__(self, weight: torch.Tensor, rates: np.ndarray) -> None:
+        self.weight = weight
+        self.squares = torch.zeros_like(weight)
+        self.last = torch.zeros(len(weight), dtype=torch.int32)
+        self.step = 0
+        self._rates = rates
+
+    def read(self, rows: torch.Tensor) -> Rows:
+        """Copy rows [row], each once, int64."""
+        return Rows.of(rows, self.weight, self.squares)
+
+    def update(self, local: Rows, gradient: torch.Tensor) -> None:
+        """Make one step on rows that `read` gave since the last step; arguments as of `RowwiseAdam.update`."""
+        rate = float(self._rates[self.step])
+        self.step += 1
+        (squares,) = local.averages
+        squares.addcmul_(gradient, gradient)
+        local.weight.addcdiv_(gradient, squares.sqrt().add_(ADAGRAD_EPSILON), value=-rate)
+        self.weight[local.rows] = local.weight
+        self.squares[local.rows] = squares
+        self.last[local.rows] = self.step
+
+    def catch_up(self, rows: torch.Tensor | None = None) -> None:
+        """Do nothing: every row is up to date."""
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint must hold but the number of steps."""
+        return {"weight": self.weight, "squares": self.squares, "last": self.last}
+
+    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
+        """Go back to a checkpoint."""
+        self.step = step
+        for name, value in self.state().items():
+            value.copy_(state[name])
+
+
+# By their names in `TrainConfig.optimizer`.
+ROWWISE: dict[str, type[RowwiseAdam] | type[RowwiseAdagrad]] = {"adam": RowwiseAdam, "adagrad": RowwiseAdagrad}
 
 
 @dataclass
 class Rows:
-    """A copy of some rows [row] of a table and of their averages, each [row, dimension]."""
+    """A copy of some rows [row] of a table and of what the optimiser keeps of them, each [row, dimension]."""
 
     rows: torch.Tensor
     weight: torch.Tensor
-    first: torch.Tensor
-    second: torch.Tensor
+    averages: tuple[torch.Tensor, ...]
+
+    @classmethod
+    def of(cls, rows: torch.Tensor, weight: torch.Tensor, *averages: torch.Tensor) -> Rows:
+        """Copy rows of tables."""
+        # `index_select` copies rows two and a half times as fast as indexing does.
+        return cls(rows, weight.index_select(0, rows), tuple(table.index_select(0, rows) for table in averages))

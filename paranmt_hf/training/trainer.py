@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,7 +20,6 @@ from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
-from paranmt_hf.training.adam import TableAdam
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
@@ -28,7 +27,9 @@ from paranmt_hf.training.course import COMPLETE, Course, forget_cut_off, last_ch
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate
 from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
+from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
@@ -49,6 +50,8 @@ class Reading:
         features: From rows [unit] and bounds [sentence + 1] to features.
         ordered: Whether the order of the units matters, so that scrambling changes something.
         table: Its embeddings.
+        weights: Its weights beside them.
+        centre: What lambda_c pulls these towards, unless the settings say it.
     """
 
     reader: str
@@ -56,6 +59,8 @@ class Reading:
     features: Callable[[np.ndarray, np.ndarray], Features]
     ordered: bool
     table: nn.Embedding | nn.EmbeddingBag
+    weights: Sequence[nn.Parameter] = ()
+    centre: Literal["zero", "initial"] = "zero"
 
 
 @dataclass
@@ -115,9 +120,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
         # Losses of the steps of the mega-batch in hand.
         self.losses: list[float] = []
-        # Row 0, of unknown units, is zeros unless it is trained.
-        self._frozen = [reading.table.weight for reading in readings if not bool(reading.table.weight[0].any())]
-        self._start = [reading.table.weight.detach().clone() for reading in readings] if config.lambda_w else []
+        self._pulls = pulls_of(readings, config)
         super().__init__(model, args, loss=nn.Identity(), **options)
 
     @cached_property
@@ -160,14 +163,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if not torch.isfinite(loss):
             raise diverged(self._describe(epoch, index, mini), float(loss.detach()))
         self.losses.append(float(loss.detach()))
-        loss = loss + self._penalty()
+        loss = loss + penalty(self._pulls)
         return (loss, {}) if return_outputs else loss
-
-    @torch.no_grad()
-    def keep_frozen(self) -> None:
-        """Set the rows that are not trained back to zeros."""
-        for weight in self._frozen:
-            weight[0] = 0
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
@@ -197,19 +194,6 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
         """No norm is logged: torch has none for the sparse gradients of the tables."""
         return grad_norm
-
-    def _penalty(self) -> torch.Tensor:
-        """Regularisation; arXiv:1511.08198, equation 1. With `lambda_w` every row of a table has a gradient."""
-        config, penalty = self._config, torch.zeros((), device=self.args.device)
-        if config.lambda_w:
-            for reading, start in zip(self._readings, self._start, strict=True):
-                weight = reading.table.weight
-                penalty = penalty + config.lambda_w * (weight - start.to(weight.device)).square().sum()
-        if config.lambda_c:
-            tables = {id(reading.table.weight) for reading in self._readings}
-            others = [weight for weight in self.model.parameters() if id(weight) not in tables]
-            penalty = penalty + config.lambda_c * sum(weight.square().sum() for weight in others)
-        return penalty
 
     def _take(self, model: nn.Module, epoch: int, index: int) -> _Mega:
         if self._mega is None or (self._mega.epoch, self._mega.index) != (epoch, index):
@@ -278,6 +262,20 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
 
 
+def pulls_of(readings: Sequence[Reading], config: TrainConfig) -> list[Pull]:
+    """What is regularised (arXiv:1511.08198, equation 1). With `lambda_w` every row of a table has a gradient.
+
+    Args:
+        readings: The encoders, with their weights before the first step.
+        config: lambda_w, lambda_c, and what the latter pulls towards.
+    """
+    pulls = towards_initial([reading.table.weight for reading in readings], config.lambda_w)
+    for reading in readings:
+        centre = config.regularise_to or reading.centre
+        pulls += (towards_zero if centre == "zero" else towards_initial)(reading.weights, config.lambda_c)
+    return pulls
+
+
 def _joined(batches: list[MegaBatch]) -> MegaBatch:
     whole = batches[0]
     for batch in batches[1:]:
@@ -320,19 +318,21 @@ def train_with_trainer(
     if config.report_to:
         _check_reporting(config.report_to)
     course = Course(folder, store, config, evaluate)
+    use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     args = SentenceTransformerTrainingArguments(
         output_dir=str(folder / "trainer"),
         num_train_epochs=config.epochs,
         per_device_train_batch_size=1,
         learning_rate=config.learning_rate,
-        max_grad_norm=0,
+        # On the CPU the optimiser clips, for the gradients of tables are sparse there.
+        max_grad_norm=0 if use_cpu or config.clip is None else config.clip,
         logging_steps=config.mega_batch,
         save_strategy="no",
         save_total_limit=2,
         report_to=[config.report_to] if config.report_to else "none",
         bf16=config.precision == "bf16",
         fp16=config.precision == "fp16",
-        use_cpu=config.device == "cpu" or not torch.cuda.is_available(),
+        use_cpu=use_cpu,
         seed=config.seed,
         disable_tqdm=True,
     )
@@ -342,11 +342,11 @@ def train_with_trainer(
     # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
     for reading in readings:
         reading.table.sparse = args.device.type == "cpu"
-    if args.device.type == "cpu":
-        optimizer: torch.optim.Optimizer = TableAdam(model.parameters(), lr=config.learning_rate)
-    else:
-        model.to(args.device)
-        optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+    model.to(args.device)
+    optimizer = make_optimizer(model, config, args.device)
+    # Row 0, of unknown units, is zeros unless it is trained.
+    tables = [reading.table.weight for reading in readings]
+    kept = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
     given: dict[str, Any] = {"callbacks": [course, *callbacks], "optimizers": (optimizer, None)}
     trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, teacher=teacher, **given)
     trainer.remove_callback(PrinterCallback)
@@ -369,6 +369,8 @@ def train_with_trainer(
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     for reading in readings:
         reading.table.sparse = False
+    for hook in kept:
+        hook.remove()
     best = read_checkpoint(folder / "best.safetensors") if evaluate is not None else None
     if best is not None:
         model.load_state_dict(best[0])

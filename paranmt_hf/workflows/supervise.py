@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -174,7 +175,7 @@ def _train(run: _Run) -> tuple[SupervisedModel, SupervisedRecord]:
     else:
         source = TrainedEncoder(encoder, readings(take_apart(list(encoder))), bags)
         _refuse_unused_lambda(source, config)
-    trained = sum(weights.numel() for weights in [*source.tables, *source.dense, *head.parameters()])
+    trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
     with padded(encoder.modules()):
         labels = task.parts["dev"].labels
@@ -254,7 +255,7 @@ def _encode(encoder: SentenceEncoder, texts: list[str], task: str) -> torch.Tens
 
 
 def _refuse_unused_lambda(source: Source, config: SuperviseConfig) -> None:
-    if config.lambda_c != SuperviseConfig(config.task).lambda_c and not source.dense:
+    if config.lambda_c != SuperviseConfig(config.task).lambda_c and not any(source.dense):
         raise InputError(
             "--lambda-c would change nothing for this encoder: it has no compositional parameters; leave it out"
         )

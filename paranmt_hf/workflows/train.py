@@ -7,8 +7,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -35,7 +35,7 @@ from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
-from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.training.rowwise import ROWWISE
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.work import (
     finished,
@@ -200,7 +200,7 @@ def fit(
         from paranmt_hf.training.trainer import train_with_trainer
 
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
-        with padded(model.modules() if on_cpu else ()):
+        with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
             return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
@@ -215,6 +215,19 @@ def _check_device(config: TrainConfig) -> None:
         raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
 
 
+@contextmanager
+def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
+    """Keep word embeddings from being trained inside a `with` block, where the settings say so."""
+    tables = [part.table for part in composition.parts if config.freeze_words and part.family.units == "word"]
+    for table in tables:
+        table.weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for table in tables:
+            table.weight.requires_grad_(True)
+
+
 def readings(composition: Composition) -> list[Reading]:
     """Say how each part of an encoder gets its features from rows."""
     from paranmt_hf.training.trainer import Reading
@@ -227,6 +240,8 @@ def readings(composition: Composition) -> list[Reading]:
             features=bag_features if part.is_bag else sequence_features,
             ordered=part.family.ordered,
             table=part.table,
+            weights=part.weights,
+            centre=part.family.centre,
         )
         for index, part in enumerate(composition.parts)
     ]
@@ -234,8 +249,10 @@ def readings(composition: Composition) -> list[Reading]:
 
 def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
     weight = part.table.weight.data
-    initial = weight.clone() if config.lambda_w else None
-    return TrainedTable(part.reader, RowwiseAdam(weight, rates), initial, frozen=not bool(weight[0].any()))
+    fixed = config.freeze_words and part.family.units == "word"
+    initial = weight.clone() if config.lambda_w and not fixed else None
+    optimizer = ROWWISE[config.optimizer](weight, rates)
+    return TrainedTable(part.reader, optimizer, initial, frozen=not bool(weight[0].any()), fixed=fixed)
 
 
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:

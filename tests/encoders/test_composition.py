@@ -26,12 +26,13 @@ PLAIN = {"word-stock": "word", "lstm-wide": "lstm", "trigram,word-int8": "trigra
 def test_every_toy_is_recognised(name):
     composition = encoder(name).composition
     plain = PLAIN.get(name, name)
-    for ending in ("-float16", "-int8", "-average", "-max"):
+    for ending in ("-float16", "-int8", "-average", "-max", "-relu", "-without", "-two-layers"):
         plain = plain.replace(ending, "")
     assert composition.name == plain
     assert composition.dimension == encoder(name).encode("the cat").shape[0]
-    assert composition.is_bag == ("lstm" not in name)
-    assert composition.only_tables == (composition.is_bag and "projection" not in name)
+    families = [part.family for part in composition.parts]
+    assert composition.is_bag == (not any(family.ordered for family in families))
+    assert composition.only_tables == (not any(family.dense for family in families))
     for part in composition.parts:
         assert part.vocabulary.units == (WORDS if part.reader == "word" else TRIGRAMS)
 
@@ -47,6 +48,9 @@ def test_a_record_says_what_its_code_makes(family, tmp_path):
     assert family.dense == any(id(weight) not in tables for weight in model.parameters())
     assert tuple(part.table.weight.shape) == (len(part.vocabulary), config.table_dimension(family))
     if family.units == "word":
+        if family.name == "irnn":
+            # Before training it is an average.
+            part.modules[1].state.weight.data.mul_(0.5)
         alike = np.allclose(model.encode("the cat sat is"), model.encode("is sat cat the"), atol=1e-6)
         assert family.ordered == (not alike)
     save(model, tmp_path)
@@ -63,7 +67,8 @@ def test_records_and_files_agree():
     # All that a family is made of can be a part of a combination, WORD as the module of ours.
     assert set(FILES) - {"Combination", "StaticEmbedding"} <= {*OWN, *STOCK}
     assert users_of("pooling") == ["lstm", "blstm"]
-    assert users_of("word_dimension") == ["lstm", "blstm", "projection"]
+    assert users_of("word_dimension") == ["lstm", "blstm", "projection", "dan", "rnn", "plstm"]
+    assert users_of("activation") == ["dan", "rnn"]
     assert title_of(["word", "trigram"], "add") == "WORD+TRIGRAM"
     assert take_apart([word()]).title == "WORD"
 
@@ -71,7 +76,7 @@ def test_records_and_files_agree():
 def test_what_is_none_of_ours():
     two_layers = LSTM(5, 4, num_layers=2, bidirectional=False)
     words, _, pooling = lstm()
-    with_activation = [word(), Dense(4, 3, activation_function=nn.Tanh())]
+    with_activation = [word(), Dense(4, 3, activation_function=nn.Sigmoid())]
     other_key = [word(), Dense(4, 3, activation_function=nn.Identity(), module_output_name="other")]
     for modules in (
         other_key,

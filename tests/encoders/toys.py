@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from sentence_transformers.base.modules import Dense
@@ -9,7 +11,8 @@ from torch import nn
 
 from paranmt_hf.encoders.loading import own_module
 from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.lstm import lstm_modules
+from paranmt_hf.encoders.modules.lstm import lstm_modules, word_sequence
+from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -72,6 +75,23 @@ def projection(width: int = 4, precision: str = "float32") -> list[nn.Module]:
         return [word(4, precision), Dense(4, width, activation_function=nn.Identity())]
 
 
+def dan(width: int = 3, layers: int = 1, activation: type[nn.Module] = nn.Tanh) -> list[nn.Module]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(6)
+        widths = [4, *[width] * layers]
+        return [word(), *(Dense(a, b, activation_function=activation()) for a, b in pairwise(widths))]
+
+
+def recurrent(kind: type[Recurrence], *arguments: object) -> list[nn.Module]:
+    """Modules whose weights are all random, those that begin as something else too."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        module = kind(*arguments)
+        for weight in module.parameters():
+            nn.init.normal_(weight, std=0.5)
+        return [word_sequence(WORDS, rows(WORDS, module.in_features)), module]
+
+
 def modules_of(name: str) -> list[nn.Module]:
     """The modules of each kind of encoder, by name."""
     kinds = {
@@ -102,6 +122,16 @@ def modules_of(name: str) -> list[nn.Module]:
         "projection-int8": lambda: projection(3, "int8"),
         "projection,trigram": lambda: [Combination([projection(3), [trigram()]])],
         "projection+lstm": lambda: [Combination([projection(4), lstm()], "add")],
+        "dan": dan,
+        "dan-two-layers": lambda: dan(layers=2, activation=nn.ReLU),
+        "rnn": lambda: recurrent(LastStateRNN, 5, 4),
+        "rnn-relu": lambda: recurrent(LastStateRNN, 4, 7, "relu"),
+        "irnn": lambda: recurrent(IdentityRNN, 4),
+        "plstm": lambda: recurrent(PeepholeLSTM, 5, 4),
+        "plstm-without": lambda: recurrent(PeepholeLSTM, 3, 5, False),
+        "word,dan": lambda: [Combination([[word()], dan()])],
+        "irnn+plstm": lambda: [Combination([recurrent(IdentityRNN, 4), recurrent(PeepholeLSTM, 5, 4)], "add")],
+        "trigram,dan,rnn": lambda: [Combination([[trigram()], dan(layers=2), recurrent(LastStateRNN, 5, 4)])],
         "word,trigram,lstm": lambda: [Combination([[word(3)], [trigram()], lstm(2)])],
     }
     return kinds[name]()
@@ -109,17 +139,30 @@ def modules_of(name: str) -> list[nn.Module]:
 
 AVERAGES = [
     "word", "word-stock", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
+    "dan", "dan-two-layers", "word,dan",
 ]  # fmt: skip
 REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8"]
 SEQUENCES = [
     "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
     "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",
+    "rnn", "rnn-relu", "irnn", "plstm", "plstm-without", "irnn+plstm", "trigram,dan,rnn",
 ]  # fmt: skip
 # Saved as stock modules, so they load without a flag and without this package.
-STOCK = ["word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "blstm-average", "projection"]
+STOCK = [
+    "word",
+    "word-stock",
+    "word-float16",
+    "lstm",
+    "lstm-wide",
+    "blstm",
+    "blstm-average",
+    "projection",
+    "dan",
+    "dan-two-layers",
+]
 EVERY = AVERAGES + REDUCED + SEQUENCES
-# A projection adds its bias also where there is no word.
-BIASED = [name for name in EVERY if "projection" in name]
+# Layers over an average add their bias also where there is no word.
+BIASED = [name for name in EVERY if "projection" in name or "dan" in name]
 
 
 def encoder(name: str) -> SentenceEncoder:

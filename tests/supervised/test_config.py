@@ -9,13 +9,13 @@ from paranmt_hf.supervised.config import SuperviseConfig
 def test_defaults_are_those_of_the_authors_program():
     similarity = SuperviseConfig("SICK-R").resolved(start=False)
     assert (similarity.way, similarity.hidden, similarity.epochs, similarity.batch_size) == ("scratch", 50, 10, 25)
-    assert (similarity.optimiser, similarity.learning_rate) == ("adam", 0.001)
+    assert (similarity.optimizer, similarity.learning_rate) == ("adam", 0.001)
     assert (similarity.lambda_s, similarity.lambda_c, similarity.lambda_w) == (1e-6, 1e-6, 1e-5)
     entailment = SuperviseConfig("SICK-E").resolved(start=True)
     assert (entailment.way, entailment.hidden) == ("regularised", 150)
-    assert (entailment.optimiser, entailment.learning_rate, entailment.lambda_w) == ("adagrad", 0.05, 1e-5)
+    assert (entailment.optimizer, entailment.learning_rate, entailment.lambda_w) == ("adagrad", 0.05, 1e-5)
     sentiment = SuperviseConfig("SST2", way="initialised").resolved(start=True)
-    assert (sentiment.hidden, sentiment.optimiser, sentiment.lambda_w) == (300, "adam", 0.0)
+    assert (sentiment.hidden, sentiment.optimizer, sentiment.lambda_w) == (300, "adam", 0.0)
     fixed = SuperviseConfig("SST5", way="fixed", projection=1200).resolved(start=True)
     assert (fixed.epochs, fixed.projection, fixed.lambda_w) == (20, 1200, 0.0)
 

@@ -20,8 +20,8 @@ from tests.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}
 
 
-def settings(way="regularised", optimiser="adam", **changes):
-    config = SuperviseConfig("SICK-E", way, hidden=3, epochs=2, batch_size=4, optimiser=optimiser)
+def settings(way="regularised", optimizer="adam", **changes):
+    config = SuperviseConfig("SICK-E", way, hidden=3, epochs=2, batch_size=4, optimizer=optimizer)
     return replace(config.resolved(start=True), **{**LAMBDAS, **changes})
 
 
@@ -37,9 +37,11 @@ def plain(model, head, items, config):
     """The algorithm as the paper describes it: whole tables, and penalties that are part of the loss."""
     composition = take_apart(list(model))
     tables = {id(part.table.weight) for part in composition.parts}
+    # An identity-RNN is always pulled to where it began.
+    to_start = config.way == "regularised" or composition.name == "irnn"
     parameters = [*model.parameters(), *head.parameters()]
     start = {id(own): own.detach().clone() for own in model.parameters()}
-    if config.optimiser == "adam":
+    if config.optimizer == "adam":
         steps = torch.optim.Adam(parameters, lr=config.learning_rate)
     else:
         steps = torch.optim.Adagrad(parameters, lr=config.learning_rate, initial_accumulator_value=1e-6, eps=0)
@@ -57,7 +59,7 @@ def plain(model, head, items, config):
                 centre = start[id(own)]
                 if id(own) in tables:
                     loss = loss + config.lambda_w / 2 * (own - centre).square().sum()
-                elif config.way == "regularised":
+                elif to_start:
                     loss = loss + config.lambda_c / 2 * (own - centre).square().sum()
                 else:
                     loss = loss + config.lambda_c / 2 * own.square().sum()
@@ -69,12 +71,20 @@ def plain(model, head, items, config):
             steps.step()
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
-@pytest.mark.parametrize("way", ["initialised", "regularised"])
-@pytest.mark.parametrize("model", ["word", "word,trigram", "projection", "lstm", "word+lstm"])
-def test_equal_to_whole_tables_and_autograd(model, way, optimiser):
+@pytest.mark.parametrize(
+    ("model", "way", "optimizer"),
+    [
+        *((name, "regularised", "adam") for name in ("word", "lstm", "blstm", "projection", "dan", "rnn", "plstm")),
+        ("word,trigram", "regularised", "adagrad"),
+        ("word", "initialised", "adam"),
+        ("projection", "initialised", "adagrad"),
+        ("irnn", "initialised", "adam"),
+        ("word+lstm", "initialised", "adagrad"),
+    ],
+)
+def test_equal_to_whole_tables_and_autograd(model, way, optimizer):
     own, other = encoder(model), encoder(model)
-    head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimiser)
+    head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
     before = flat(own.parameters())
     source = source_of(own)
     with padded(own.modules()):

@@ -106,7 +106,7 @@ def test_equals_autograd_with_dense_adam(tmp_path, model, unknown, settings):
     trainer = tight_loop(encoder, config, store.pairs)
     found = [loss for mega in megas for loss in trainer.train_on(mega, np.random.default_rng(1))]
     for table in trainer.tables:
-        table.adam.catch_up()
+        table.optimizer.catch_up()
     assert len(found) == len(wanted) > 15
     # Float32 sums in another order, over 26 steps; the loss itself is about 0.8.
     np.testing.assert_allclose(found, wanted, atol=2e-4)
@@ -139,7 +139,7 @@ def test_gradient_of_one_step_is_exact(tmp_path):
     margin_loss(*(plain([bag.take(role) for bag in bags]) for role in roles), margin=0.4).backward()
     trainer.train_on(mega, np.random.default_rng(1))
     for table, other in zip(trainer.tables, plain.tables, strict=True):
-        found = table.adam.first / 0.1
+        found = table.optimizer.first / 0.1
         wanted = other.weight.grad.clone()
         wanted[0] = 0
         assert wanted.abs().max() > 1e-3
@@ -171,7 +171,7 @@ def test_mega_batch_of_one_is_in_batch_selection(tmp_path):
         hinge = (0.4 - own + best[:20]).clamp(min=0) + (0.4 - own + best[20:]).clamp(min=0)
         (loss,) = trainer.train_on(mega, np.random.default_rng(1))
         assert loss == pytest.approx(float(hinge.mean()), abs=1e-5)
-        trainer.tables[0].adam.catch_up()
+        trainer.tables[0].optimizer.catch_up()
 
 
 def test_pairs_without_negatives_are_left_out():
@@ -187,7 +187,7 @@ def test_sentences_that_are_all_the_same_make_no_step(tmp_path):
     store = store_of(sides, encoder, tmp_path)
     trainer = tight_loop(encoder, TrainConfig(batch_size=5, mega_batch=2), 10)
     assert trainer.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
-    assert trainer.tables[0].adam.step == 0
+    assert trainer.tables[0].optimizer.step == 0
 
 
 @pytest.mark.parametrize("negatives", ["max", "rand"])

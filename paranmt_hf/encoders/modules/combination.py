@@ -13,11 +13,19 @@ from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
 from paranmt_hf.encoders.modules.lstm import AverageDirections, MaxPooling
+from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
 
 PARTS_FILE = "parts.json"
-OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, AverageDirections, MaxPooling)}
+OWN = {
+    kind.__name__: kind
+    for kind in (
+        *(WordEmbedding, TrigramEmbedding),
+        *(AverageDirections, MaxPooling),
+        *(LastStateRNN, IdentityRNN, PeepholeLSTM),
+    )
+}
 STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
 
 

@@ -60,6 +60,18 @@ class MaxPooling(Pooling):
         return features
 
 
+def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
+    """Make the stock module that reads the words of a sentence in order.
+
+    Args:
+        units: Word of each row; the first is the unknown word.
+        weight: Word vectors [row, dimension].
+    """
+    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
+    return WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
+
+
 def lstm_modules(
     units: list[str],
     weight: torch.Tensor | np.ndarray,
@@ -81,9 +93,7 @@ def lstm_modules(
         average_directions: Average both directions' states; else they are concatenated.
         pooling: `mean` or `max` over the words.
     """
-    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
-    table = WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
+    table = word_sequence(units, weight)
     lstm = LSTM(table.get_embedding_dimension(), dimension, bidirectional=bidirectional)
     modules: list[nn.Module] = [table, lstm]
     width = 2 * dimension if bidirectional else dimension

@@ -84,8 +84,13 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
     with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
     in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
     by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
+    reads_words = "word" in encoder.kinds
+    beside_words = f"models that train something beside their word embeddings ({with_weights}, or a TRIGRAM)"
     return [
         (("scrambling",), ordered or config.scrambling == 0, f"models that read words in order ({in_order})"),
+        (("freeze_words",), reads_words and (dense or "trigram" in encoder.kinds), beside_words),
+        (("lambda_w",), not (config.freeze_words and encoder.kinds == ["word"]), "embeddings that are not frozen"),
+        (("regularise_to",), dense and config.lambda_c > 0, "what --lambda-c pulls compositional parameters towards"),
         (("lambda_c",), dense, f"compositional parameters, which only some models have ({with_weights})"),
         (("report_to", "gather_negatives"), trainer, by_trainer),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),

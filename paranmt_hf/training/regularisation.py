@@ -1,0 +1,79 @@
+"""Penalty of weights: lambda times the squared distance from centres (arXiv:1511.08198, equation 1).
+
+The same function serves lambda_c (weights beside the word embeddings, towards zero or towards where they started),
+lambda_w (word embeddings, towards where they started), and supervised training towards what was learned before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from paranmt_hf.errors import InputError
+
+
+@dataclass
+class Pull:
+    """A weight that is pulled towards a centre, all of its rows in every step.
+
+    Attributes:
+        weight: The weight, of any shape.
+        strength: lambda, at least 0.
+        centre: Values of the weight's shape; None for zeros.
+    """
+
+    weight: torch.Tensor
+    strength: float
+    centre: torch.Tensor | None = None
+
+    def penalty(self) -> torch.Tensor:
+        """Strength times the squared distance from the centre, as a number that has a gradient."""
+        if self.centre is None:
+            return self.strength * self.weight.square().sum()
+        self.centre = self.centre.to(self.weight.device)
+        return self.strength * (self.weight - self.centre).square().sum()
+
+
+def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
+    """Add up what some weights pay for their distances; 0.0 where there are none."""
+    return sum((pull.penalty() for pull in pulls), 0.0)
+
+
+def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
+    """Pull weights towards zeros; those that are not trained are left out, as all weights are at a strength of 0."""
+    return [Pull(weight, strength) for weight in weights if strength and weight.requires_grad]
+
+
+def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
+    """Pull weights towards the values that they have now; see `towards_zero`."""
+    return [Pull(weight, strength, weight.detach().clone()) for weight in weights if strength and weight.requires_grad]
+
+
+def towards_given(module: nn.Module, centres: Mapping[str, torch.Tensor], strength: float) -> list[Pull]:
+    """Pull the weights of a module towards given values; see `towards_zero`.
+
+    Args:
+        module: The module; weights of it that have no centre are free.
+        centres: Values by the names of weights, as in the module's `state_dict`.
+        strength: lambda.
+
+    Raises:
+        InputError: A centre belongs to no weight of the module, or has another shape than its weight.
+    """
+    weights = dict(module.named_parameters())
+    for name, centre in centres.items():
+        found = tuple(weights[name].shape) if name in weights else None
+        if found != tuple(centre.shape):
+            there = f"has the shape {found}" if found is not None else "is not among the weights of the model"
+            raise InputError(
+                f"the values to regularise towards hold {name!r} of the shape {tuple(centre.shape)}, and that {there}"
+                "; give those of a model with the same vocabulary and dimensions"
+            )
+    return [
+        Pull(weights[name], strength, centre.detach().clone())
+        for name, centre in centres.items()
+        if strength and weights[name].requires_grad
+    ]
