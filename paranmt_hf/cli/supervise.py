@@ -35,7 +35,7 @@ def configure(parser: CommandParser) -> None:
         settings = record.settings["training"]
         print(f"{arguments.out}: {settings['task']}, {settings['way']}, {record.parameters:,} parameters{state}")
         print(f"  the weights are those of epoch {record.best_epoch} of {len(record.epochs)}")
-        print(f"  {record.unknown:.1%} of the words of the training items are unknown to the encoder")
+        print(f"  {record.unknown:.1%} of the words or trigrams of the training items are unknown to the encoder")
         print(record.text())
         print(f"load it: paranmt_hf.load_supervised({str(arguments.out)!r})")
 

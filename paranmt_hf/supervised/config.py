@@ -55,7 +55,9 @@ class SuperviseConfig:
     )
     batch_size: int = setting(25, "items of a batch", at_least=1, at_most=MOST)
     optimizer: Optimizer | None = setting(None, "how steps are made (default: adam, SICK-E adagrad)")
-    learning_rate: float | None = setting(None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0)
+    learning_rate: float | None = setting(
+        None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0, at_most=MOST
+    )
     lambda_s: float = setting(
         1e-6, "half of it weighs the squared norm of the head's parameters, biases included", at_least=0
     )

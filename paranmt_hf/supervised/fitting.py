@@ -101,7 +101,12 @@ def fit(
                 (loss + penalty(pulls)).backward()
                 optimizer.step()
                 progress.advance_to(epoch * steps + len(losses))
-            reached = measure(probabilities(source, head, dev))
+            shares = probabilities(source, head, dev)
+            if not np.isfinite(shares).all():
+                # What the last step did shows in no loss.
+                raise diverged(f"{(epoch + 1) * steps}", math.nan)
+            reached = measure(shares)
+            progress.advance_to((epoch + 1) * steps, f"{reached:.3f} on the development items")
             epochs.append(Epoch(float(np.mean(losses)), reached))
             if reached > best:
                 best, kept = reached, [parameter.detach().clone() for parameter in parameters]

@@ -36,6 +36,7 @@ from paranmt_hf.supervised.record import RECORD_FILE, Epoch, SupervisedRecord, r
 from paranmt_hf.supervised.sources import FixedVectors, Source, TrainedEncoder
 from paranmt_hf.tokens import Bags, WordTokenizer
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, result_folder
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.prepare_training import build_for
@@ -255,7 +256,7 @@ def _encode(encoder: SentenceEncoder, texts: list[str], task: str) -> torch.Tens
 
 
 def _refuse_unused_lambda(source: Source, config: SuperviseConfig) -> None:
-    if config.lambda_c != SuperviseConfig(config.task).lambda_c and not any(source.dense):
+    if is_given(config, "lambda_c") and not any(source.dense):
         raise InputError(
             "--lambda-c would change nothing for this encoder: it has no compositional parameters; leave it out"
         )
@@ -273,7 +274,8 @@ def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> di
             "mse": float(np.mean((scores - labels) ** 2)),
         }
     except InputError as error:
-        raise InputError(f"{task}, {part} items (first: predictions, second: gold scores): {error}") from None
+        where = f"{task}, {part} items (first: predictions, second: gold scores)"
+        raise InputError(f"{where}: {error}; lower --learning-rate") from None
 
 
 def _record(

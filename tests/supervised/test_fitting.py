@@ -171,6 +171,14 @@ def test_the_number_of_threads_changes_nothing():
     assert torch.equal(*found)
 
 
+def test_a_last_step_that_diverges():
+    """It shows in no loss, for there is no step after it."""
+    source = FixedVectors(torch.randn(13, 4, generator=torch.Generator().manual_seed(1)))
+    source.all_vectors = lambda sentences: torch.full((len(sentences), 4), float("nan"))
+    with pytest.raises(InputError, match="the loss of step 3 is nan"):
+        fit(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising())
+
+
 def test_a_loss_that_is_no_number():
     vectors = torch.full((13, 4), float("inf"))
     with pytest.raises(InputError, match="the loss of step 1 is nan; lower the learning rate"):

@@ -252,6 +252,8 @@ def test_a_loss_that_is_no_number(made, folder, capsys):
     save(broken, folder / "broken")
     command = ["supervise", "--data", made / "senteval", "--task", "SICK-R", "--out", "out", "--init-from", "broken"]
     fails(capsys, command, "the loss of step 1 is nan; lower the learning rate or look for broken initial vectors")
+    words = ["--init-from", made / "word", "--optimizer", "adagrad", "--learning-rate", "1e6"]
+    fails(capsys, [*command[:-2], *words], "there is no correlation, because", "lower --learning-rate")
     with torch.no_grad():
         broken[0].embedding.weight[1] = float("nan")
     save(broken, folder / "nan")
