@@ -30,6 +30,7 @@ _NAMES = {
     "SentenceIndex": "paranmt_hf.workflows.search",
     "SpaceConfig": "paranmt_hf.search.space",
     "StatsConfig": "paranmt_hf.workflows.stats",
+    "SuperviseConfig": "paranmt_hf.supervised.config",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.workflows.support.grid_order",
@@ -51,6 +52,7 @@ _NAMES = {
     "import_annotation": "paranmt_hf.workflows.annotate",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
+    "load_supervised": "paranmt_hf.supervised.model",
     "mine": "paranmt_hf.workflows.mine",
     "mine_pairs": "paranmt_hf.workflows.mine",
     "mined_negatives": "paranmt_hf.workflows.negatives",
@@ -64,6 +66,7 @@ _NAMES = {
     "serve_annotation": "paranmt_hf.workflows.annotate",
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.workflows.annotate",
+    "supervise": "paranmt_hf.workflows.supervise",
     "train": "paranmt_hf.workflows.train",
     "tune": "paranmt_hf.workflows.tune",
     "write_report": "paranmt_hf.workflows.report",
@@ -92,6 +95,7 @@ __all__ = [
     "SentenceIndex",
     "SpaceConfig",
     "StatsConfig",
+    "SuperviseConfig",
     "TrainConfig",
     "TranslatorConfig",
     "TuneConfig",
@@ -114,6 +118,7 @@ __all__ = [
     "import_annotation",
     "import_pairs",
     "load",
+    "load_supervised",
     "mine",
     "mine_pairs",
     "mined_negatives",
@@ -127,6 +132,7 @@ __all__ = [
     "serve_annotation",
     "stream",
     "summarise_annotation",
+    "supervise",
     "train",
     "tune",
     "write_report",
@@ -150,6 +156,8 @@ if TYPE_CHECKING:
     from paranmt_hf.lexicon.config import LexiconConfig
     from paranmt_hf.lexicon.lexicon import Lexicon
     from paranmt_hf.search.space import SpaceConfig
+    from paranmt_hf.supervised.config import SuperviseConfig
+    from paranmt_hf.supervised.model import load_supervised
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.workflows.annotate import (
@@ -175,6 +183,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.select import select
     from paranmt_hf.workflows.sources import compare_sources
     from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
+    from paranmt_hf.workflows.supervise import supervise
     from paranmt_hf.workflows.support.grid_order import TuneConfig
     from paranmt_hf.workflows.support.model_record import AboutModel
     from paranmt_hf.workflows.support.release_run import ReleaseConfig

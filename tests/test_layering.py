@@ -17,12 +17,15 @@ LAYERS: list[set[str]] = [
     {"hub"},
     {"corpus", "encoders", "evaluation", "lexicon", "search"},
     {"training", "export"},
+    {"supervised"},
     {"workflows"},
     {"cli"},
 ]
 # The stages above others know encoders through the table of families, and nothing of the other stages.
 MAY_NOT = {
-    (stage, other) for stage in ("training", "export") for other in ("corpus", "evaluation", "lexicon", "search")
+    (stage, other)
+    for stage in ("training", "export", "supervised")
+    for other in ("corpus", "evaluation", "lexicon", "search")
 }
 
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "train": "train",
     "tune": "tune",
     "evaluate": "evaluate",
+    "supervise": "supervise",
     "average": "average",
     "negatives": "negatives",
     "folds": "folds",

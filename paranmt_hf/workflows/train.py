@@ -201,7 +201,7 @@ def fit(
 
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
         with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
-            return train_with_trainer(model, _readings(composition), store, work, config, evaluate, teacher)
+            return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     rates = learning_rates(store.pairs, config)
@@ -228,8 +228,8 @@ def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
             table.weight.requires_grad_(True)
 
 
-def _readings(composition: Composition) -> list[Reading]:
-    """How each part gets its features in the trainer."""
+def readings(composition: Composition) -> list[Reading]:
+    """Say how each part of an encoder gets its features from rows."""
     from paranmt_hf.training.trainer import Reading
 
     return [

@@ -15,6 +15,7 @@ LEAVES = ["quickstart", "build", "import", "score", "select", "train", "evaluate
 LEAVES += ["publish dataset", "publish model", "vectors distill", "export", "search index", "search query"]
 LEAVES += [
     "mine",
+    "supervise",
     "explore",
     "report",
     "stats",

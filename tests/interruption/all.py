@@ -27,8 +27,9 @@ def warm_up() -> None:
     ).split():
         importlib.import_module(module)
     for module in (
-        "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate".split()
-    ):
+        "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
+        "supervise"
+    ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     # Arrow's allocator knows of forks.

@@ -160,6 +160,18 @@ def _phrases(root: Path) -> None:
     (root / "ppdb.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
 
 
+def _supervise(root: Path) -> list[str]:
+    words = ["supervise", "--data", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
+    return [*words, "--out", f"{root}/out", "--epochs", "2", "--hidden", "4"]
+
+
+def _task(root: Path) -> None:
+    from tests.evaluation.transfer_toys import WORDS, write_all
+
+    write_all(root / "senteval", items=10)
+    _encoder(root / "model", (list(WORDS), ["of number"]), model="projection")
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -177,6 +189,7 @@ CASES = [
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
         _two,
     ),
+    Case("supervise", _supervise, _task),
     _export("static", "word"),
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),

@@ -22,7 +22,7 @@ Way = Literal["nested", "train", "dev", "relatedness"]
 Row = tuple[tuple[str, ...], float]
 
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-_JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 # What stands for a sentence without a word; CR has such lines, and SentEval's encoders read them as this.
 _NOTHING = "."
 
@@ -261,9 +261,9 @@ def _parse_relatedness(line: str, where: str) -> Row:
 
 def _parse_entailment(line: str, where: str) -> Row:
     _, left, right, _, judgement = _fields(line, where, _SICK)
-    if judgement not in _JUDGEMENTS:
-        raise InputError(f"{where}: expected {', '.join(_JUDGEMENTS)}, found {judgement[:40]!r}")
-    return _pair(left, right, where), _JUDGEMENTS.index(judgement)
+    if judgement not in JUDGEMENTS:
+        raise InputError(f"{where}: expected {', '.join(JUDGEMENTS)}, found {judgement[:40]!r}")
+    return _pair(left, right, where), JUDGEMENTS.index(judgement)
 
 
 def _pair(left: str, right: str, where: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.transfer.heads import Features, Tick
+from paranmt_hf.util.threads import one_thread
 
 if TYPE_CHECKING:
     import torch
@@ -69,15 +70,8 @@ def train_relatedness(train: Features, dev: Features, test: Features, seed: int,
     Raises:
         InputError: The head gives all development pairs one score.
     """
-    import torch
-
-    # On one thread, so that the result does not depend on how many there are.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return _train(train, dev, test, seed, tick)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _train(train: Features, dev: Features, test: Features, seed: int, tick: Tick) -> Relatedness:

@@ -111,24 +111,39 @@ def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
     counts = counter.result()
     if not any(counts.values()):
         raise InputError(f"nothing to train on: {run.pairs.left_out}; look at the data and at the options that choose")
-    vectors = _vectors(run, counts)
-    vocabularies = choose_vocabularies(run.encoder, counts, vectors)
-    return build_encoder(run.encoder, vocabularies, vectors=vectors, seed=run.config.seed)
+    return build_for(run.encoder, counts, run.vectors, seed=run.config.seed)
 
 
-def _vectors(run: TrainingRun, counts: Mapping[Kind, Counter[str]]) -> WordVectors | None:
+def build_for(
+    config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None, *, seed: int
+) -> SentenceEncoder:
+    """Make an encoder with initial weights for a text.
+
+    Args:
+        config: The settings.
+        counts: How often each unit occurs in the text, by kind.
+        path: File of word vectors to start from.
+        seed: Decides random weights.
+
+    Raises:
+        InputError: The file knows none of the text's words, or does not fit the settings.
+    """
+    vectors = _vectors(config, counts, path)
+    return build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
+
+
+def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None) -> WordVectors | None:
     """Read the vectors of the words to come: those of the text wherever they stand, others from the beginning."""
-    config: EncoderConfig = run.encoder
-    if run.vectors is None or "word" not in config.kinds:
+    if path is None or "word" not in config.kinds:
         return None
     own = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
     # The row of unknown words may stand anywhere in the file, often at its end.
     shared = UNKNOWN_WORDS if config.unknown == "share" else ()
-    vectors = read_vectors(run.vectors, limit=config.words, wanted=[*own.units, *shared])
+    vectors = read_vectors(path, limit=config.words, wanted=[*own.units, *shared])
     if set(own.units).isdisjoint(vectors.words):
         shown = ", ".join(map(repr, own.units[1:4]))
         raise InputError(
-            f"--vectors {run.vectors} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
+            f"--vectors {path} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
             "expected vectors of words of their language"
         )
     return vectors

@@ -54,23 +54,15 @@ class TrainingRun:
     def identity(self) -> Identity:
         """Everything that decides the result, as JSON values."""
         training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
-        encoder: dict[str, Any] = {"model": self.encoder.model, "init_from": self._start_revision}
-        if self.start is None:
-            vectors = f"sha256:{checksum(self.vectors)}" if self.vectors else None
-            encoder = {**asdict(self.encoder), "vectors": vectors}
         return as_json(
             {
-                "encoder": encoder,
+                "encoder": encoder_identity(self.encoder, self.start, self.vectors),
                 "training": {**training, "teacher": self.teacher.revision if self.teacher else None},
                 "data": self.pairs.identity,
                 "development": self.development.name if self.development is not None else None,
                 "development_checksum": self.development.checksum if self.development is not None else None,
             }
         )
-
-    @property
-    def _start_revision(self) -> str | None:
-        return self.start.source.revision if self.start is not None and self.start.source is not None else None
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -97,16 +89,37 @@ def resolve(
     held_out = read_scored_pairs(development) if development is not None else None
     sources = [data] if isinstance(data, str | Path) else list(data)
     pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else (), seed=config.seed)
-    start = None
+    encoder, start, vectors = resolve_encoder(encoder)
+    teacher = locate(config.teacher) if config.teacher else None
+    return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
+
+
+def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
+    """Find what an encoder starts from.
+
+    Args:
+        encoder: Its settings.
+
+    Returns:
+        The settings with what was left open filled in, the encoder to go on from and the file of word vectors; one of
+        these two at most.
+
+    Raises:
+        InputError: Something is missing or does not fit together.
+    """
     if encoder.init_from:
         start = trainable(load(encoder.init_from, device="cpu"))
-        encoder = _resolved(encoder, start)
-    teacher = locate(config.teacher) if config.teacher else None
+        return _resolved(encoder, start), start, None
     vectors = existing(encoder.vectors) if encoder.vectors else None
-    if start is None:
-        width = read_vectors(vectors, limit=1).matrix.shape[1] if vectors is not None else None
-        encoder = encoder.resolved(width)
-    return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
+    width = read_vectors(vectors, limit=1).matrix.shape[1] if vectors is not None else None
+    return encoder.resolved(width), None, vectors
+
+
+def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vectors: Path | None) -> dict[str, Any]:
+    """Everything that decides an encoder before its training, as JSON values; arguments as of `resolve_encoder`."""
+    if start is not None:
+        return {"model": encoder.model, "init_from": start.source.revision if start.source is not None else None}
+    return {**asdict(encoder), "vectors": f"sha256:{checksum(vectors)}" if vectors else None}
 
 
 def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:

@@ -29,11 +29,8 @@ def refuse_unused(
     Raises:
         InputError: A setting would be ignored; with what it is for.
     """
-    for settings, rules in ((encoder, _encoder_rules(encoder)), (config, _train_rules(config, encoder))):
-        for names, matters, purpose in rules:
-            given = [name for name in names if not matters and is_given(settings, name)]
-            if given:
-                raise _unused(given[0], purpose, encoder)
+    refuse_unused_encoder(encoder)
+    _refuse(config, _train_rules(config, encoder), encoder)
     for name, asked, matters, purpose in (
         ("teacher_cache", teacher_cache, config.teacher is not None, "the vectors of a --teacher"),
         ("evaluations", is_given(config, "evaluations"), development, "a --development set"),
@@ -41,6 +38,18 @@ def refuse_unused(
     ):
         if asked and not matters:
             raise _unused(name, purpose, encoder)
+
+
+def refuse_unused_encoder(encoder: EncoderConfig) -> None:
+    """Refuse what was given of an encoder's settings and changes nothing; see `refuse_unused`."""
+    _refuse(encoder, _encoder_rules(encoder), encoder)
+
+
+def _refuse(settings: EncoderConfig | TrainConfig, rules: list[Rule], encoder: EncoderConfig) -> None:
+    for names, matters, purpose in rules:
+        given = [name for name in names if not matters and is_given(settings, name)]
+        if given:
+            raise _unused(given[0], purpose, encoder)
 
 
 def _encoder_rules(encoder: EncoderConfig) -> list[Rule]:
