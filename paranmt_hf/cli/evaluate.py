@@ -8,6 +8,7 @@ from typing import Literal
 
 from paranmt_hf.cli.options import add_options, add_switch, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
+from paranmt_hf.cli.word_vectors import add_averages, averages_of
 
 SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks"
 
@@ -34,6 +35,7 @@ def _configure_sts(parser: CommandParser) -> None:
     parser.add_argument(
         "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
     )
+    add_averages(parser)
     parser.add_argument(
         "--bootstrap",
         type=int,
@@ -52,6 +54,8 @@ def _configure_sts(parser: CommandParser) -> None:
             arguments.models,
             arguments.data,
             baselines=arguments.baselines,
+            vectors=arguments.vectors,
+            averages=averages_of(arguments),
             bootstrap=arguments.bootstrap,
             measure=arguments.json is not None,
         )
@@ -79,9 +83,6 @@ def _configure_transfer(parser: CommandParser) -> None:
     _add_models(parser)
     parser.add_argument("--data", required=True, help="folder with the tasks' files in SentEval's layout")
     parser.add_argument(
-        "--vectors", nargs="+", type=Path, default=[], help="files of word vectors, whose averages are measured too"
-    )
-    parser.add_argument(
         "--tasks",
         nargs="+",
         choices=TASKS,
@@ -89,6 +90,7 @@ def _configure_transfer(parser: CommandParser) -> None:
         help=f"some of {', '.join(TASKS)}; else all that are there",
     )
     add_options(parser, TransferConfig)
+    add_averages(parser)
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
@@ -102,6 +104,7 @@ def _configure_transfer(parser: CommandParser) -> None:
             arguments.models,
             arguments.data,
             vectors=arguments.vectors,
+            averages=averages_of(arguments),
             tasks=arguments.tasks,
             config=from_options(TransferConfig, arguments),
         )

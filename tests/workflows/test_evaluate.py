@@ -42,7 +42,9 @@ def test_without_measuring(model):
     (evaluation,) = evaluate(model, SIMILARITY, bootstrap=0, measure=False)
     assert evaluation.record.weights is None and evaluation.record.speed is None
     assert evaluation.record.sets[0].interval is None
-    with pytest.raises(InputError, match="^name a model to evaluate, or --baselines bleu meteor$"):
+    with pytest.raises(
+        InputError, match="^name a model to evaluate, a file of --vectors, or --baselines bleu meteor$"
+    ):
         evaluate([], SIMILARITY)
 
 
