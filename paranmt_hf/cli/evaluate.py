@@ -30,12 +30,25 @@ def _configure_sts(parser: CommandParser) -> None:
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
     _add_models(parser)
-    parser.add_argument("--data", required=True, help="folder with STS sets (SentEval's layout), a TSV file, a Hub id")
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        required=True,
+        help="folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids",
+    )
     _add_output(parser)
     parser.add_argument(
         "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
     )
     add_averages(parser)
+    parser.add_argument(
+        "--tables",
+        nargs="+",
+        choices=("paragram", "sent2vec"),
+        default=[],
+        help="tables of the papers too: paragram (22 sets, arXiv:1511.08198), sent2vec (STS 2014 and SICK, "
+        "arXiv:1703.02507)",
+    )
     parser.add_argument(
         "--bootstrap",
         type=int,
@@ -44,6 +57,7 @@ def _configure_sts(parser: CommandParser) -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.paper_tables import TABLES
         from paranmt_hf.evaluation.results import compare, differences
         from paranmt_hf.util.files import check_result_path
         from paranmt_hf.workflows.evaluate import evaluate, write_results
@@ -63,12 +77,14 @@ def _configure_sts(parser: CommandParser) -> None:
             result = evaluation.result
             print(f"## {result.model}\n" if arguments.markdown else result.model)
             print(result.markdown() if arguments.markdown else result.text(), end="\n\n")
+        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
         if len(evaluations) > 1:
-            style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
             results = [evaluation.result for evaluation in evaluations]
             print(compare(results, style=style))
             if results[0].years:
                 print(f"\n{differences(results, style=style)}")
+        for name in arguments.tables:
+            print(f"\n{TABLES[name]([each.result for each in evaluations], style=style)}")
         if arguments.json:
             write_results(arguments.json, [evaluation.record for evaluation in evaluations])
             _say_where(arguments)

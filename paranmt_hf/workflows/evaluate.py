@@ -15,7 +15,7 @@ from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.evaluation.results import StsResult
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, read_sts
+from paranmt_hf.evaluation.sts_data import StsSet, read_several
 from paranmt_hf.evaluation.transfer.data import TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer.protocol import TransferConfig
 from paranmt_hf.evaluation.transfer.record import TransferRecord
@@ -45,7 +45,7 @@ class Evaluation:
 
 def evaluate(
     models: str | Path | Sequence[str | Path],
-    data: str | Path | Sequence[StsSet],
+    data: str | Path | Sequence[str | Path | StsSet],
     *,
     baselines: Sequence[Literal["bleu", "meteor"]] = (),
     vectors: Sequence[str | Path] = (),
@@ -57,7 +57,7 @@ def evaluate(
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
-        data: Where the data are, see `read_sts`; or the sets themselves.
+        data: Where the data are, see `read_sts`, one place or several; or the sets themselves.
         baselines: Baselines that are evaluated beside the models.
         vectors: Files of word vectors, whose averages are evaluated beside the models.
         averages: How the words of these averages are weighted.
@@ -74,7 +74,7 @@ def evaluate(
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of --vectors, or --baselines bleu meteor")
-    sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+    sets = sets_of(data)
     # Before the first evaluation, whose result would be lost: is each of them a model, and is its package there?
     located = [locate(name) for name in names]
     measures = {kind: baseline(kind) for kind in baselines}
@@ -93,6 +93,13 @@ def evaluate(
         result = evaluate_sts(average, sets, name=title, bootstrap=bootstrap)
         evaluations.append(Evaluation(result, result.record(average.checksum)))
     return evaluations
+
+
+def sets_of(data: str | Path | Sequence[str | Path | StsSet]) -> list[StsSet]:
+    """Read the sets of places, and leave sets as they are; see `evaluate`."""
+    given = [data] if isinstance(data, str | Path) else list(data)
+    places = [each for each in given if not isinstance(each, StsSet)]
+    return [*(each for each in given if isinstance(each, StsSet)), *(read_several(places) if places else [])]
 
 
 def evaluate_encoder(
