@@ -30,6 +30,7 @@ COMMANDS = {
     "mine": "mine",
     "train": "train",
     "evaluate": "evaluate",
+    "analyse": "analyse",
     "average": "average",
     "negatives": "negatives",
     "folds": "folds",

@@ -24,8 +24,9 @@ LEAVES += [
     "evaluate transfer",
 ]
 LEAVES += ["folds", "sources"]
+LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
-PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
+PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
 
 def help_of(command, capsys):
