@@ -35,6 +35,7 @@ COMMANDS = {
     "negatives": "negatives",
     "folds": "folds",
     "sources": "sources",
+    "sizes": "sizes",
     "vectors": "vectors",
     "publish": "publish",
     "export": "export",

@@ -43,6 +43,13 @@ def _by_title(result: StsResult) -> dict[str, SetRecord]:
     return {each.title: each for each in result.sets}
 
 
+def mean_over_sets(result: StsResult) -> float:
+    """Mean Pearson's r over those of the 22 sets of arXiv:1511.08198 that are there; over all sets where none is."""
+    found = _by_title(result)
+    figures = [found[title].pearson for title in PARAGRAM_SETS if title in found]
+    return float(np.mean(figures or [each.pearson for each in result.sets if not each.part_of]))
+
+
 def paragram_table(results: Sequence[StsResult], *, style: Style = "text") -> str:
     """Write Pearson's r times 100 on the 22 sets of arXiv:1511.08198, with the means of the years and of all sets.
 

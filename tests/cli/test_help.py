@@ -23,7 +23,7 @@ LEAVES += [
     "lexicon evaluate",
     "evaluate transfer",
 ]
-LEAVES += ["folds", "sources"]
+LEAVES += ["folds", "sources", "sizes"]
 LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
@@ -87,7 +87,7 @@ def test_parents_name_what_is_below(command, capsys):
     assert f"example:\n  paranmt {command} " in text
     for leaf in LEAVES:
         if leaf.startswith(f"{command} "):
-            assert re.search(rf"^    {leaf.split()[1]} ", text, re.MULTILINE)
+            assert re.search(rf"^    {leaf.split()[1]}\s", text, re.MULTILINE)
 
 
 def test_dataset_and_model_options_are_not_mixed(capsys):
