@@ -106,10 +106,18 @@ def _configure_neighbours(parser: CommandParser) -> None:
 
 def _configure_norms(parser: CommandParser) -> None:
     """Options of `paranmt analyse norms`."""
+    from paranmt_hf.evaluation.analysis.norms import FIRST_WORDS
+
     _add_spaces(parser)
     _add_common(parser, "the order of each", "the lists are of so many of the most common words")
     parser.add_argument(
         "--top", type=int, default=10, help="words with the largest and smallest norms (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--first-words",
+        type=int,
+        default=FIRST_WORDS,
+        help="so many words of a file are read, from its beginning (default: %(default)s)",
     )
     parser.add_argument(
         "--norm", choices=("l1", "l2"), default="l2", help="what --picture shows (default: %(default)s)"
@@ -128,7 +136,11 @@ def _configure_norms(parser: CommandParser) -> None:
         if not 0 < arguments.sif_a < float("inf"):
             raise InputError(f"--sif-a must be above 0, was {arguments.sif_a:g}")
         table = analyse_norms(
-            arguments.spaces, frequencies=arguments.frequencies, common=arguments.common, top=arguments.top
+            arguments.spaces,
+            frequencies=arguments.frequencies,
+            first_words=arguments.first_words,
+            common=arguments.common,
+            top=arguments.top,
         )
         _show(arguments, table, lambda path: draw_norms(table, path, norm=arguments.norm, sif_a=arguments.sif_a))
 

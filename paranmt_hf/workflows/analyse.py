@@ -11,7 +11,7 @@ from pathlib import Path
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.analysis.lengths import UP_TO, LengthTable, pearson_by_length
 from paranmt_hf.evaluation.analysis.neighbours import COMMON, NeighbourTable, find_neighbours
-from paranmt_hf.evaluation.analysis.norms import NormTable, measure_norms
+from paranmt_hf.evaluation.analysis.norms import FIRST_WORDS, NormTable, measure_norms
 from paranmt_hf.evaluation.analysis.under_trained import AT_LEAST, CoverageTable, measure_coverage, read_references
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import StsResult
@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.word_counts import counts_by_rank
 from paranmt_hf.evaluation.word_weights import RANK, AverageConfig
 from paranmt_hf.text import words as cut
 from paranmt_hf.workflows.evaluate import evaluate, sets_of
-from paranmt_hf.workflows.support.word_averages import count_words, word_vectors
+from paranmt_hf.workflows.support.word_averages import count_words, word_vectors, words_in_order
 
 Data = str | Path | Sequence[str | Path | StsSet]
 
@@ -119,14 +119,12 @@ def analyse_neighbours(
     asked = [_one_word(word) for word in words]
     if not spaces or not asked:
         raise InputError("name encoders or files of word vectors, and --words")
-    first = word_vectors(spaces[0])
-    counts = (
-        counts_by_rank(first.words, _short_names(spaces)[0]) if str(frequencies) == RANK else count_words(frequencies)
-    )
+    names = _short_names(spaces)
+    by_rank = str(frequencies) == RANK
+    counts = counts_by_rank(words_in_order(spaces[0]), names[0]) if by_rank else count_words(frequencies)
     frequent = counts.most_frequent(common)
     wanted = {*frequent, *asked}
-    others = [word_vectors(name, wanted) for name in spaces[1:]]
-    found = list(zip(_short_names(spaces), [first, *others], strict=True))
+    found = [(name, word_vectors(space, wanted)) for name, space in zip(names, spaces, strict=True)]
     return find_neighbours(found, asked, frequent, counts.source, top=top)
 
 
@@ -138,13 +136,19 @@ def _one_word(text: str) -> str:
 
 
 def analyse_norms(
-    spaces: Sequence[str | Path], *, frequencies: str | Path = RANK, common: int = COMMON, top: int = 10
+    spaces: Sequence[str | Path],
+    *,
+    frequencies: str | Path = RANK,
+    first_words: int = FIRST_WORDS,
+    common: int = COMMON,
+    top: int = 10,
 ) -> NormTable:
     """Measure how the norms of word vectors go with frequency (section 6; Sent2Vec, figure 1).
 
     Args:
         spaces: Encoders, or files of word vectors.
         frequencies: How often words occur: `rank` (the order of each by itself), or see `count_words`.
+        first_words: So many words of a file are read, from its beginning; of an encoder all are.
         common: The words with the largest and smallest norms are chosen from so many of the most common ones.
         top: How many of them are named.
 
@@ -152,12 +156,14 @@ def analyse_norms(
         InputError: A space cannot be read or has no word vectors, or none of its words was seen.
     """
     _check_numbers(common, top)
+    if first_words < 2:
+        raise InputError(f"--first-words must be at least 2, was {first_words}")
     if not spaces:
         raise InputError("name encoders or files of word vectors")
     counted = None if str(frequencies) == RANK else count_words(frequencies)
     found = []
     for space, name in zip(spaces, _short_names(spaces), strict=True):
-        vectors = word_vectors(space)
+        vectors = word_vectors(space, limit=first_words)
         found.append((name, vectors, counted or counts_by_rank(vectors.words, name)))
     source = counted.source if counted else "order of the words of each (Zipf's law)"
     return measure_norms(found, source, common=common, top=top)

@@ -57,7 +57,7 @@ def test_word_vectors_of_encoders(models, folder):
         word_vectors(models / "trigram")
     with pytest.raises(InputError, match="word has no vector of any of the 1 words that are asked for"):
         word_vectors(models / "word", {"yak"})
-    with pytest.raises(InputError, match="no model 'nowhere'"):
+    with pytest.raises(InputError, match="there is no nowhere: expected a file of word vectors, the folder of an"):
         word_vectors("nowhere")
 
 
@@ -142,6 +142,9 @@ def test_norms(models, folder, capsys):
     assert main(["analyse", "norms", "v.txt", "--frequencies", "text.txt", "--common", "2", "--markdown"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("| Vectors | Norm | Words | Unseen |") and "2 sentences of text.txt" in out
+    (norms,) = analyse_norms(["v.txt"], first_words=5).vectors
+    assert norms.words == 5
+    fails(capsys, ["analyse", "norms", "v.txt", "--first-words", "1"], "--first-words must be at least 2, was 1")
     fails(capsys, ["analyse", "norms", "v.txt", "--sif-a", "0"], "--sif-a must be above 0, was 0")
     fails(
         capsys, ["analyse", "norms", str(models / "word"), "--frequencies", "text.txt"], "none of the 60 words of word"

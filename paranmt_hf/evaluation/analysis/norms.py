@@ -19,6 +19,8 @@ from paranmt_hf.util.records import to_json
 from paranmt_hf.util.tables import percent, write_table
 from paranmt_hf.vectors import WordVectors
 
+# Words of a file whose norms are measured: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
+FIRST_WORDS = 400_000
 NORMS = {"l1": 1, "l2": 2}
 _HEADER = (
     "Vectors",

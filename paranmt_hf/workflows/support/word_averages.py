@@ -23,7 +23,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.hub.repository import locate
+from paranmt_hf.hub.repository import EMBEDDED, locate
 from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
@@ -87,19 +87,27 @@ def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:
     return dict(zip(vectors.words, norms.tolist(), strict=True))
 
 
-def word_vectors(name: str | Path, wanted: set[str] | None = None) -> WordVectors:
+def words_in_order(name: str | Path) -> list[str]:
+    """Give the words of an encoder or a file of word vectors, in its order; raises what `word_vectors` raises."""
+    return read_words(name) if Path(name).is_file() else word_vectors(name).words
+
+
+def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int | None = None) -> WordVectors:
     """Read the word vectors of an encoder or of a file.
 
     Args:
         name: A file of word vectors; or the folder or Hub id of an encoder, of whose parts the first that reads words
             counts. `embedded` is the encoder that the package carries.
         wanted: The words, or all that are there.
+        limit: Without `wanted`, so many of the first words of a file; an encoder gives all.
 
     Raises:
         InputError: There is no such file or encoder, it reads no words, or a vector is not finite.
     """
     if Path(name).is_file():
-        return read_vectors(name) if wanted is None else read_known(name, wanted)
+        return read_vectors(name, limit=limit) if wanted is None else read_known(name, wanted)
+    if str(name) != EMBEDDED and not Path(name).exists() and not is_id(split_revision(str(name))[0]):
+        raise InputError(f"there is no {name}: expected a file of word vectors, the folder of an encoder, or a Hub id")
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.loading import load
 
