@@ -62,7 +62,7 @@ def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
 
 
 def is_count_list(path: Path) -> bool:
-    """Tell whether a file is a list for `read_counts`, by its first lines: each a word and a whole number."""
+    """Tell whether a file is a list for `read_counts`: most of its first lines are a word and a whole number."""
     check_regular(path)
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
@@ -70,7 +70,7 @@ def is_count_list(path: Path) -> bool:
     except (OSError, EOFError):
         return False
     filled = [line for line in first if line]
-    return bool(filled) and all(map(_LINE.fullmatch, filled))
+    return 2 * sum(_LINE.fullmatch(line) is not None for line in filled) > len(filled)
 
 
 def read_counts(path: Path) -> WordCounts:

@@ -124,6 +124,10 @@ def test_lists_of_counts(tmp_path):
     for text in ("A sentence of 5\n", "chapter 1\nIt was a night.\n", "", "\n\n", "a -1\n", "a 1.5\n"):
         path.write_text(text)
         assert not is_count_list(path), text
+    path.write_text("the 6\ncat 3\nno count here\n")
+    assert is_count_list(path), "a list with a line that is wrong"
+    with pytest.raises(InputError, match="counts.txt, line 3: expected a word and how often it occurs, found 'no cou"):
+        read_counts(path)
     path.write_text("the 6\n" * 12 + "a cat sat\n")
     assert is_count_list(path)
     with pytest.raises(InputError, match="counts.txt, line 13: expected a word and how often it occurs, found 'a cat"):

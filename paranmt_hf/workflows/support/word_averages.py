@@ -153,6 +153,8 @@ def count_words(corpus: str | Path) -> WordCounts:
             _add(tokenizer.tables(column)[0], counts)
             rows += len(column)
             progress.advance_to(rows)
+    if not counts:
+        raise InputError(f"{corpus} holds no word, so no word has a frequency; name another text or a list")
     return WordCounts(counts, f"{rows:,} sentences of {corpus}")
 
 
