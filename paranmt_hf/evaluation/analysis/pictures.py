@@ -17,7 +17,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # The line through the words is the median of so many parts of the frequencies, of equal width in the logarithm.
 PARTS = 30
 # Words of each part that are drawn; more would only make a blot.
-DRAWN = 500
+DRAWN = 150
 
 
 def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - a figure of matplotlib
@@ -88,7 +88,7 @@ def draw_norms(table: NormTable, path: Path, *, norm: str = "l2", sif_a: float =
         colour = COLOURS[number % len(COLOURS)]
         # Of each part the same number at most, so that frequent words are seen too, which are few.
         drawn = np.concatenate([part[:: len(part) // DRAWN + 1] for part in parts])
-        left.scatter(each.frequencies[drawn], values[drawn], s=4, alpha=0.25, linewidths=0, color=colour)
+        left.scatter(each.frequencies[drawn], values[drawn], s=5, alpha=0.35, linewidths=0, color=colour)
         middles = [np.median(each.frequencies[part]) for part in parts]
         left.plot(middles, [np.median(values[part]) for part in parts], color=colour, linewidth=2.5, label=each.name)
     left.set(xscale="log", ylim=(0, 1.1 * highest))
