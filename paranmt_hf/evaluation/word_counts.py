@@ -14,7 +14,8 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 
-_LINE = re.compile(rb"\S+[ \t]\d+")
+# No corpus has more words than 18 digits count.
+_LINE = re.compile(rb"\S+[ \t]\d{1,18}")
 # Lines by which a list is told from a text.
 _FIRST = 10
 

@@ -1,9 +1,12 @@
 """Averages of word vectors, their weights, and the counts behind them, against hand-worked cases and plain loops."""
 
 import gzip
+import string
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -139,6 +142,24 @@ def test_lists_of_counts(tmp_path):
     with pytest.raises(InputError, match="cannot read .*counts.gz"):
         read_counts(packed)
     assert not is_count_list(tmp_path / "nowhere")
+
+
+@given(st.dictionaries(st.text(string.ascii_lowercase + ".,'é", min_size=1), st.integers(1, 10**18 - 1), min_size=1))
+def test_lists_of_counts_round_trip(tmp_path_factory, counts):
+    path = tmp_path_factory.mktemp("counts") / "counts.txt"
+    path.write_text("".join(f"{word}\t{count}\n" for word, count in counts.items()), encoding="utf8")
+    assert is_count_list(path) and read_counts(path).counts == counts
+
+
+@given(st.binary(max_size=60) | st.from_regex(rb"([a-z]{1,3}[ \t]\d{1,25}\n){1,4}"))
+def test_whatever_a_list_holds(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("counts") / "counts.txt"
+    path.write_bytes(content)
+    is_count_list(path)
+    try:
+        assert read_counts(path).total > 0
+    except InputError as error:
+        assert "counts.txt" in str(error)
 
 
 def test_reading_words_and_known_vectors(tmp_path):
