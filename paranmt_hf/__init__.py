@@ -11,6 +11,7 @@ from paranmt_hf.version import __version__
 _NAMES = {
     "AboutModel": "paranmt_hf.workflows.support.model_record",
     "AnnotationConfig": "paranmt_hf.corpus.annotation.sample",
+    "AverageConfig": "paranmt_hf.evaluation.word_weights",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
@@ -34,11 +35,16 @@ _NAMES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.workflows.support.grid_order",
+    "analyse_lengths": "paranmt_hf.workflows.analyse",
+    "analyse_neighbours": "paranmt_hf.workflows.analyse",
+    "analyse_norms": "paranmt_hf.workflows.analyse",
+    "analyse_under_trained": "paranmt_hf.workflows.analyse",
     "average_encoders": "paranmt_hf.workflows.average",
     "build": "paranmt_hf.workflows.build",
     "build_index": "paranmt_hf.workflows.search",
     "build_lexicon": "paranmt_hf.workflows.lexicon",
     "compare_folds": "paranmt_hf.workflows.folds",
+    "compare_sizes": "paranmt_hf.workflows.sizes",
     "compare_sources": "paranmt_hf.workflows.sources",
     "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
@@ -76,6 +82,7 @@ _NAMES = {
 __all__ = [
     "AboutModel",
     "AnnotationConfig",
+    "AverageConfig",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
@@ -100,11 +107,16 @@ __all__ = [
     "TranslatorConfig",
     "TuneConfig",
     "__version__",
+    "analyse_lengths",
+    "analyse_neighbours",
+    "analyse_norms",
+    "analyse_under_trained",
     "average_encoders",
     "build",
     "build_index",
     "build_lexicon",
     "compare_folds",
+    "compare_sizes",
     "compare_sources",
     "describe_corpora",
     "distill_vectors",
@@ -152,6 +164,7 @@ if TYPE_CHECKING:
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
+    from paranmt_hf.evaluation.word_weights import AverageConfig
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.config import LexiconConfig
     from paranmt_hf.lexicon.lexicon import Lexicon
@@ -160,6 +173,7 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.model import load_supervised
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.workflows.analyse import analyse_lengths, analyse_neighbours, analyse_norms, analyse_under_trained
     from paranmt_hf.workflows.annotate import (
         export_annotation,
         import_annotation,
@@ -181,6 +195,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.search import SentenceIndex, build_index
     from paranmt_hf.workflows.select import select
+    from paranmt_hf.workflows.sizes import compare_sizes
     from paranmt_hf.workflows.sources import compare_sources
     from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
     from paranmt_hf.workflows.supervise import supervise

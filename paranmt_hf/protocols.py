@@ -12,12 +12,19 @@ from paranmt_hf.tokens import TokenTable
 class Encoder(Protocol):
     """Anything that turns sentences into vectors: a `SentenceTransformer`, or one of our encoders.
 
-    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for.
+    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for, and
+    `fitted(sentences) -> Encoder`, the encoder of a data set where that depends on all of its distinct sentences.
     """
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension]."""
         ...
+
+
+def fitted(encoder: Encoder, sentences: list[str]) -> Encoder:
+    """Give the encoder of a data set: itself, unless it depends on the distinct sentences of the set."""
+    fit = getattr(encoder, "fitted", None)
+    return encoder if fit is None else fit(sentences)
 
 
 @runtime_checkable

@@ -86,6 +86,49 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     return WordVectors(list(words), np.stack(rows), shared)
 
 
+def read_words(path: Path | str) -> list[str]:
+    """Read the words of a file without their numbers, in its order: most frequent first in the usual files.
+
+    The row of unknown words is left out, and of a word that stands twice the first counts.
+
+    Raises:
+        InputError: The file cannot be read, or its first lines are no word vectors.
+    """
+    path = Path(path)
+    # What is wrong with a file that is none is said first; the numbers below are not looked at.
+    width = read_vectors(path, limit=1).matrix.shape[1]
+    words: dict[str, None] = {}
+    with _lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if number == 1 and _header(line) is not None:
+                continue
+            try:
+                words[line.rstrip().rsplit(b" ", width)[0].decode("utf8")] = None
+            except UnicodeDecodeError:
+                raise InputError(
+                    f"{path}, line {number}: expected text in UTF-8, found {_start(line)}; save the file in that "
+                    "encoding"
+                ) from None
+    return [word for word in words if word not in UNKNOWN_WORDS]
+
+
+def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
+    """Read the vectors of some words without blanks; those that the file lacks are left out.
+
+    Raises:
+        InputError: The file cannot be read, or has none of the words.
+    """
+    # What is wrong with a file that is none is said first.
+    read_vectors(path, limit=1)
+    vectors = read_vectors(path, limit=1, wanted=words)
+    if vectors.words[0] not in words:
+        # The first word is always read.
+        vectors = WordVectors(vectors.words[1:], vectors.matrix[1:], vectors.unknown)
+    if not vectors.words:
+        raise InputError(f"{path} has none of the {len(words):,} words that are asked for; is it of English?")
+    return vectors
+
+
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
     """Tell whether a file has the vector of one of some words without blanks; it is read up to the first.
 

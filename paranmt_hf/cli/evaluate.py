@@ -8,6 +8,7 @@ from typing import Literal
 
 from paranmt_hf.cli.options import DATA_HELP, add_options, add_switch, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
+from paranmt_hf.cli.word_vectors import add_averages, averages_of
 
 SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks, or their overfitting"
 
@@ -30,10 +31,24 @@ def _configure_sts(parser: CommandParser) -> None:
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
     _add_models(parser)
-    parser.add_argument("--data", required=True, help="folder with STS sets (SentEval's layout), a TSV file, a Hub id")
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        required=True,
+        help="folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids",
+    )
     _add_output(parser)
     parser.add_argument(
         "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
+    )
+    add_averages(parser)
+    parser.add_argument(
+        "--tables",
+        nargs="+",
+        choices=("paragram", "sent2vec"),
+        default=[],
+        help="tables of the papers too: paragram (22 sets, arXiv:1511.08198), sent2vec (STS 2014 and SICK, "
+        "arXiv:1703.02507)",
     )
     parser.add_argument(
         "--bootstrap",
@@ -43,6 +58,7 @@ def _configure_sts(parser: CommandParser) -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.paper_tables import TABLES
         from paranmt_hf.evaluation.results import compare, differences
         from paranmt_hf.util.files import check_result_path
         from paranmt_hf.workflows.evaluate import evaluate, write_results
@@ -53,6 +69,8 @@ def _configure_sts(parser: CommandParser) -> None:
             arguments.models,
             arguments.data,
             baselines=arguments.baselines,
+            vectors=arguments.vectors,
+            averages=averages_of(arguments),
             bootstrap=arguments.bootstrap,
             measure=arguments.json is not None,
         )
@@ -60,12 +78,14 @@ def _configure_sts(parser: CommandParser) -> None:
             result = evaluation.result
             print(f"## {result.model}\n" if arguments.markdown else result.model)
             print(result.markdown() if arguments.markdown else result.text(), end="\n\n")
+        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
         if len(evaluations) > 1:
-            style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
             results = [evaluation.result for evaluation in evaluations]
             print(compare(results, style=style))
             if results[0].years:
                 print(f"\n{differences(results, style=style)}")
+        for name in arguments.tables:
+            print(f"\n{TABLES[name]([each.result for each in evaluations], style=style)}")
         if arguments.json:
             write_results(arguments.json, [evaluation.record for evaluation in evaluations])
             _say_where(arguments)
@@ -80,9 +100,6 @@ def _configure_transfer(parser: CommandParser) -> None:
     _add_models(parser)
     parser.add_argument("--data", required=True, help="folder with the tasks' files in SentEval's layout")
     parser.add_argument(
-        "--vectors", nargs="+", type=Path, default=[], help="files of word vectors, whose averages are measured too"
-    )
-    parser.add_argument(
         "--tasks",
         nargs="+",
         choices=TASKS,
@@ -90,6 +107,7 @@ def _configure_transfer(parser: CommandParser) -> None:
         help=f"some of {', '.join(TASKS)}; else all that are there",
     )
     add_options(parser, TransferConfig)
+    add_averages(parser)
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
@@ -103,6 +121,7 @@ def _configure_transfer(parser: CommandParser) -> None:
             arguments.models,
             arguments.data,
             vectors=arguments.vectors,
+            averages=averages_of(arguments),
             tasks=arguments.tasks,
             config=from_options(TransferConfig, arguments),
         )

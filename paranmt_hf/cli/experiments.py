@@ -1,4 +1,4 @@
-"""Options that the experiments `paranmt folds` and `paranmt sources` share."""
+"""Options that the experiments `paranmt folds`, `paranmt sources` and `paranmt sizes` share."""
 
 from __future__ import annotations
 
@@ -55,4 +55,5 @@ def trials_of(arguments: argparse.Namespace) -> Trials:
         from_options(EncoderConfig, arguments),
         from_options(TrainConfig, arguments),
         arguments.development,
+        tuple(getattr(arguments, "sts", ())),
     )

@@ -113,7 +113,7 @@ def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] 
     Raises:
         InputError: There is no result, or the models were evaluated on different data.
     """
-    _check_same_sets(results)
+    check_same_sets(results)
     years, alone = results[0].years, [each for each in results[0].sets if not each.year]
     header = ("Model", *(year.name for year in years), *(("Mean",) if years else ()), *(each.name for each in alone))
     rows = []
@@ -137,7 +137,7 @@ def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
     Raises:
         InputError: There is no result, the models were evaluated on different data, or no set is of a competition.
     """
-    _check_same_sets(results)
+    check_same_sets(results)
     pearsons = np.array([[each.pearson for each in result.sets if each.year] for result in results])
     if not pearsons.size:
         raise InputError(
@@ -156,7 +156,12 @@ def differences(results: Sequence[StsResult], *, style: Literal["markdown", "tex
     return write_table(header, rows, style)
 
 
-def _check_same_sets(results: Sequence[StsResult]) -> None:
+def check_same_sets(results: Sequence[StsResult]) -> None:
+    """Refuse results on different data.
+
+    Raises:
+        InputError: There is no result, or two have other sets.
+    """
     if not results:
         raise InputError("there are no results to compare")
     first = [(each.title, each.pairs) for each in results[0].sets]

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.protocols import Encoder, fitted
 
 # Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result.
 _BLOCK_PAIRS = 1024
@@ -70,6 +70,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     rows: dict[str, int] = {}
     sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
     sentences = list(rows)
+    encoder = fitted(encoder, sentences)
     vectors = np.asarray(encoder.encode(sentences))
     if vectors.ndim != 2 or len(vectors) != len(sentences):
         raise InputError(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+from paranmt_hf.evaluation.lines import read_lines
+from paranmt_hf.evaluation.pair_set import StsSet, collect, tab_fields
+from paranmt_hf.evaluation.related_pairs import PIT_FILE, SICK_FILES, read_pit, read_sick
 from paranmt_hf.hub.local_dataset import check_remote, own_files
 from paranmt_hf.util.files import check_regular
 
@@ -43,53 +43,19 @@ _CAPTIONS = "main-captions"
 _INPUT = re.compile(r"STS(?:20\d\d)?\.input\.(.+)\.txt")
 _YEAR = re.compile(r"STS(?:20)?(1[2-6])(?!\d)", re.IGNORECASE)
 _LAYOUTS = (
-    "STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, folders with such files, or a dataset with the "
-    "split 'test' and the columns score, sentence1 and sentence2"
+    "STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, SICK_test_annotated.txt, test.data of PIT 2015, "
+    "folders with such files, or a dataset with the split 'test' and the columns score, sentence1 and sentence2"
 )
 _TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
-
-
-@dataclass(frozen=True)
-class StsSet:
-    """Pairs of sentences with gold similarities.
-
-    Attributes:
-        name: Name of the set, such as `MSRpar`.
-        left: First sentences [pair].
-        right: Second sentences [pair].
-        gold: Gold similarities [pair], float64; 0 (nothing in common) to 5 (the same) in SemEval's data.
-        year: The task whose yearly mean the set belongs to, such as `STS12`; None for a set that stands alone.
-        skipped: Pairs left out because their gold score is blank.
-        subsets: Names of parts that have results of their own, and the pairs that belong to them [pair], bool.
-    """
-
-    name: str
-    left: list[str]
-    right: list[str]
-    gold: np.ndarray
-    year: str | None = None
-    skipped: int = 0
-    subsets: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.gold)
-
-    @property
-    def checksum(self) -> str:
-        """SHA-256 of sentences and gold scores, which tells this set from another one of its name."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
-        for sentence in (*self.left, *self.right):
-            digest.update(f"{sentence}\n".encode())
-        return digest.hexdigest()
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
     """Read all sets that a file, a folder or a Hub dataset holds.
 
     Args:
-        data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, a folder that
-            holds such folders, a TSV file, a folder with a dataset (Parquet, JSON lines), or a Hub id such as
-            `mteb/sts12-sts`.
+        data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, those of SICK
+            and of Twitter (PIT 2015), a folder that holds such folders, a TSV file, a folder with a dataset (Parquet,
+            JSON lines), or a Hub id such as `mteb/sts12-sts`.
 
     Returns:
         The sets, years first. Of the STS benchmark dev and test are there, and the development set; not train.
@@ -127,10 +93,25 @@ def _read_folder(folder: Path) -> list[StsSet]:
     sets += [read_benchmark(folder, split) for split in splits]
     if len(splits) == 2:
         sets.append(development_set(folder))
+    if any((folder / name).exists() for name in SICK_FILES.values()):
+        sets.append(read_sick(folder))
+    if (folder / PIT_FILE).exists():
+        sets.append(read_pit(folder))
     return sets
 
 
-def _check_twice(sets: list[StsSet], path: Path) -> None:
+def read_several(data: Sequence[Path | str]) -> list[StsSet]:
+    """Read all sets of several files, folders or Hub datasets, see `read_sts`.
+
+    Raises:
+        InputError: As of `read_sts`; or two hold the same set.
+    """
+    sets = [sts_set for each in data for sts_set in read_sts(each)]
+    _check_twice(sets, " and ".join(map(str, data)))
+    return sets
+
+
+def _check_twice(sets: list[StsSet], path: Path | str) -> None:
     seen = set()
     for sts_set in sets:
         if (sts_set.year, sts_set.name) in seen:
@@ -196,20 +177,9 @@ def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), nam
         raise InputError(f"expected three different column numbers, from 1, got {columns}")
     rows = [
         tuple(fields[column - 1] for column in columns)
-        for fields in _tab_fields(path, max(columns), "a score and two sentences")
+        for fields in tab_fields(path, max(columns), "a score and two sentences")
     ]
     return collect(name or path.stem, rows, (path, path))
-
-
-def _tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
-    for line_number, line in enumerate(read_lines(path), 1):
-        fields = line.split("\t")
-        if len(fields) < width:
-            raise InputError(
-                f"{path}, line {line_number}: expected {what} in at least {width} columns with tabs between, "
-                f"found {len(fields)}"
-            )
-        yield fields
 
 
 def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = "test") -> StsSet:
@@ -264,7 +234,7 @@ def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
     if not path.is_file():
         raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
     what = "genre, file, year, id, score and two sentences"
-    return [tuple(fields[:7]) for fields in _tab_fields(path, 7, what)]
+    return [tuple(fields[:7]) for fields in tab_fields(path, 7, what)]
 
 
 def read_hub(
@@ -315,42 +285,6 @@ def read_hub(
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
     name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
     return collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
-
-
-def collect(
-    name: str,
-    rows: list[tuple[str, ...]],
-    files: tuple[Path, Path],
-    *,
-    year: str | None = None,
-    subsets: Mapping[str, np.ndarray] | None = None,
-    unit: str = "line",
-    first: int = 1,
-    may_be_empty: bool = False,
-) -> StsSet:
-    """Check rows of score, first and second sentence.
-
-    Args:
-        name: Name of the set.
-        rows: Score and sentences as text [row]; rows without a score are skipped.
-        files: Where the scores stand, and the sentences.
-        year: See `StsSet`.
-        subsets: See `StsSet`; only of the rows that are not skipped.
-        unit: What a row is called in errors.
-        first: Number of the first row in its file.
-        may_be_empty: Whether no pairs at all are no error.
-    """
-    left, right, gold = [], [], []
-    for row_number, (score, *sentences) in enumerate(rows, first):
-        if not score.strip():
-            continue
-        gold.append(parse_number(score, f"{files[0]}, {unit} {row_number}", "a gold similarity"))
-        where = f"{files[1]}, {unit} {row_number}"
-        left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
-        right.append(parse_sentence(sentences[1], where, "the second sentence's column"))
-    if not gold and not may_be_empty:
-        raise InputError(f"{files[0]} has no gold score at all; get the file with gold scores")
-    return StsSet(name, left, right, np.array(gold, np.float64), year, len(rows) - len(gold), subsets or {})
 
 
 def notes(sets: list[StsSet]) -> list[str]:

@@ -18,16 +18,17 @@ from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.evaluation.results import StsResult
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, read_sts
+from paranmt_hf.evaluation.sts_data import StsSet, read_several
 from paranmt_hf.evaluation.transfer.data import TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer.protocol import TransferConfig
 from paranmt_hf.evaluation.transfer.record import TransferRecord
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
-from paranmt_hf.evaluation.transfer.word_average import WordAverage
+from paranmt_hf.evaluation.word_weights import AverageConfig
 from paranmt_hf.hub.repository import locate, weights_checksum
 from paranmt_hf.util.files import check_result_path, write_result
 from paranmt_hf.workflows.support.data_configs import OverfittingConfig
 from paranmt_hf.workflows.support.pair_margins import MarginPairs, MarginsRecord
+from paranmt_hf.workflows.support.word_averages import read_averages
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -49,9 +50,11 @@ class Evaluation:
 
 def evaluate(
     models: str | Path | Sequence[str | Path],
-    data: str | Path | Sequence[StsSet],
+    data: str | Path | Sequence[str | Path | StsSet],
     *,
     baselines: Sequence[Literal["bleu", "meteor"]] = (),
+    vectors: Sequence[str | Path] = (),
+    averages: AverageConfig | None = None,
     bootstrap: int = RESAMPLES,
     measure: bool = True,
 ) -> list[Evaluation]:
@@ -59,25 +62,29 @@ def evaluate(
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
-        data: Where the data are, see `read_sts`; or the sets themselves.
+        data: Where the data are, see `read_sts`, one place or several; or the sets themselves.
         baselines: Baselines that are evaluated beside the models.
+        vectors: Files of word vectors, whose averages are evaluated beside the models.
+        averages: How the words of these averages are weighted.
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         measure: Whether the records say which weights these are and how fast they encode, which the card of a
             published model shows.
 
     Returns:
-        The evaluations of the models, then those of the baselines, in their order.
+        The evaluations of the models, then those of the baselines, then those of the averages, in their order.
 
     Raises:
         InputError: There is nothing to evaluate, or a model or the data cannot be read.
     """
     names = [models] if isinstance(models, str | Path) else list(models)
-    if not names and not baselines:
-        raise InputError("name a model to evaluate, or --baselines bleu meteor")
-    sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+    if not names and not baselines and not vectors:
+        raise InputError("name a model to evaluate, a file of --vectors, or --baselines bleu meteor")
+    sets = sets_of(data)
     # Before the first evaluation, whose result would be lost: is each of them a model, and is its package there?
     located = [locate(name) for name in names]
     measures = {kind: baseline(kind) for kind in baselines}
+    sentences = list(dict.fromkeys(text for each in sets for text in (*each.left, *each.right))) if vectors else []
+    made = read_averages(vectors, sentences, averages or AverageConfig())
     evaluations = []
     for name, model in zip(names, located, strict=True):
         # Baselines alone need no torch.
@@ -87,7 +94,17 @@ def evaluate(
     for kind, similarity in measures.items():
         result = evaluate_sts(similarity, sets, name=kind, bootstrap=bootstrap)
         evaluations.append(Evaluation(result, result.record()))
+    for title, average in made:
+        result = evaluate_sts(average, sets, name=title, bootstrap=bootstrap)
+        evaluations.append(Evaluation(result, result.record(average.checksum)))
     return evaluations
+
+
+def sets_of(data: str | Path | Sequence[str | Path | StsSet]) -> list[StsSet]:
+    """Read the sets of places, and leave sets as they are; see `evaluate`."""
+    given = [data] if isinstance(data, str | Path) else list(data)
+    places = [each for each in given if not isinstance(each, StsSet)]
+    return [*(each for each in given if isinstance(each, StsSet)), *(read_several(places) if places else [])]
 
 
 def evaluate_encoder(
@@ -131,6 +148,7 @@ def transfer(
     data: str | Path,
     *,
     vectors: Sequence[str | Path] = (),
+    averages: AverageConfig | None = None,
     tasks: Sequence[str] | None = None,
     config: TransferConfig | None = None,
 ) -> list[TransferRecord]:
@@ -140,6 +158,7 @@ def transfer(
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         data: A folder with the tasks' files in SentEval's layout, see `read_tasks`.
         vectors: Files of word vectors, whose averages are evaluated beside the models.
+        averages: How the words of these averages are weighted.
         tasks: Names of the tasks; all that are there if left out.
         config: Folds and seed.
 
@@ -156,9 +175,7 @@ def transfer(
     # Before the first evaluation, whose result would be lost: is each of them one?
     located = [locate(name) for name in names]
     sentences = _sentences(found) if vectors else []
-    files = [Path(path) for path in vectors]
-    averages = [WordAverage.read(path, sentences) for path in files]
-    short = [path.name for path in files]
+    made = read_averages(vectors, sentences, averages or AverageConfig())
     records = []
     for name, model in zip(names, located, strict=True):
         # Word vectors alone need no sentence-transformers.
@@ -168,10 +185,9 @@ def transfer(
         records.append(
             evaluate_transfer(load(model), found, name=str(name), config=config, left_out=left_out, weights=weights)
         )
-    for path, average in zip(files, averages, strict=True):
-        title = f"average of {path.name if short.count(path.name) == 1 else path}"
+    for title, average in made:
         records.append(
-            evaluate_transfer(average, found, name=title, config=config, left_out=left_out, weights=average.weights)
+            evaluate_transfer(average, found, name=title, config=config, left_out=left_out, weights=average.checksum)
         )
     return records
 

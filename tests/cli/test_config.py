@@ -84,9 +84,12 @@ def test_beside_a_file(encoder, folder):
     options = ["--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]
     assert main(["evaluate", "sts", "encoder", *options]) == 0
     kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
-    assert kept == {"models": ["encoder"], "data": "sts.tsv", "markdown": False, "bootstrap": 0}
+    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "markdown": False, "bootstrap": 0} | AVERAGE
     assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
 
+
+# What averages of word vectors have when there are none.
+AVERAGE = {"weighting": ["average"], "frequencies": "rank", "sif-a": 0.001, "blacklist": 25}
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 

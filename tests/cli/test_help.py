@@ -24,9 +24,9 @@ LEAVES += [
     "lexicon evaluate",
     "evaluate transfer",
 ]
-LEAVES += ["folds", "sources", "tune", "evaluate overfitting"]
+LEAVES += ["folds", "sources", "tune", "evaluate overfitting", "sizes", "analyse {what}", "lengths", "neighbours", "norms", "under-trained"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
-PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
+PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
 
 def help_of(command, capsys):

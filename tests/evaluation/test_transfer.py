@@ -19,9 +19,9 @@ from paranmt_hf.evaluation.transfer.record import (
     read_transfer_results,
 )
 from paranmt_hf.evaluation.transfer.tasks import _VectorStore
-from paranmt_hf.evaluation.transfer.word_average import WordAverage
-from paranmt_hf.text import words
-from paranmt_hf.vectors import WordVectors, write_vectors
+from paranmt_hf.evaluation.word_average import WordAverage
+from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.vectors import read_known
 from tests.evaluation.transfer_toys import FirstWord, quick_relatedness, write_all  # noqa: F401
 
 CONFIG = TransferConfig(folds=3)
@@ -229,41 +229,13 @@ def test_vectors_of_zeros_are_counted(folder):
     assert "72 sentences have a vector of zeros." in record.text()
 
 
-def test_word_average_against_a_loop(real_sentences):
-    generator = np.random.default_rng(0)
-    known = sorted({word for sentence in real_sentences[:200] for word in words(sentence)})
-    table = WordVectors(known, generator.standard_normal((len(known), 5)).astype(np.float32))
-    row_of = {word: row for row, word in enumerate(known)}
-    sentences = ["", "unheardofword", *real_sentences]
-    encoder = WordAverage(table)
-    for _ in range(2):
-        found = encoder.encode(sentences)
-        assert found.dtype == np.float32
-        for sentence, vector in zip(sentences, found, strict=True):
-            rows = [row_of[word] for word in words(sentence) if word in row_of]
-            expected = table.matrix[rows].mean(axis=0) if rows else np.zeros(5)
-            assert vector == pytest.approx(expected, abs=1e-5)
-
-
-def test_word_average_reads_only_what_is_asked_for(tmp_path):
-    file = tmp_path / "v.txt"
-    write_vectors(file, WordVectors(["the", "cat", "dog", "a"], np.arange(8, dtype=np.float32).reshape(4, 2)))
-    encoder = WordAverage.read(file, ["A Dog sat", "the"])
-    assert encoder.encode(["dog a cat", "cat"]).tolist() == [[5, 6], [0, 0]], "cat was not asked for"
-    assert encoder.weights.startswith("sha256:")
-    with pytest.raises(InputError, match=r"v.txt has none of the 1 words of the tasks; is it of English\?"):
-        WordAverage.read(file, ["unheardofword"])
-    file.write_text("nonsense\n")
-    with pytest.raises(InputError, match="v.txt, line 1: expected a word and its numbers"):
-        WordAverage.read(file, ["dog"])
-
-
 @pytest.mark.slow
 def test_real_data_and_vectors(shared_data):
     """100-dimensional GloVe on the real files; SentEval's program gives 72.64/80.86 and 75.75."""
     tasks, missing = read_tasks(shared_data / "senteval", ["MRPC", "SICK-E"])
     sentences = [text for one in tasks for part in one.parts.values() for side in part.sides for text in side]
-    encoder = WordAverage.read(shared_data / "vectors" / "glove.100d.100k.txt.gz", sentences)
+    known = set(WordTokenizer().tables(sentences)[0].vocabulary)
+    encoder = WordAverage(read_known(shared_data / "vectors" / "glove.100d.100k.txt.gz", known))
     record = evaluate_transfer(encoder, tasks, left_out=missing)
     assert record.task("MRPC").test == pytest.approx(0.7264, abs=0.002)
     assert record.task("MRPC").others["f1"] == pytest.approx(0.8086, abs=0.002)

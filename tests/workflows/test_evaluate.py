@@ -5,14 +5,19 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import InputError, evaluate, write_results
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.record import read_results
+from paranmt_hf.evaluation.word_weights import AverageConfig
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.util.files import check_result_path
+from paranmt_hf.util.files import check_result_path, checksum
+from tests.cli.commands import fails
 from tests.training.toys import encoder_of
 
 SIMILARITY = ASSETS / "sample" / "similarity.tsv"
@@ -42,7 +47,7 @@ def test_without_measuring(model):
     (evaluation,) = evaluate(model, SIMILARITY, bootstrap=0, measure=False)
     assert evaluation.record.weights is None and evaluation.record.speed is None
     assert evaluation.record.sets[0].interval is None
-    with pytest.raises(InputError, match="^name a model to evaluate, or --baselines bleu meteor$"):
+    with pytest.raises(InputError, match="^name a model to evaluate, a file of --vectors, or --baselines"):
         evaluate([], SIMILARITY)
 
 
@@ -64,6 +69,41 @@ def test_the_command_writes_what_python_writes(model, tmp_path, capsys):
     )
     text = (tmp_path / "command.json").read_text()
     assert text == json.dumps(json.loads(text), indent=2) + "\n"
+
+
+def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
+    """Words count by a list, by their order, and by the sides of a corpus; torch is not needed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.txt").write_text("a 1 0 0\ncat 0 1 0\nsat 0 0 1\n")
+    (tmp_path / "s.tsv").write_text("5\ta cat\tcat\n2\ta cat\ta sat\n0\tcat\tsat\n4\ta\ta dog\n")
+    (tmp_path / "text.txt").write_text("A a a cat.\n\nThe dog sat.\n")
+    pq.write_table(pa.table({"reference": ["a a a cat", "sat"], "translation": ["x", "y"]}), tmp_path / "p.parquet")
+    for frequencies, (a, cat, sat) in {
+        "rank": (3, 1.5, 1),
+        "text.txt": (3, 1, 1),
+        "p.parquet": (3, 1, 1),
+    }.items():
+        config = AverageConfig(weighting=("inverse-frequency",), frequencies=frequencies)
+        (found,) = evaluate([], "s.tsv", vectors=["v.txt"], averages=config, bootstrap=0)
+        weighted = np.array([[1 / a, 1 / cat, 0], [1 / a, 0, 1 / sat], [0, 1 / cat, 0], [0, 0, 1 / sat], [1, 0, 0]])
+        unit = weighted / np.linalg.norm(weighted, axis=1, keepdims=True)
+        expected = [unit[0] @ unit[2], unit[0] @ unit[1], 0, 1]
+        assert found.result.sets[0].similarities == pytest.approx(expected, abs=1e-6)
+        assert found.result.model == "inverse frequency of v.txt"
+        assert found.record.weights == f"sha256:{checksum(tmp_path / 'v.txt')}"
+        assert frequencies in found.result.text() or "v.txt (Zipf's law)" in found.result.text()
+    scaled = ["--weighting", "norms", "--norms-of", "other.txt"]
+    (tmp_path / "other.txt").write_text("a -1 1\ncat 3 -1\nsat 0 0\n")
+    command = ["evaluate", "sts", "--vectors", "v.txt", "--data", "s.tsv", "--bootstrap", "0"]
+    assert main([*command, *scaled, "--tables", "paragram", "sent2vec"]) == 0
+    out = capsys.readouterr().out
+    assert "scaled by norms of v.txt" in out and "Mean, 0 of 22 sets" in out and "Spearman / Pearson" in out
+    fails(capsys, [*command, "--norms-of", "other.txt"], "--weighting norms and --norms-of go together")
+    fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
+    (tmp_path / "v.txt").write_text("zzz 1 0 0\n")
+    fails(capsys, command, "v.txt has none of the 4 words that are asked for")
+    (tmp_path / "v.txt").write_text("a nan 0 0\n")
+    fails(capsys, command, "v.txt, line 1: the vector of 'a' has a number that is not finite")
 
 
 def test_baselines_alone_need_no_torch():

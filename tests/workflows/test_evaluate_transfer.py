@@ -83,6 +83,20 @@ def test_what_is_left_out_is_named(folder, capsys):
     )
 
 
+def test_weighted_averages(folder, capsys):
+    (folder / "counts.txt").write_text("of 50\nzero 5\none 5\n")
+    command = ["evaluate", "transfer", "--vectors", "v.txt", "--data", "senteval", *OPTIONS]
+    weighted = ["--weighting", "sif", "blacklist", "--blacklist", "1", "--frequencies", "counts.txt"]
+    assert main([*command, *weighted, "--json", "r.json"]) == 0
+    records = json.loads((folder / "r.json").read_text())
+    assert [record["model"] for record in records] == ["SIF of v.txt", "blacklist of v.txt"]
+    assert "first principal component of the sentences of each data set" in records[0]["notes"][-1]
+    assert "without the 1 most frequent words. Frequencies of words: counts.txt." in records[1]["notes"][-1]
+    capsys.readouterr()
+    fails(capsys, [*command, "--weighting", "idf"], "there is no weighting 'idf'; there are average, sif")
+    fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
+
+
 def test_bad_input(folder, capsys):
     base = ["evaluate", "transfer", "--data", "senteval"]
     fails(capsys, base, "name a model to evaluate, or a file of --vectors")

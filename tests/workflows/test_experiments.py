@@ -1,8 +1,9 @@
-"""Folds and sources: many small trainings on samples of a corpus."""
+"""Folds, sources and sizes: many small trainings on samples of a corpus."""
 
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,14 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows import folds as folds_module
+from paranmt_hf.workflows import sizes as sizes_module
 from paranmt_hf.workflows import sources as sources_module
 from paranmt_hf.workflows.folds import compare_folds, plot_folds
 from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.sizes import compare_sizes
 from paranmt_hf.workflows.sources import compare_sources
 from paranmt_hf.workflows.support import experiment
-from paranmt_hf.workflows.support.data_configs import FoldsConfig, SourcesConfig
+from paranmt_hf.workflows.support.data_configs import FoldsConfig, SizesConfig, SourcesConfig
 from paranmt_hf.workflows.support.experiment import Trials
 from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from tests.training.toys import synonyms
@@ -224,3 +227,55 @@ def test_names_from_data_stay_in_their_folder():
     made = [experiment._file_name(name) for name in names]
     assert len(set(made)) == len(names)
     assert all("/" not in name and not name.startswith(".") and len(name) < 80 for name in made)
+
+
+def test_sizes(corpus, development, tmp_path):
+    """The first pairs of the corpus, and drawn ones of which a smaller sample is a part of a larger one."""
+    config = SizesConfig(sizes=(20, 5000), order="both")
+    measured = replace(trials(development, epochs=1), sts=(development,))
+    outcome, fresh = compare_sizes(corpus, tmp_path / "out", measured, config)
+    assert fresh
+    assert [(part.group, part.name, part.pairs, part.rows) for part in outcome.parts] == [
+        (order, str(size), size, ROWS) for order in ("given", "random") for size in (20, ROWS)
+    ]
+    # What is measured on the development set and on STS is the same file here.
+    assert all(part.sts == pytest.approx(part.mean) for part in outcome.parts)
+    whole = [part.mean for part in outcome.parts if part.pairs == ROWS]
+    assert whole[0] == whole[1], "the same pairs, in whatever order"
+    table = (tmp_path / "out" / "sizes.md").read_text()
+    assert "| pairs | order | word | mean | STS word | STS mean |" in table and "| 20 | random | " in table
+    again, fresh = compare_sizes(corpus, tmp_path / "out", measured, config)
+    assert (again, fresh) == (outcome, False)
+    with pytest.raises(InputError, match=r"was measured with other settings: .*sts"):
+        compare_sizes(corpus, tmp_path / "out", trials(development, epochs=1), config)
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "out" / "sizes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_pairs_of_sizes(corpus):
+    rows = ReleaseRows(list((corpus / "data").glob("*.parquet")))
+    left, tables = sizes_module._draw(rows, SizesConfig(sizes=(30, 10), order="both"))
+    assert left == ROWS
+    assert tables["given"]["id"].to_pylist() == list(range(30))
+    drawn = tables["random"]["id"].to_pylist()
+    smaller = sizes_module._draw(rows, SizesConfig(sizes=(10,)))[1]["random"]["id"].to_pylist()
+    assert drawn[:10] == smaller and len(set(drawn)) == 30 and drawn != sorted(drawn)
+    left, tables = sizes_module._draw(rows, SizesConfig(sizes=(30,), order="given", max_length=1))
+    assert (left, tables) == (0, {})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"sizes": (1,)}, "sizes must be values that are each from 2 to 3,000,000"),
+        ({"sizes": (5, 5)}, "each size is trained on once, but --sizes is 5 5"),
+        ({"max_length": 1}, "the corpus has 0 pairs left of 120, which is too few"),
+        ({"order": "other"}, "order must be one of random, given, both"),
+    ],
+)
+def test_sizes_that_cannot_be_compared(corpus, development, tmp_path, config, message):
+    with pytest.raises(InputError, match=message):
+        compare_sizes(corpus, tmp_path / "out", trials(development), SizesConfig(**config))
+    with pytest.raises(InputError, match="there is no file or folder nowhere"):
+        compare_sizes(corpus, tmp_path / "out", replace(trials(development), sts=("nowhere",)), SizesConfig())
+    assert not list(tmp_path.iterdir())

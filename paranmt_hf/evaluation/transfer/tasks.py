@@ -31,7 +31,7 @@ from paranmt_hf.evaluation.transfer.heads import (
 from paranmt_hf.evaluation.transfer.protocol import TransferConfig
 from paranmt_hf.evaluation.transfer.record import TaskRecord, TransferRecord, averages
 from paranmt_hf.evaluation.transfer.relatedness import MOST_PASSES, PASSES, train_relatedness
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.protocols import Encoder, fitted
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.version import __version__
 
@@ -85,7 +85,7 @@ def evaluate_transfer(
         averages=averages(results),
         protocol=config.describe(),
         versions={"paranmt-hf": __version__, **{library: version(library) for library in _LIBRARIES}},
-        notes=[note for task in tasks for note in task.notes],
+        notes=[*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())],
         weights=weights,
     )
 
@@ -105,18 +105,19 @@ class _VectorStore:
             return
         self._rows = {sentence: row for row, sentence in enumerate(sentences)}
         texts, blocks = list(sentences), []
+        encoder = fitted(self._encoder, texts)
         with Progress(f"{self._name}, {task.name}: encoding", len(texts)) as progress:
             for start in range(0, len(texts), _BLOCK):
-                blocks.append(self._block(texts[start : start + _BLOCK], task.name))
+                blocks.append(self._block(encoder, texts[start : start + _BLOCK], task.name))
                 progress.advance_to(min(start + _BLOCK, len(texts)))
         self.vectors = np.concatenate(blocks)
 
-    def _block(self, texts: list[str], task: str) -> np.ndarray:
-        vectors = np.asarray(self._encoder.encode(texts), np.float32)
+    def _block(self, encoder: Encoder, texts: list[str], task: str) -> np.ndarray:
+        vectors = np.asarray(encoder.encode(texts), np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise InputError(
                 f"{task}: expected a vector for each of {len(texts)} sentences, got the shape {vectors.shape} from "
-                f"{type(self._encoder).__name__}.encode"
+                f"{type(encoder).__name__}.encode"
             )
         if not (finite := np.isfinite(vectors).all(axis=1)).all():
             broken = texts[int(np.argmin(finite))]

@@ -1,4 +1,4 @@
-"""What experiments take of a corpus: settings of `paranmt folds`, `sources` and `evaluate overfitting`."""
+"""What experiments take of a corpus: settings of `paranmt folds`, `sources`, `sizes` and `evaluate overfitting`."""
 
 from __future__ import annotations
 
@@ -61,3 +61,30 @@ class OverfittingConfig:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+@dataclass(frozen=True)
+class SizesConfig:
+    """How much of a corpus is learned from (PARAGRAM-PHRASE, arXiv:1511.08198, figure 1)."""
+
+    sizes: tuple[int, ...] = setting(
+        (1_000, 10_000, 100_000),
+        "numbers of pairs; one that is larger than the corpus is all of it",
+        at_least=2,
+        at_most=MAX_PAIRS,
+    )
+    order: Literal["random", "given", "both"] = setting(
+        "random", "which pairs: drawn by chance, the first ones in the order of the corpus, or one after the other"
+    )
+    max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
+    draw_seed: int = seed_setting(0, "decides which pairs are drawn; a smaller draw is a part of a larger one")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(set(self.sizes)) != len(self.sizes):
+            raise InputError(f"each size is trained on once, but --sizes is {' '.join(map(str, self.sizes))}")
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders that are compared."""
+        return ("given", "random") if self.order == "both" else (self.order,)

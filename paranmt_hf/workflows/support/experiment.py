@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,13 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.pair_set import StsSet
+from paranmt_hf.evaluation.paper_tables import mean_over_sets
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import read_several
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import checksum, replacing, write_bytes, writing
 from paranmt_hf.util.records import from_json, read_json, to_json
@@ -57,7 +63,8 @@ class Trial:
         pairs: Pairs that it was trained on.
         pearson: Pearson's r on the development set, in [-1, 1].
         seconds: Time spent training.
-        identity: What determined it: encoder, training, data, development set.
+        identity: What determined it: encoder, training, data, development set, STS sets.
+        sts: Mean Pearson's r over STS sets, in [-1, 1], where it was measured.
     """
 
     model: str
@@ -65,6 +72,7 @@ class Trial:
     pearson: float
     seconds: float
     identity: dict[str, Any]
+    sts: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,14 @@ class Trials:
         encoder: Their other settings; word vectors count for the models that read words.
         config: How they are trained.
         development: The development set, see `read_scored_pairs`.
+        sts: STS data that the models are measured on too, see `read_several`; nothing is chosen by them.
     """
 
     models: Sequence[str]
     encoder: EncoderConfig
     config: TrainConfig
     development: str
+    sts: Sequence[str] = ()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -93,7 +103,16 @@ class Trials:
             "encoder": {**asdict(self.encoder), "model": None, "vectors": vectors},
             "training": training,
             "development": read_scored_pairs(self.development).checksum,
+            **self._sts_identity,
         }
+
+    @property
+    def _sts_identity(self) -> dict[str, Any]:
+        return {"sts": [sts_set.checksum for sts_set in self._sets]} if self.sts else {}
+
+    @cached_property
+    def _sets(self) -> list[StsSet]:
+        return read_several(self.sts)
 
     def check(self) -> None:
         """Refuse models and a development set that are none, before the corpus is read.
@@ -102,6 +121,8 @@ class Trials:
             InputError: One is not there.
         """
         read_scored_pairs(self.development)
+        if self.sts:
+            read_several(self.sts)
         if len(set(self.models)) != len(self.models):
             raise InputError(f"each model is trained once, but --models is {' '.join(self.models)}")
         for model in self.models:
@@ -125,7 +146,8 @@ class Trials:
 
     def _one(self, work: Path, name: str, sample: Path, model: str) -> Trial:
         encoder = self._encoder(model)
-        wanted = resolve([sample], encoder, self.config, SelectionConfig(), development=self.development).identity
+        resolved = resolve([sample], encoder, self.config, SelectionConfig(), development=self.development)
+        wanted = {**resolved.identity, **self._sts_identity}
         path = work / RUNS / f"{_file_name(f'{name}-{model}')}.json"
         if path.exists():
             found = from_json(Trial, read_json(path, "the result of a training run"), path)
@@ -137,12 +159,17 @@ class Trials:
         trained = train([sample], out, encoder=encoder, config=self.config, development=self.development)
         record = trained.record
         assert record.development is not None
-        trial = Trial(model, record.pairs, record.development, record.history.seconds, wanted)
+        sts = self._measure(out) if self.sts else None
+        trial = Trial(model, record.pairs, record.development, record.history.seconds, wanted, sts)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, f"{json.dumps(to_json(trial))}\n".encode())
         shutil.rmtree(out)
         logger.info(f"{name}, {model}: Pearson {100 * trial.pearson:.1f} after {trial.pairs:,} pairs")
         return trial
+
+    def _measure(self, folder: Path) -> float:
+        """Mean Pearson's r of a model over the STS sets."""
+        return mean_over_sets(evaluate_sts(load(folder), self._sets, bootstrap=0))
 
 
 def _file_name(text: str) -> str:
@@ -197,6 +224,12 @@ class Part:
     def mean(self) -> float:
         """Mean Pearson's r of the models."""
         return float(np.mean([trial.pearson for trial in self.trials]))
+
+    @property
+    def sts(self) -> float | None:
+        """Mean over the models of the mean over STS sets; None where it was not measured."""
+        found = [trial.sts for trial in self.trials if trial.sts is not None]
+        return float(np.mean(found)) if found else None
 
 
 @dataclass(frozen=True)

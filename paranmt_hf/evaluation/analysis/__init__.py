@@ -1,0 +1,1 @@
+"""Analyses of the sibling papers: what encoders and word vectors do well, and why."""

@@ -1,0 +1,95 @@
+"""A set of sentence pairs with gold similarities, and rows of files checked on their way into one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+
+
+@dataclass(frozen=True)
+class StsSet:
+    """Pairs of sentences with gold similarities.
+
+    Attributes:
+        name: Name of the set, such as `MSRpar`.
+        left: First sentences [pair].
+        right: Second sentences [pair].
+        gold: Gold similarities [pair], float64; 0 (nothing in common) to 5 (the same) in SemEval's data.
+        year: The task whose yearly mean the set belongs to, such as `STS12`; None for a set that stands alone.
+        skipped: Pairs left out because their gold score is blank.
+        subsets: Names of parts that have results of their own, and the pairs that belong to them [pair], bool.
+    """
+
+    name: str
+    left: list[str]
+    right: list[str]
+    gold: np.ndarray
+    year: str | None = None
+    skipped: int = 0
+    subsets: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of sentences and gold scores, which tells this set from another one of its name."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
+        for sentence in (*self.left, *self.right):
+            digest.update(f"{sentence}\n".encode())
+        return digest.hexdigest()
+
+
+def tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
+    """Read the fields of each line, at least `width` with tabs between; `what` they are is for the error."""
+    for line_number, line in enumerate(read_lines(path), 1):
+        fields = line.split("\t")
+        if len(fields) < width:
+            raise InputError(
+                f"{path}, line {line_number}: expected {what} in at least {width} columns with tabs between, "
+                f"found {len(fields)}"
+            )
+        yield fields
+
+
+def collect(
+    name: str,
+    rows: Sequence[tuple[str, ...]],
+    files: tuple[Path, Path],
+    *,
+    year: str | None = None,
+    subsets: Mapping[str, np.ndarray] | None = None,
+    unit: str = "line",
+    first: int = 1,
+    may_be_empty: bool = False,
+) -> StsSet:
+    """Check rows of score, first and second sentence.
+
+    Args:
+        name: Name of the set.
+        rows: Score and sentences as text [row]; rows without a score are skipped.
+        files: Where the scores stand, and the sentences.
+        year: See `StsSet`.
+        subsets: See `StsSet`; only of the rows that are not skipped.
+        unit: What a row is called in errors.
+        first: Number of the first row in its file.
+        may_be_empty: Whether no pairs at all are no error.
+    """
+    left, right, gold = [], [], []
+    for row_number, (score, *sentences) in enumerate(rows, first):
+        if not score.strip():
+            continue
+        gold.append(parse_number(score, f"{files[0]}, {unit} {row_number}", "a gold similarity"))
+        where = f"{files[1]}, {unit} {row_number}"
+        left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
+        right.append(parse_sentence(sentences[1], where, "the second sentence's column"))
+    if not gold and not may_be_empty:
+        raise InputError(f"{files[0]} has no gold score at all; get the file with gold scores")
+    return StsSet(name, left, right, np.array(gold, np.float64), year, len(rows) - len(gold), subsets or {})

@@ -1,0 +1,132 @@
+"""How much each word counts in an average of word vectors: the baselines of the papers.
+
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), tables 2 to 4; SIF
+(Arora et al. 2017, "A simple but tough-to-beat baseline for sentence embeddings").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.word_counts import WordCounts
+from paranmt_hf.util.settings import check, setting
+
+# The weightings, and what a result calls them.
+WEIGHTINGS: Mapping[str, str] = {
+    "average": "average",
+    "sif": "SIF",
+    "blacklist": "blacklist",
+    "inverse-frequency": "inverse frequency",
+    "norms": "scaled by norms",
+}
+# Those that need to know how often words occur.
+BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
+RANK = "rank"
+
+
+@dataclass(frozen=True)
+class AverageConfig:
+    """Which averages of word vectors are measured."""
+
+    weighting: tuple[str, ...] = setting(
+        ("average",),
+        "averages of --vectors: average (each word alike), sif (Arora et al. 2017), blacklist (without the most "
+        "frequent words), inverse-frequency, norms (by the L1 norms of --norms-of)",
+    )
+    frequencies: str = setting(
+        RANK,
+        "how often words occur: rank (the order of the file of --vectors, by Zipf's law), a list with a word and its "
+        "count on each line, or what is counted: a text, a Parquet file, a release (both sides)",
+    )
+    sif_a: float = setting(1e-3, "the a of SIF's weights a / (a + p(w))", above=0)
+    blacklist: int = setting(25, "so many of the most frequent words are left out by blacklist", at_least=1)
+    norms_of: str | None = setting(None, "encoder or file of word vectors whose norms weigh the words")
+
+    def __post_init__(self) -> None:
+        check(self)
+        for name in self.weighting:
+            if name not in WEIGHTINGS:
+                raise InputError(f"there is no weighting {name!r}; there are {', '.join(WEIGHTINGS)}")
+        if len(set(self.weighting)) != len(self.weighting):
+            raise InputError(f"each weighting is measured once, but --weighting is {' '.join(self.weighting)}")
+        if ("norms" in self.weighting) != (self.norms_of is not None):
+            raise InputError("--weighting norms and --norms-of go together: the norms of which encoder or file?")
+
+    @property
+    def needs_counts(self) -> bool:
+        """Whether the frequencies of words are needed."""
+        return bool(set(self.weighting) & set(BY_FREQUENCY))
+
+
+def word_weights(
+    weighting: str,
+    words: Sequence[str],
+    config: AverageConfig,
+    *,
+    counts: WordCounts | None = None,
+    norms: Mapping[str, float] | None = None,
+) -> np.ndarray:
+    """Weigh words.
+
+    Args:
+        weighting: One of `WEIGHTINGS`.
+        words: The words.
+        config: The a of SIF, the size of the blacklist.
+        counts: How often words occur, for those of `BY_FREQUENCY`.
+        norms: L1 norm of each word's vector in another table, for `norms`; a word without one gets their mean.
+
+    Returns:
+        Weights [word], float64, at least 0. `sif`: a / (a + p), so 1 for a word that was not seen.
+        `inverse-frequency`: 1 over the count; a word that was not seen counts once (arXiv:1511.08198, section 6).
+
+    Raises:
+        InputError: All weights are 0, or none of the words has a norm.
+    """
+    if weighting == "average":
+        return np.ones(len(words))
+    if weighting == "norms":
+        assert norms is not None
+        return _norm_weights(words, norms, str(config.norms_of))
+    assert counts is not None
+    found = counts.of(words)
+    if weighting == "sif":
+        return config.sif_a / (config.sif_a + found / counts.total)
+    if weighting == "inverse-frequency":
+        return 1 / np.maximum(found, 1)
+    left_out = set(counts.most_frequent(config.blacklist))
+    weights = np.array([word not in left_out for word in words], np.float64)
+    if not weights.any():
+        raise InputError(
+            f"the blacklist of {config.blacklist:,} words leaves none of the {len(words):,} words; take fewer "
+            "(--blacklist)"
+        )
+    return weights
+
+
+def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str) -> np.ndarray:
+    found = np.array([norms.get(word, np.nan) for word in words], np.float64)
+    known = ~np.isnan(found)
+    if not known.any() or not found[known].any():
+        raise InputError(f"--norms-of {source}: none of the {len(words):,} words has a vector there; name another")
+    return np.where(known, found, found[known].mean())
+
+
+def describe(weighting: str, config: AverageConfig, counts: WordCounts | None) -> tuple[str, ...]:
+    """Say in sentences what the figures of a weighting are of."""
+    source = "" if counts is None else f"Frequencies of words: {counts.source}."
+    if weighting == "sif":
+        return (
+            f"SIF: a = {config.sif_a:g}; the first principal component of the sentences of each data set is removed. "
+            f"{source}",
+        )
+    if weighting == "blacklist":
+        return (f"Blacklist: without the {config.blacklist:,} most frequent words. {source}",)
+    if weighting == "inverse-frequency":
+        return (f"Inverse frequency: each word weighs 1 / count, an unseen one 1. {source}",)
+    if weighting == "norms":
+        return (f"Scaled by norms: each word weighs the L1 norm of its vector in {config.norms_of}.",)
+    return ()

@@ -1,0 +1,123 @@
+"""SICK and PIT as sets of pairs, and tables with the rows and columns of the sibling papers."""
+
+import pytest
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import pearson, spearman
+from paranmt_hf.evaluation.paper_tables import PARAGRAM_SETS, TABLES, paragram_table, sent2vec_table
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import read_several, read_sts
+from tests.evaluation.toys import DIAGONAL, Plane, write_senteval
+from tests.evaluation.transfer_toys import SICK_HEADER, write
+
+ROWS = [("5", "x", "x"), ("1", "x", "y"), ("2", "x", "d"), ("0", "y", "w")]
+COSINES = [1, 0, DIAGONAL, 0]
+
+
+def write_sick(folder, train=(("5.0", "x", "x"), ("1.0", "x", "y")), test=(("4.0", "x", "x"), ("2", "x", "y"))):
+    for name, rows in (("SICK_train.txt", train), ("SICK_test_annotated.txt", test)):
+        lines = [f"{n}\t{left}\t{right}\t{score}\tNEUTRAL" for n, (score, left, right) in enumerate(rows)]
+        write(folder / name, [SICK_HEADER, *lines])
+
+
+def write_pit(folder, labels="5210"):
+    rows = [
+        f"7\ttopic\t{left}\t{right}\t{label}\ttag\ttag"
+        for label, (_, left, right) in zip(labels, ROWS[: len(labels)], strict=True)
+    ]
+    write(folder / "test.data", rows)
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "sts"
+    write_senteval(folder / "STS12-en-test", "MSRpar", ROWS)
+    write_senteval(folder / "STS12-en-test", "MSRvid", [("0", *ROWS[0][1:]), *ROWS[1:]])
+    write_senteval(folder / "STS14-en-test", "deft-news", ROWS)
+    write_senteval(folder / "STS14-en-test", "OnWN", [*ROWS[:3], ("3", "y", "w")])
+    write_sick(tmp_path / "sick")
+    write_pit(tmp_path / "pit")
+    return tmp_path
+
+
+def test_sick_and_pit(data):
+    (sick,) = read_sts(data / "sick")
+    assert (sick.name, sick.gold.tolist(), sick.left, sick.right) == (
+        "SICK",
+        [5, 1, 4, 2],
+        ["x"] * 4,
+        ["x", "y"] * 2,
+    )
+    assert {part: mask.tolist() for part, mask in sick.subsets.items()} == {
+        "train": [True, True, False, False],
+        "test": [False, False, True, True],
+    }
+    (pit,) = read_sts(data / "pit")
+    assert (pit.name, pit.gold.tolist(), pit.right) == ("Twitter", [5, 2, 1, 0], ["x", "y", "d", "w"])
+    assert {each.name for each in read_sts(data)} == {"SICK", "Twitter"}, "as folders in a folder"
+    with pytest.raises(InputError, match="sick and .*sick holds  ?SICK twice"):
+        read_several([data / "sick", data / "sick"])
+
+
+def test_damaged_sick_and_pit(data):
+    path = data / "sick" / "SICK_train.txt"
+    path.write_text("1\ta\tb\t3\tNEUTRAL\n")
+    with pytest.raises(InputError, match="SICK_train.txt, line 1: expected the header 'pair_ID sentence_A"):
+        read_sts(data / "sick")
+    path.write_text(f"{SICK_HEADER}\n1\ta\tb\tmuch\tNEUTRAL\n")
+    with pytest.raises(InputError, match="SICK_train.txt, line 2: expected a gold similarity, which is a number"):
+        read_sts(data / "sick")
+    path.write_text(f"{SICK_HEADER}\n1\ta\tb\n")
+    with pytest.raises(InputError, match="line 2: expected pair, two sentences, .* in at least 5 columns .* found 3"):
+        read_sts(data / "sick")
+    path.unlink()
+    (sick,) = read_sts(data / "sick")
+    assert list(sick.subsets) == ["test"] and len(sick) == 2
+    (data / "pit" / "test.data").write_text("7\ttopic\tx\ty\t(3, 2)\ttag\ttag\n")
+    with pytest.raises(InputError, match=r"test.data, line 1: expected a judgement from 0 to 5 .* found '\(3, 2\)'"):
+        read_sts(data / "pit")
+
+
+def test_the_table_of_22_sets(data):
+    assert len(PARAGRAM_SETS) == 22
+    sets = read_several([data / "sts", data / "sick", data / "pit"])
+    result = evaluate_sts(Plane(), sets, name="plane", bootstrap=0)
+    text = paragram_table([result, result])
+    rows = {line[:30].split("  ")[0]: line.split()[-2:] for line in text.split("\n")}
+    first, second = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 0], [0, 1, 2, 0]))
+    assert rows["STS12 MSRpar"] == [f"{first:.1f}"] * 2 and rows["STS12 MSRvid"] == [f"{second:.1f}"] * 2
+    assert rows["STS12 SMTeuroparl"] == rows["STS15 belief"] == rows["STS13 mean, 0 of 4 sets"] == ["missing"] * 2
+    assert rows["STS12 mean, 2 of 5 sets"] == [f"{(first + second) / 2:.1f}"] * 2
+    assert rows["SICK test"] == ["100.0"] * 2
+    fourth, pit = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 3], [5, 2, 1, 0]))
+    assert rows["Twitter"] == [f"{pit:.1f}"] * 2
+    assert rows["Mean, 6 of 22 sets"] == [f"{(first + second + first + fourth + 100 + pit) / 6:.1f}"] * 2
+    assert "\n\nMissing in the data: STS12 SMTeuroparl, STS12 surprise.OnWN," in text and "Twitter." not in text
+    assert paragram_table([result], style="markdown").startswith("| Pearson x 100 | plane |\n| --- | ---: |\n| STS12")
+
+
+def test_the_table_of_sent2vec(data):
+    sets = read_several([data / "sts", data / "sick"])
+    text = sent2vec_table([evaluate_sts(Plane(), sets, name="plane", bootstrap=0)], style="markdown")
+    header, _, row = (line.strip("| ").split(" | ") for line in text.split("\n")[:3])
+    cells = dict(zip(header, row, strict=True))
+
+    def cell(gold, cosines=COSINES):
+        return 100 * spearman(cosines, gold), 100 * pearson(cosines, gold)
+
+    news, words, sick = cell([5, 1, 2, 0]), cell([5, 1, 2, 3]), cell([5, 1, 4, 2], [1, 0, 1, 0])
+    for name, figures in (("News", news), ("WordNet", words), ("SICK train + test", sick)):
+        assert cells[name] == "{:.1f} / {:.1f}".format(*figures)
+    means = [sum(each) / 3 for each in zip(news, words, sick, strict=True)]
+    assert cells["Mean of 3"] == "{:.1f} / {:.1f}".format(*means)
+    assert cells["Forum"] == cells["Images"] == "missing"
+    assert cells["SICK train"] == cells["SICK test"] == "100.0 / 100.0"
+    assert text.endswith("Missing in the data: STS14 deft-forum, STS14 tweet-news, STS14 images, STS14 headlines.")
+
+
+def test_without_any_of_the_sets(data):
+    write(data / "own.tsv", ["\t".join(row) for row in ROWS])
+    result = evaluate_sts(Plane(), data / "own.tsv", name="plane", bootstrap=0)
+    assert all("Mean" in table([result]) and "missing" in table([result]) for table in TABLES.values())
+    with pytest.raises(InputError, match="there are no results to compare"):
+        paragram_table([])

@@ -1,0 +1,182 @@
+"""Averages of word vectors, their weights, and the counts behind them, against hand-worked cases and plain loops."""
+
+import gzip
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.evaluation.word_average import WordAverage
+from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
+from paranmt_hf.evaluation.word_weights import AverageConfig, word_weights
+from paranmt_hf.text import words
+from paranmt_hf.vectors import WordVectors, read_known, read_words, write_vectors
+
+COUNTS = WordCounts({"the": 6, "cat": 3, "dog": 1}, "a text")
+
+
+def table(names, width=3, seed=0):
+    generator = np.random.default_rng(seed)
+    return WordVectors(list(names), generator.standard_normal((len(names), width)).astype(np.float32))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_against_a_loop(real_sentences, weighted):
+    known = sorted({word for sentence in real_sentences[:200] for word in words(sentence)})
+    vectors = table(known, 5)
+    # Every third word has the weight 0, and does not count.
+    weights = np.arange(len(known)) % 3 / 2 if weighted else np.ones(len(known))
+    row_of = {word: row for row, word in enumerate(known)}
+    sentences = ["", "unheardofword", *real_sentences]
+    encoder = WordAverage(vectors, weights if weighted else None)
+    for _ in range(2):
+        found, counted = encoder.encode(sentences), encoder.known_tokens(sentences)
+        assert found.dtype == np.float32
+        for sentence, vector, count in zip(sentences, found, counted.tolist(), strict=True):
+            rows = [row_of[word] for word in words(sentence) if word in row_of and weights[row_of[word]]]
+            expected = (vectors.matrix[rows] * weights[rows, None]).mean(axis=0) if rows else np.zeros(5)
+            assert vector == pytest.approx(expected, abs=1e-5)
+            assert count == len(rows)
+
+
+def test_the_component_is_that_of_each_data_set():
+    vectors = table("abcdef", 4)
+    encoder = WordAverage(vectors, remove_component=True)
+    sets = [["a b", "c", "d e a", "b"], ["f", "e f", "a"]]
+    for sentences in sets:
+        plain = encoder.encode(sentences).astype(np.float64)
+        # The first right singular vector; its sign makes no difference.
+        direction = np.linalg.svd(plain)[2][0]
+        expected = plain - np.outer(plain @ direction, direction)
+        found = encoder.fitted(sentences).encode(sentences)
+        assert found == pytest.approx(expected, abs=1e-5)
+        assert np.abs(found - plain).max() > 0.05
+    assert WordAverage(vectors).fitted(sets[0]).encode(sets[0]) == pytest.approx(encoder.encode(sets[0]))
+    # An evaluation fits it to the distinct sentences of a set.
+    left, right = ["a b", "c", "c"], ["c", "d e a", "b"]
+    distinct = encoder.fitted(["a b", "c", "d e a", "b"])
+    one, other = (distinct.encode(side).astype(np.float64) for side in (left, right))
+    expected = (one * other).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    assert pair_similarities(encoder, left, right, "set").values == pytest.approx(expected, abs=1e-5)
+
+
+def test_bad_weights_and_vectors():
+    for weights in ([1.0], [1.0, -1.0], [1.0, np.nan]):
+        with pytest.raises(InputError, match="expected a weight of at least 0 for each of 2 words"):
+            WordAverage(table("ab"), np.array(weights))
+    broken = WordVectors(["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32))
+    with pytest.raises(InputError, match="the vector of 'b' has a number that is not finite"):
+        WordAverage(broken)
+
+
+def test_weights_by_hand():
+    names = ["the", "cat", "dog", "emu"]
+    config = AverageConfig(sif_a=0.1)
+    assert word_weights("average", names, config).tolist() == [1, 1, 1, 1]
+    # p = 0.6, 0.3, 0.1, and 0 for what was not seen.
+    sif = word_weights("sif", names, config, counts=COUNTS)
+    assert sif == pytest.approx([0.1 / 0.7, 0.1 / 0.4, 0.1 / 0.2, 1])
+    inverse = word_weights("inverse-frequency", names, config, counts=COUNTS)
+    assert inverse == pytest.approx([1 / 6, 1 / 3, 1, 1])
+    assert word_weights("blacklist", names, AverageConfig(blacklist=2), counts=COUNTS).tolist() == [0, 0, 1, 1]
+    with pytest.raises(InputError, match="the blacklist of 3 words leaves none of the 2 words; take fewer"):
+        word_weights("blacklist", names[:2], AverageConfig(blacklist=3), counts=COUNTS)
+    scaled = AverageConfig(weighting=("norms",), norms_of="m")
+    assert word_weights("norms", names, scaled, norms={"the": 1.0, "cat": 3.0}).tolist() == [1, 3, 2, 2]
+    with pytest.raises(InputError, match="--norms-of m: none of the 4 words has a vector there"):
+        word_weights("norms", names, scaled, norms={"yak": 1.0})
+
+
+def test_settings():
+    assert AverageConfig(weighting=("sif",)).needs_counts and not AverageConfig().needs_counts
+    for settings, message in (
+        ({"weighting": ("idf",)}, "there is no weighting 'idf'; there are average, sif, blacklist, inverse-frequency"),
+        ({"weighting": ("sif", "sif")}, "each weighting is measured once"),
+        ({"weighting": ("norms",)}, "--weighting norms and --norms-of go together"),
+        ({"norms_of": "m"}, "--weighting norms and --norms-of go together"),
+        ({"sif_a": 0.0}, "sif_a must be above 0"),
+        ({"blacklist": 0}, "blacklist must be at least 1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            AverageConfig(**settings)
+
+
+def test_counts():
+    assert COUNTS.total == 10
+    assert COUNTS.of(["dog", "emu", "the"]).tolist() == [1, 0, 6]
+    assert WordCounts({"b": 1, "a": 1, "c": 2}, "").most_frequent(2) == ["c", "a"]
+    ranked = counts_by_rank(["the", "cat", "dog", "emu"], "v.txt")
+    assert ranked.of(["the", "cat", "dog", "emu", "yak"]) == pytest.approx([4, 2, 4 / 3, 1, 0])
+    assert "v.txt (Zipf's law)" in ranked.source
+    with pytest.raises(InputError, match="a text holds no word, so no word has a frequency"):
+        WordCounts({}, "a text")
+
+
+def test_lists_of_counts(tmp_path):
+    path = tmp_path / "counts.txt"
+    path.write_text("the 6\n\nThe\t1\ncat 3\n")
+    assert is_count_list(path)
+    assert read_counts(path).counts == {"the": 7, "cat": 3}
+    packed = tmp_path / "counts.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert is_count_list(packed) and read_counts(packed).counts == {"the": 7, "cat": 3}
+    for text in ("A sentence of 5\n", "chapter 1\nIt was a night.\n", "", "\n\n", "a -1\n", "a 1.5\n"):
+        path.write_text(text)
+        assert not is_count_list(path), text
+    path.write_text("the 6\ncat 3\nno count here\n")
+    assert is_count_list(path), "a list with a line that is wrong"
+    with pytest.raises(InputError, match="counts.txt, line 3: expected a word and how often it occurs, found 'no cou"):
+        read_counts(path)
+    path.write_text("the 6\n" * 12 + "a cat sat\n")
+    assert is_count_list(path)
+    with pytest.raises(InputError, match="counts.txt, line 13: expected a word and how often it occurs, found 'a cat"):
+        read_counts(path)
+    path.write_text("the 0\n")
+    with pytest.raises(InputError, match="counts.txt holds no word"):
+        read_counts(path)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(InputError, match="cannot read .*counts.gz"):
+        read_counts(packed)
+    assert not is_count_list(tmp_path / "nowhere")
+
+
+@given(st.dictionaries(st.text(string.ascii_lowercase + ".,'é", min_size=1), st.integers(1, 10**18 - 1), min_size=1))
+def test_lists_of_counts_round_trip(tmp_path_factory, counts):
+    path = tmp_path_factory.mktemp("counts") / "counts.txt"
+    path.write_text("".join(f"{word}\t{count}\n" for word, count in counts.items()), encoding="utf8")
+    assert is_count_list(path) and read_counts(path).counts == counts
+
+
+@given(st.binary(max_size=60) | st.from_regex(rb"([a-z]{1,3}[ \t]\d{1,25}\n){1,4}"))
+def test_whatever_a_list_holds(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("counts") / "counts.txt"
+    path.write_bytes(content)
+    is_count_list(path)
+    try:
+        assert read_counts(path).total > 0
+    except InputError as error:
+        assert "counts.txt" in str(error)
+
+
+def test_reading_words_and_known_vectors(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("5 2\nthe 1 2\n. . 0 0\n<unk> 9 9\ncat 3 4\nthe 7 8\n")
+    assert read_words(path) == ["the", ". .", "cat"]
+    vectors = read_known(path, {"cat", "dog"})
+    assert vectors.words == ["cat"] and vectors.matrix.tolist() == [[3, 4]]
+    assert read_known(path, {"the", "cat"}).words == ["the", "cat"]
+    with pytest.raises(InputError, match=r"v.txt has none of the 1 words that are asked for; is it of English\?"):
+        read_known(path, {"dog"})
+    path.write_text("nonsense\n")
+    for read in (read_words, lambda path: read_known(path, {"dog"})):
+        with pytest.raises(InputError, match="v.txt, line 1: expected a word and its numbers"):
+            read(path)
+    path.write_bytes(b"a 1 2\n\xff\xfe 1 2\n")
+    with pytest.raises(InputError, match="v.txt, line 2: expected text in UTF-8"):
+        read_words(path)
+    write_vectors(path, table(["a", "b"]))
+    assert read_words(path) == ["a", "b"]
