@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paranmt_hf.encoders.families import FAMILIES, Family, Kind
+from paranmt_hf.encoders.families import FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
 
@@ -20,7 +20,7 @@ class EncoderConfig:
 
     model: str = setting(
         "word",
-        f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
+        f"{', '.join(OF_PAIRS)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
         "word-trigram is word,trigram (default: word)",
     )
     dimension: int | None = setting(
@@ -64,9 +64,14 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         check(self)
         names = self.parts
+        if other := next((FAMILIES[name] for name in names if name in FAMILIES and name not in OF_PAIRS), None):
+            raise InputError(
+                f"{other.name} is trained on text by `paranmt {other.trained_by}`, and not on pairs; model must be "
+                f"made of {', '.join(OF_PAIRS)}"
+            )
         if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
             raise InputError(
-                f"model must be one to three different ones of {', '.join(FAMILIES)}, joined by + or by commas, "
+                f"model must be one to three different ones of {', '.join(OF_PAIRS)}, joined by + or by commas, "
                 f"was {self.model!r}"
             )
         if "+" in self.model and re.search("[,-]", self.model):

@@ -82,6 +82,10 @@ class AverageEmbedding(InputModule):
         """The table [row, dimension], float32."""
         return self.embedding.weight.data
 
+    def stored_as(self, precision: str) -> AverageEmbedding:
+        """Make the same encoder that `save` stores in another precision."""
+        return type(self)(self.units, self.weight, precision)
+
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
         """Write configuration, vocabulary and weights (always safetensors)."""
         self._save_units(output_path)

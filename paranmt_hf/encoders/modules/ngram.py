@@ -79,6 +79,19 @@ class NgramEmbedding(AverageEmbedding):
         flat, bounds = self.ngrams.bags(np.array([row for each in found for row in each], np.int32), offsets)
         return {"input_ids": torch.from_numpy(flat).long(), "offsets": torch.from_numpy(bounds[:-1])}
 
+    def stored_as(self, precision: str) -> NgramEmbedding:
+        """Make the same encoder that `save` stores in another precision."""
+        ngrams = self.ngrams
+        return NgramEmbedding(
+            self.units,
+            self.weight,
+            precision,
+            order=ngrams.order,
+            buckets=ngrams.buckets,
+            hashes=ngrams.hashes,
+            cut=self.cut,
+        )
+
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
         """Write configuration, words and weights (always safetensors); the buckets lie beside the weights."""
         self._save_units(output_path)
