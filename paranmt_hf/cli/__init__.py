@@ -31,6 +31,7 @@ COMMANDS = {
     "train": "train",
     "evaluate": "evaluate",
     "average": "average",
+    "convert": "convert",
     "negatives": "negatives",
     "folds": "folds",
     "sources": "sources",

@@ -24,6 +24,7 @@ LEAVES += [
     "evaluate transfer",
 ]
 LEAVES += ["folds", "sources"]
+LEAVES += ["convert"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 

@@ -132,6 +132,12 @@ def _sentences(root: Path) -> None:
     (root / "text.txt").write_text("".join([*text[:60], *text[:5]]), encoding="utf8")
 
 
+def _model(root: Path) -> None:
+    from tests.encoders.sent2vec_files import WORDS, BinFile
+
+    (root / "model.bin").write_bytes(BinFile(WORDS).write())
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -149,6 +155,7 @@ CASES = [
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
         _two,
     ),
+    Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
     _export("static", "word"),
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
