@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, count, islice, repeat
 
@@ -72,10 +72,12 @@ class WordTokenizer:
     Args:
         capacity: Number of distinct chunks to remember. Past it everything is forgotten at the start of the next
             table, which bounds the memory on any corpus; the result does not depend on it.
+        cut: What cuts a chunk into tokens, in place of the definition of `text.py`.
     """
 
-    def __init__(self, capacity: int = 1_000_000) -> None:
+    def __init__(self, capacity: int = 1_000_000, cut: Callable[[str], list[str]] = cut_chunk) -> None:
         self.capacity = capacity
+        self._cut = cut
         self._forget()
 
     def _forget(self) -> None:
@@ -89,7 +91,7 @@ class WordTokenizer:
 
     def _learn(self, chunks: list[str]) -> None:
         """Remember chunks that are not remembered yet."""
-        cut = list(map(cut_chunk, chunks))
+        cut = list(map(self._cut, chunks))
         self._chunks.update(zip(chunks, count(len(self._chunks)), strict=False))
         self._flat.extend(map(self._token_ids.__getitem__, chain.from_iterable(cut)))
         self._bounds.extend(islice(accumulate(map(len, cut), initial=self._bounds[-1]), 1, None))

@@ -34,6 +34,7 @@ COMMANDS = {
     "supervise": "supervise",
     "analyse": "analyse",
     "average": "average",
+    "convert": "convert",
     "negatives": "negatives",
     "folds": "folds",
     "sources": "sources",

@@ -50,8 +50,8 @@ def _configure_dataset(parser: CommandParser) -> None:
 
 def _configure_model(parser: CommandParser) -> None:
     """Options of `paranmt publish model`."""
-    _add_common(parser, "what `paranmt train` or `paranmt average` wrote")
-    _add_license(parser, "required, here or in --about")
+    _add_common(parser, "what `paranmt train`, `average` or `convert` wrote")
+    _add_license(parser, "required, here or in --about, unless `paranmt convert` was told it")
     parser.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
     parser.add_argument(
         "--about",
@@ -62,9 +62,11 @@ def _configure_model(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.publish import plan_model
+        from paranmt_hf.workflows.support.model_origin import stated_license
         from paranmt_hf.workflows.support.model_record import read_about
 
-        about = read_about(arguments.about, **{name: getattr(arguments, name) for name in ABOUT})
+        given = {name: getattr(arguments, name) for name in ABOUT}
+        about = read_about(arguments.about, stated_license(arguments.folder), **given)
         options = {"results": arguments.results, "notes": arguments.notes}
         _publish(arguments, plan_model(arguments.folder, arguments.name, about=about, **options, **_where(arguments)))
 

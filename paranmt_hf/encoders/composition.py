@@ -12,6 +12,7 @@ from torch import nn
 from paranmt_hf.encoders.families import FAMILIES, Family, title_of
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.modules.word import vocabulary_of
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
@@ -37,6 +38,8 @@ class Part:
             InputError: Its text is cut by a tokenizer that is not of this package.
         """
         first = self.modules[0]
+        if isinstance(first, NgramEmbedding):
+            return Vocabulary(self.family.units, first.units, first.ngrams)
         if isinstance(first, AverageEmbedding):
             return Vocabulary(self.family.units, first.units)
         assert isinstance(first, WordEmbeddings)
@@ -52,6 +55,12 @@ class Part:
     def reader(self) -> str:
         """Name of what looks up its rows; encoders over the same vocabulary share one."""
         return self.family.units
+
+    @property
+    def cuts_words(self) -> bool:
+        """Whether its words are those of `text.py`; else text is cut at white space alone."""
+        first = self.modules[0]
+        return not isinstance(first, NgramEmbedding) or first.cut == "words"
 
     @property
     def is_bag(self) -> bool:
@@ -107,6 +116,11 @@ class Composition:
     def is_bag(self) -> bool:
         """Whether all parts average the rows of a sentence's units."""
         return all(part.is_bag for part in self.parts)
+
+    @property
+    def cuts_words(self) -> bool:
+        """Whether the words of all parts are those of `text.py`."""
+        return all(part.cuts_words for part in self.parts)
 
     @property
     def only_tables(self) -> bool:

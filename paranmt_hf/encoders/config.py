@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paranmt_hf.encoders.families import ALIASES, FAMILIES, Family, Kind
+from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, setting
 
@@ -20,7 +20,7 @@ class EncoderConfig:
 
     model: str = setting(
         "word",
-        f"{', '.join(FAMILIES)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
+        f"{', '.join(OF_PAIRS)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
         "word-trigram is word,trigram, paragram-phrase is word (default: word)",
     )
     dimension: int | None = setting(
@@ -73,9 +73,14 @@ class EncoderConfig:
             # Settings are frozen for everybody else.
             object.__setattr__(self, "model", re.sub(rf"(?<!\w){other}(?!\w)", name, self.model))
         names = self.parts
+        if elsewhere := next((FAMILIES[name] for name in names if name in FAMILIES and name not in OF_PAIRS), None):
+            raise InputError(
+                f"{elsewhere.name} is trained on text by `paranmt {elsewhere.trained_by}`, and not on pairs; model must be "
+                f"made of {', '.join(OF_PAIRS)}"
+            )
         if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
             raise InputError(
-                f"model must be one to three different ones of {', '.join(FAMILIES)}, joined by + or by commas, "
+                f"model must be one to three different ones of {', '.join(OF_PAIRS)}, joined by + or by commas, "
                 f"was {self.model!r}"
             )
         if "+" in self.model and re.search("[,-]", self.model):

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import nn
 
-Kind = Literal["word", "trigram"]
+Kind = Literal["word", "trigram", "ngram"]
 
 BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
+NGRAMS = "Of the order of words it knows what neighbouring words tell: it averages n-grams and looks no further."
 SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
 
 PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
 PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
+SENT2VEC = "Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)"
 
 WEIGHTS = "model.safetensors"
 STATIC = {"StaticEmbedding": ("tokenizer.json", WEIGHTS), "WordEmbedding": ("vocabulary.json", WEIGHTS)}
@@ -86,6 +88,8 @@ class Family:
         settings: Those of `EncoderConfig` that only some families read, and this one does.
         limits: What a card says of its limits.
         paper: Where it is described.
+        trained_by: The command that trains it.
+        exported: Whether other libraries can hold it.
     """
 
     name: str
@@ -101,6 +105,8 @@ class Family:
     settings: tuple[str, ...] = ()
     limits: str = BAG
     paper: str = PARANMT
+    trained_by: str = "train"
+    exported: bool = True
 
     def load_code(self) -> FamilyCode:
         """Import the family's file, which imports torch."""
@@ -207,8 +213,21 @@ _RECORDS = (
         limits=SEQUENCE,
         paper=PARAGRAM,
     ),
+    Family(
+        "sent2vec",
+        "Sent2Vec",
+        "ngram",
+        "sent2vec",
+        {"NgramEmbedding": ("average_config.json", "vocabulary.json", WEIGHTS)},
+        limits=NGRAMS,
+        paper=SENT2VEC,
+        trained_by="train-sent2vec",
+        exported=False,
+    ),
 )
 FAMILIES = {family.name: family for family in _RECORDS}
+# Those that are trained on pairs, alone and combined.
+OF_PAIRS = [family.name for family in _RECORDS if family.trained_by == "train"]
 # Other names, which papers use.
 ALIASES = {"paragram-phrase": "word"}
 # What each module is read from, by the name of its class; the combination first reads which parts it has.

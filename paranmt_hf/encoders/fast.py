@@ -17,8 +17,9 @@ from torch import nn
 
 from paranmt_hf.encoders.composition import Composition
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.vocabulary import TrigramLookup, Vocabulary, WordLookup
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
+from paranmt_hf.encoders.modules.ngram import blank_tokens
+from paranmt_hf.encoders.vocabulary import NgramLookup, TrigramLookup, Vocabulary, WordLookup
+from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, cut_chunk
 
 # Chunks of text to remember; bounds the memory beside the weights.
 CHUNKS = 120_000
@@ -60,6 +61,14 @@ class WordAverager:
             out[start:stop] = gather(self._weight, bags, start, stop, "mean")
 
 
+class NgramAverager(WordAverager):
+    """Words and their n-grams over a table of tokens."""
+
+    def __init__(self, vocabulary: Vocabulary, weight: torch.Tensor) -> None:
+        super().__init__(vocabulary, weight)
+        self.lookup = NgramLookup(vocabulary)
+
+
 class TrigramAverager:
     """TRIGRAM over a table of tokens."""
 
@@ -96,7 +105,11 @@ class TrigramAverager:
 
 
 Averager = WordAverager | TrigramAverager
-AVERAGERS: dict[Kind, type[Averager]] = {"word": WordAverager, "trigram": TrigramAverager}
+AVERAGERS: dict[Kind, type[Averager]] = {
+    "word": WordAverager,
+    "trigram": TrigramAverager,
+    "ngram": NgramAverager,
+}
 
 
 class FastAverage:
@@ -112,11 +125,12 @@ class FastAverage:
         self.dimension = composition.dimension
         self._tables = [(part.vocabulary, part.table.weight.detach().to(dtype)) for part in composition.parts]
         # What comes after the average, such as the layer of a projection.
+        self._cut = cut_chunk if composition.cuts_words else blank_tokens
         self._heads = [part.modules[1:] for part in composition.parts]
         self._forget()
 
     def _forget(self) -> None:
-        self._tokenizer = WordTokenizer(CHUNKS)
+        self._tokenizer = WordTokenizer(CHUNKS, self._cut)
         self._averagers = [AVERAGERS[vocabulary.kind](vocabulary, weight) for vocabulary, weight in self._tables]
 
     def twin(self) -> FastAverage:

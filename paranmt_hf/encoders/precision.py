@@ -14,7 +14,7 @@ def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
     """Make an averaging encoder that is stored in another precision.
 
     Args:
-        encoder: WORD, TRIGRAM or a combination of them.
+        encoder: WORD, TRIGRAM, Sent2Vec or a combination of the first two.
         precision: `float32`, `float16`, or `int8` with a scale for each row.
 
     Raises:
@@ -23,7 +23,7 @@ def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
     composition = encoder.composition
     if composition is None or not composition.is_bag:
         raise InputError(
-            "only averaging encoders (WORD, TRIGRAM and their combinations) are stored in other precisions"
+            "only averaging encoders (WORD, TRIGRAM, their combinations, Sent2Vec) are stored in other precisions"
         )
     if precision not in PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
@@ -31,6 +31,6 @@ def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
     for part in composition.parts:
         table = part.modules[0]
         assert isinstance(table, AverageEmbedding)
-        chains.append([type(table)(table.units, table.weight, precision), *part.modules[1:]])
+        chains.append([table.stored_as(precision), *part.modules[1:]])
     parts = chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)]
     return SentenceEncoder(modules=parts, device="cpu", similarity_fn_name="cosine")

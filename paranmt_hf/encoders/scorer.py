@@ -98,7 +98,8 @@ class ScorerConfig:
         from paranmt_hf.encoders.loading import load
 
         encoder = load(self._name, revision=self.revision, device=self.device)
-        if encoder.fast_path is not None and encoder.device.type == "cpu":
+        composition = encoder.composition
+        if composition is not None and composition.is_bag and composition.cuts_words and encoder.device.type == "cpu":
             return FastScorer(encoder)
         return SlowScorer(encoder)
 

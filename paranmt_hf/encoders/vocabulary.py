@@ -1,4 +1,4 @@
-"""Which words and character trigrams an encoder knows, and which row of its table each one has."""
+"""Which words, word n-grams and character trigrams an encoder knows, and which row of its table each one has."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.ngrams import NgramTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import spaced
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
@@ -25,12 +26,14 @@ class Vocabulary:
     """The units of one kind that have a row of their own.
 
     Attributes:
-        kind: Words or character trigrams.
+        kind: Words, words with their n-grams, or character trigrams.
         units: The unit of each row; row 0 is `[UNK]`, which every unit without a row shares.
+        ngrams: The n-grams that have a row behind those of the units, where the kind is `ngram`.
     """
 
     kind: Kind
     units: list[str]
+    ngrams: NgramTable | None = None
 
     def __post_init__(self) -> None:
         if len(self.units) < 2:
@@ -192,6 +195,16 @@ class WordLookup(Lookup):
         return Bags(self._rows[table.ids], table.offsets)
 
 
+class NgramLookup(WordLookup):
+    """Rows of the known words of sentences and of their n-grams."""
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up the words and n-grams of every sentence; those without a row are left out."""
+        words = super().bags(table)
+        assert self.vocabulary.ngrams is not None
+        return Bags(*self.vocabulary.ngrams.bags(words.rows, words.offsets))
+
+
 class TrigramLookup(Lookup):
     """Rows of the character trigrams of sentences.
 
@@ -272,4 +285,5 @@ class TrigramLookup(Lookup):
 
 def lookup(vocabulary: Vocabulary) -> Lookup:
     """Make the lookup of a vocabulary's kind."""
-    return WordLookup(vocabulary) if vocabulary.kind == "word" else TrigramLookup(vocabulary)
+    lookups: dict[Kind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
+    return lookups[vocabulary.kind](vocabulary)

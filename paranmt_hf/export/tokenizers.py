@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.export.trigram_tokenizer import trigram_tokenizer
 
 # From the units of the rows, the first of which is the unknown one.
-TOKENIZERS: dict[Kind, Callable[[Sequence[str]], Tokenizer]] = {
+TOKENIZERS: dict[str, Callable[[Sequence[str]], Tokenizer]] = {
     "word": lambda units: word_tokenizer(list(units)),
     "trigram": trigram_tokenizer,
 }

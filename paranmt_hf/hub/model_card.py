@@ -18,6 +18,20 @@ DROPPED = "count, but have vectors of zeros"
 TRAINED = "share one trained vector"
 SHARED = "share the trained vector that the word vectors it started from have for them (trigrams: zeros)"
 UNKNOWN = {"drop": DROPPED, "train": TRAINED, "share": SHARED}
+CITATION = """\
+@inproceedings{wieting-gimpel-2018-paranmt,
+    title = "{P}ara{NMT}-50{M}: Pushing the Limits of Paraphrastic Sentence Embeddings with Millions of Machine Translations",
+    author = "Wieting, John and Gimpel, Kevin",
+    booktitle = "Proceedings of ACL 2018",
+    year = "2018",
+}"""  # noqa: E501
+SENT2VEC_CITATION = """\
+@inproceedings{pagliardini-etal-2018-unsupervised,
+    title = "Unsupervised Learning of Sentence Embeddings Using Compositional n-Gram Features",
+    author = "Pagliardini, Matteo and Gupta, Prakhar and Jaggi, Martin",
+    booktitle = "Proceedings of NAACL-HLT 2018",
+    year = "2018",
+}"""
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 
 
@@ -28,7 +42,9 @@ def model_card(record: Mapping[str, Any]) -> str:
         record: `name`; `repository`, the id on the Hub, if it has one; `summary`, `data`, `commands`, `license`,
             `license_name`, `license_link` and `license_text`, where a licence is stated; `datasets`, ids
             on the Hub; `training` (the content of the model's `training.json`);
-            `limits`, a sentence, and `trigrams`, whether it reads character trigrams;
+            `limits`, a sentence, and `trigrams`, whether it reads character trigrams; for a model that was not trained
+            here `made`, Markdown in place of `training`, and `reading`, how it cuts text and what becomes of unknown
+            words; `citation`, the BibTeX entry of another paper; `languages`, if they are not English alone;
             `stock`, whether it loads without this package and without code of its own; `results` (an `StsResult` as
             JSON values), if it was measured; `precisions`: for each way to store the rows its size in bytes and
             results; `speed`, as `encoding_speed` gives it, which is shown if it says how busy the machine was;
@@ -71,7 +87,7 @@ def _header(record: Mapping[str, Any]) -> dict[str, Any]:
     header: dict[str, Any] = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
-        "language": ["en"],
+        **({"language": languages} if (languages := list(record.get("languages", ["en"]))) else {}),
         **_license(record),
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "paranmt", "paraphrase"],
     }
@@ -109,7 +125,6 @@ def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
 
 
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
-    training = record["training"]
     return {
         "name": escape(record["name"]),
         "summary": record["summary"],
@@ -119,16 +134,25 @@ def _texts(record: Mapping[str, Any]) -> dict[str, str]:
         "sizes": _sizes(record),
         "data": record["data"],
         "commands": "\n".join(record["commands"]),
-        "training": _training(training, record.get("results") or {}),
+        "training": record.get("made") or _training(record["training"], record.get("results") or {}),
         "picture": f"![Loss and development score over the steps]({record['picture']})\n\n"
         if record.get("picture")
         else "",
-        "trigrams": " and character trigrams" if record["trigrams"] else "",
-        "order": record["limits"],
+        "reading": record.get("reading") or _reading(record),
+        "citation": record.get("citation") or CITATION,
+        "order": record["limits"] + (" The model was trained on English alone." if "languages" not in record else ""),
         "license_text": record["license_text"],
         "notes": f"## Notes\n\n{record['notes'].strip()}\n\n" if record.get("notes") else "",
-        "unknown": UNKNOWN[training["settings"]["encoder"].get("unknown") or "drop"],
     }
+
+
+def _reading(record: Mapping[str, Any]) -> str:
+    """Say how text is cut, and what becomes of unknown units."""
+    trigrams = " and character trigrams" if record["trigrams"] else ""
+    unknown = UNKNOWN[record["training"]["settings"]["encoder"].get("unknown") or "drop"]
+    return (
+        f"Text is lower-cased, so case tells nothing apart. Words{trigrams} that are not in the vocabulary\n{unknown}."
+    )
 
 
 def _results(results: Mapping[str, Any] | None) -> str:

@@ -88,11 +88,17 @@ def _read_mean(folder: Path) -> dict[str, Any]:
     return {"mean_of": record["mean_of"]}
 
 
-def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]]]:
+def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]], list[list[Any]]]:
     """What models to be averaged have in common; modules tell how a BLSTM joins directions, and what is pooled."""
     composition = take_apart(list(model))
     modules = [[_described(module) for module in part.modules] for part in composition.parts]
-    return composition.name, modules, [part.vocabulary.units for part in composition.parts]
+    vocabularies = [part.vocabulary for part in composition.parts]
+    ngrams = [
+        [known.ngrams.order, known.ngrams.buckets, known.ngrams.hashes.tobytes(), part.cuts_words]
+        for known, part in zip(vocabularies, composition.parts, strict=True)
+        if known.ngrams is not None
+    ]
+    return composition.name, modules, [known.units for known in vocabularies], ngrams
 
 
 def _described(module: nn.Module) -> str:

@@ -127,6 +127,11 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             f"{name} is no encoder of this package ({', '.join(family.title for family in FAMILIES.values())} and "
             "combinations), and only these can be exported"
         )
+    if not all(part.family.exported for part in composition.parts):
+        raise InputError(
+            f"{name} is {composition.title}, which no other library holds: none hashes word n-grams; load it with "
+            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True"
+        )
     if not _fits(composition, format):
         better = next(other.name for other in FORMATS.values() if _fits(composition, other))
         raise InputError(

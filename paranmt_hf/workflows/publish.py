@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
-from paranmt_hf.training.record import TrainingRecord, read_training
 from paranmt_hf.workflows.support.check_folder import left_here, read_notes, refuse_unsafe
 from paranmt_hf.workflows.support.check_model import (
     RESULTS_FILE,
@@ -23,7 +22,8 @@ from paranmt_hf.workflows.support.check_model import (
     results_of_weights,
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
-from paranmt_hf.workflows.support.model_record import AboutModel, folder_card, model_record
+from paranmt_hf.workflows.support.model_origin import origin_of
+from paranmt_hf.workflows.support.model_record import AboutModel
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 
 
@@ -142,7 +142,7 @@ def plan_model(
     """Check an encoder and lay out what is published; touches nothing.
 
     Args:
-        folder: What `paranmt train` wrote.
+        folder: What `paranmt train` or `paranmt convert` wrote.
         name: `organisation/name` on the Hub.
         about: What no program can know: licence, and words on the data.
         results: What `paranmt evaluate sts --json` wrote for these weights, or the records that `evaluate` gives.
@@ -162,13 +162,14 @@ def plan_model(
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
-    training = read_training(folder)
+    origin = origin_of(folder)
+    record = origin.read(folder)
     encoder = load(folder, device="cpu")
     refuse_unsafe(folder, code_files())
     own_words = read_notes(notes)
-    check_dimension(encoder, training, folder)
+    check_dimension(encoder, record.dimension, folder, origin.file)
     figures = None if results is None else results_of_weights(results, folder)
-    plan = _plan_encoder(folder, training, target, about, figures, own_words)
+    plan = _plan_encoder(folder, record, target, about, figures, own_words)
     check_whole(plan.parcel, encoder, folder)
     return plan
 
@@ -188,7 +189,7 @@ def publish_model(
 
 def _plan_encoder(
     folder: Path,
-    training: TrainingRecord,
+    made: Any,  # noqa: ANN401 - the record of how it came to be
     target: Target,
     about: AboutModel,
     results: ResultsRecord | None,
@@ -196,26 +197,13 @@ def _plan_encoder(
 ) -> Plan:
     from paranmt_hf.hub.model_card import eval_results, model_card
 
-    record = model_record(target.name.split("/")[1], folder, training, about, results)
+    origin = origin_of(folder)
+    record = origin.card(target.name.split("/")[1], folder, made, about, results)
     card = model_card({**record, "repository": target.name, "notes": notes})
     files = model_files(folder)
     files["README.md"] = card.encode()
     if (entries := eval_results(record)) is not None:
         files[RESULTS_FILE] = entries.encode()
     parcel = Parcel(files, belongs_to_a_model, f"Encoder {record['name']}")
-    missing = _missing(training, about, results)
-    own_card = folder_card(folder, folder.resolve().name, training)
-    return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
-
-
-def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
-    """What a reader of an encoder's card would miss, in sentences."""
-    missing = []
-    if results is None:
-        missing.append("results: paranmt evaluate sts FOLDER --data STS --json FILE, then --results FILE")
-    if not about.commands and (training.mean_of is not None or "init_from" in training.inputs):
-        missing.append("the commands of the models it came from: --about FILE with 'commands'")
-    for name in ("summary", "data", "license_text"):
-        if not getattr(about, name):
-            missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
-    return missing
+    own_card = origin.own_card(folder, folder.resolve().name, made)
+    return Plan(target, parcel, card, origin.missing(made, about, results), left_here(folder, files, own_card))

@@ -24,7 +24,8 @@ LEAVES += [
     "lexicon evaluate",
     "evaluate transfer",
 ]
-LEAVES += ["folds", "sources", "tune", "evaluate overfitting", "sizes", "analyse {what}", "lengths", "neighbours", "norms", "under-trained"]
+LEAVES += ["folds", "sources", "sizes", "tune", "evaluate overfitting", "convert"]
+LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 

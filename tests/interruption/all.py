@@ -28,7 +28,7 @@ def warm_up() -> None:
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise"
+        "supervise convert"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]

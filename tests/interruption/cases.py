@@ -172,6 +172,12 @@ def _task(root: Path) -> None:
     _encoder(root / "model", (list(WORDS), ["of number"]), model="projection")
 
 
+def _model(root: Path) -> None:
+    from tests.encoders.sent2vec_files import WORDS, BinFile
+
+    (root / "model.bin").write_bytes(BinFile(WORDS).write())
+
+
 CASES = [
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
@@ -190,6 +196,7 @@ CASES = [
         _two,
     ),
     Case("supervise", _supervise, _task),
+    Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
     _export("static", "word"),
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),

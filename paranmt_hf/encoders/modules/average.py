@@ -30,17 +30,25 @@ class AverageEmbedding(InputModule):
         weight: Vectors [row, dimension].
         precision: How `save` stores the rows: `float32`, `float16`, or `int8` with a scale for each row. In memory
             they are float32.
+        further: Number of rows behind those of the units.
     """
 
     config_keys = ["precision"]
     config_file_name = "average_config.json"
 
-    def __init__(self, units: Sequence[str], weight: torch.Tensor | np.ndarray, precision: str = "float32") -> None:
+    def __init__(
+        self,
+        units: Sequence[str],
+        weight: torch.Tensor | np.ndarray,
+        precision: str = "float32",
+        *,
+        further: int = 0,
+    ) -> None:
         super().__init__()
         if precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
-        if len(units) != len(weight):
-            raise ValueError(f"a vocabulary of {len(units)} units needs as many rows, was {len(weight)} rows")
+        if len(units) + further != len(weight):
+            raise ValueError(_unequal(len(units), further, len(weight)))
         self.units = list(units)
         self.precision = precision
         self.embedding = nn.EmbeddingBag.from_pretrained(torch.as_tensor(weight).float(), freeze=False, mode="mean")
@@ -74,35 +82,61 @@ class AverageEmbedding(InputModule):
         """The table [row, dimension], float32."""
         return self.embedding.weight.data
 
+    def stored_as(self, precision: str) -> AverageEmbedding:
+        """Make the same encoder that `save` stores in another precision."""
+        return type(self)(self.units, self.weight, precision)
+
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
         """Write configuration, vocabulary and weights (always safetensors)."""
+        self._save_units(output_path)
+        save_file(store(self.weight.cpu(), self.precision), Path(output_path) / WEIGHTS_FILE)
+
+    def _save_units(self, output_path: str) -> None:
         self.save_config(output_path)
-        folder = Path(output_path)
-        (folder / VOCABULARY_FILE).write_text(json.dumps(self.units, ensure_ascii=False), encoding="utf8")
-        save_file(store(self.weight.cpu(), self.precision), folder / WEIGHTS_FILE)
+        vocabulary = json.dumps(self.units, ensure_ascii=False)
+        (Path(output_path) / VOCABULARY_FILE).write_text(vocabulary, encoding="utf8")
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageEmbedding:
         """Read what `save` wrote, from a folder or the Hub."""
+        config, units, stored = cls._read(model_name_or_path, **kwargs)
+        return cls(units, restore(stored), **config)
+
+    @classmethod
+    def _read(
+        cls, name: str, further: str | None = None, **kwargs: Any
+    ) -> tuple[dict[str, Any], list[str], dict[str, torch.Tensor]]:
+        """Read the configuration, the units and the tensors of an encoder.
+
+        Args:
+            name: Folder, or id at the Hub.
+            further: Name of the tensor that has an entry for each row behind those of the units, if there are any.
+            **kwargs: Where in the folder, and how to reach the Hub.
+        """
         kwargs = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
-        config = cls.load_config(model_name_or_path, **kwargs)
-        path = cls.load_file_path(model_name_or_path, VOCABULARY_FILE, **kwargs)
+        config = cls.load_config(name, **kwargs)
+        path = cls.load_file_path(name, VOCABULARY_FILE, **kwargs)
         if path is None:
-            raise ValueError(f"{model_name_or_path} has no {VOCABULARY_FILE}, so it is no averaging encoder")
+            raise ValueError(f"{name} has no {VOCABULARY_FILE}, so it is no averaging encoder")
         units = json.loads(Path(path).read_text(encoding="utf8"))
         wrong = [unit for unit in units if not isinstance(unit, str)] if isinstance(units, list) else [units]
         if wrong:
             raise ValueError(f"{path} must be a list of texts, and holds {wrong[0]!r}")
-        weights = cls.load_file_path(model_name_or_path, WEIGHTS_FILE, **kwargs)
+        weights = cls.load_file_path(name, WEIGHTS_FILE, **kwargs)
         if weights is None:
-            raise ValueError(f"{model_name_or_path} has no {WEIGHTS_FILE}")
-        weight = restore(load_file(weights))
-        if len(units) != len(weight):
-            raise ValueError(
-                f"{path} and {weights} do not belong together: a vocabulary of {len(units)} units needs as many rows, "
-                f"was {len(weight)} rows"
-            )
-        return cls(units, weight, **config)
+            raise ValueError(f"{name} has no {WEIGHTS_FILE}")
+        stored = load_file(weights)
+        if further is not None and further not in stored:
+            raise ValueError(f"{weights} has no tensor {further}")
+        more, rows = (len(stored[further]) if further else 0), len(stored["embedding.weight"])
+        if len(units) + more != rows:
+            raise ValueError(f"{path} and {weights} do not belong together: {_unequal(len(units), more, rows)}")
+        return config, units, stored
+
+
+def _unequal(units: int, further: int, rows: int) -> str:
+    more = f" and {further} more" if further else ""
+    return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
 
 
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")

@@ -16,8 +16,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord, read_results
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content, Parcel, stage
-from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.workflows.support.check_folder import files_of
+from paranmt_hf.workflows.support.conversion_record import CONVERSION_FILE
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 RESULTS_FILE = ".eval_results/sts.yaml"
 # Files of an encoder that go with it: these names, in its folder and in those of its modules.
 OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
-OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_FILE, "training.png"}
+OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_FILE, "training.png", CONVERSION_FILE}
 MODEL_FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(OF_MODULES | OF_MODELS)))})")
 CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
 # Sentences whose vectors tell whether a folder and what goes of it are one model.
@@ -75,16 +76,16 @@ def results_of_weights(results: str | Path | Sequence[ResultsRecord], folder: Pa
     return matching[-1]
 
 
-def check_dimension(encoder: SentenceEncoder, training: TrainingRecord, folder: Path) -> None:
+def check_dimension(encoder: SentenceEncoder, recorded: int, folder: Path, file: str = TRAINING_FILE) -> None:
     """Refuse a folder whose encoder is not the one that its record is about.
 
     Raises:
         InputError: The dimensions differ.
     """
     dimension = encoder.get_embedding_dimension()
-    if dimension != training.dimension:
+    if dimension != recorded:
         raise InputError(
-            f"{folder} gives vectors of {dimension} dimensions, its {TRAINING_FILE} says {training.dimension}; they "
+            f"{folder} gives vectors of {dimension} dimensions, its {file} says {recorded}; they "
             "do not belong together"
         )
 

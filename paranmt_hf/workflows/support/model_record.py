@@ -64,11 +64,12 @@ class AboutModel:
             raise InputError(f"{wrong[0]!r} is no data set on the Hub: expected ORGANISATION/NAME")
 
 
-def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
+def read_about(path: Path | None, stated: License | None = None, **given: Any) -> AboutModel:  # noqa: ANN401
     """Read what people say of a model from a YAML file.
 
     Args:
         path: The file; None for none.
+        stated: The licence that the model's own record states, which counts where no other is given.
         given: Values that are stated elsewhere and count more; None and empty ones do not.
 
     Raises:
@@ -91,6 +92,8 @@ def read_about(path: Path | None, **given: Any) -> AboutModel:  # noqa: ANN401
                 f"{path} states the {name} {values[name]!r} and --{name.replace('_', '-')} {value!r}; state it once"
             )
     values = {**values, **{name: value for name, value in given.items() if value}}
+    if "license" not in values and stated is not None:
+        values |= stated.header
     if "license" not in values:
         raise InputError(
             "a model needs a licence, so that its users know what they may do: give --license with a Hub licence id "
@@ -131,7 +134,7 @@ def model_record(
         "data": said.get("data") or data(training),
         "commands": list(said.get("commands", ())) or [command(training)],
         "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training)}),
-        "license_text": said.get("license_text") or _license_text(about),
+        "license_text": said.get("license_text") or license_text(about),
         **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
@@ -142,7 +145,8 @@ def model_record(
     }
 
 
-def _license_text(about: AboutModel | None) -> str:
+def license_text(about: AboutModel | None) -> str:
+    """Say under which licence a model is."""
     if about is None:
         return NO_LICENSE
     if about.license_name and about.license_link:

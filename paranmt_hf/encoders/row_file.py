@@ -1,0 +1,105 @@
+"""The table of an averaging encoder as a safetensors file, written row after row in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.encoders.modules.average import store
+from paranmt_hf.encoders.modules.ngram import HASHES
+from paranmt_hf.errors import InputError
+
+# The tensors of an encoder by name, with their types as safetensors and as numpy name them; wider types come first,
+# so that each begins where its numbers may.
+WEIGHT, SCALE = "embedding.weight", "embedding.scale"
+TYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16), "int8": ("I8", np.int8)}
+# Buckets that are written at once, and the largest number of 16 bits.
+STEP, LARGEST_HALF = 2**20, 65504.0
+
+
+class RowFile:
+    """Writes rows as they come; what stands before them in the file is written at the end.
+
+    Until then nothing is there but the rows that came: the place of what is missing takes no room on disk.
+
+    Args:
+        path: The file.
+        rows: Number of rows to come.
+        dimension: Numbers of a row.
+        precision: `float32`, `float16` or `int8`, as `AverageEmbedding` stores them.
+        hashes: The buckets that have a row, ascending; a number for all below it; None for an encoder without any.
+    """
+
+    def __init__(
+        self, path: Path, rows: int, dimension: int, precision: str, hashes: np.ndarray | int | None = None
+    ) -> None:
+        self._precision, self._hashes, self._scales = precision, hashes, [np.empty(0, np.float32)]
+        sizes: list[tuple[str, str, list[int], int]] = []
+        if hashes is not None:
+            sizes.append((HASHES, "I64", [hashes if isinstance(hashes, int) else len(hashes)], 8))
+        if precision == "int8":
+            sizes.append((SCALE, "F32", [rows], 4))
+        kind, self._type = TYPES[precision]
+        sizes.append((WEIGHT, kind, [rows, dimension], np.dtype(self._type).itemsize))
+        head, self._starts, end = {}, {}, 0
+        for name, type_name, shape, width in sizes:
+            start, end = end, end + width * int(np.prod(shape, dtype=object))
+            head[name] = {"dtype": type_name, "shape": shape, "data_offsets": [start, end]}
+            self._starts[name] = start
+        encoded = json.dumps({"__metadata__": {"format": "pt"}, **head}).encode()
+        encoded += b" " * (-len(encoded) % 8)
+        self._begin = 8 + len(encoded)
+        self._file = path.open("wb")
+        self._file.write(len(encoded).to_bytes(8, "little") + encoded)
+        self._file.seek(self._begin + self._starts[WEIGHT])
+
+    def write(self, rows: np.ndarray) -> None:
+        """Append rows [row, dimension], float32.
+
+        Raises:
+            InputError: A number is too large for the precision.
+        """
+        if self._precision == "float16" and len(rows) and (largest := float(np.abs(rows).max())) > LARGEST_HALF:
+            raise InputError(
+                f"a vector has the number {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "
+                "float32"
+            )
+        stored = store(torch.from_numpy(rows), self._precision)
+        self._file.write(stored[WEIGHT].numpy().tobytes())
+        if SCALE in stored:
+            self._scales.append(stored[SCALE].numpy())
+
+    def close(self) -> None:
+        """Write what stands before the rows, and end the file."""
+        if HASHES in self._starts:
+            self._file.seek(self._begin + self._starts[HASHES])
+            for part in _parts(self._hashes):
+                self._file.write(part.astype("<i8").tobytes())
+        if SCALE in self._starts:
+            self._file.seek(self._begin + self._starts[SCALE])
+            self._file.write(np.concatenate(self._scales).tobytes())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def __enter__(self) -> RowFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._file.close()
+
+
+def _parts(hashes: np.ndarray | int | None) -> Iterator[np.ndarray]:
+    """Give buckets some at a time."""
+    count = hashes if isinstance(hashes, int) else 0 if hashes is None else len(hashes)
+    for start in range(0, count, STEP):
+        stop = min(start + STEP, count)
+        yield np.arange(start, stop) if isinstance(hashes, int) else hashes[start:stop]  # type: ignore[index]

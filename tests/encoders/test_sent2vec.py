@@ -1,0 +1,150 @@
+"""Sent2Vec as an encoder: the average by hand, the fast path against the slow one, saving in every way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+
+import paranmt_hf
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
+from paranmt_hf.encoders.precision import with_precision
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.workflows.average import average_encoders
+from paranmt_hf.workflows.export import export_encoder
+from tests.encoders.test_ngrams import buckets_of
+from tests.encoders.toys import SENTENCES, WORDS, rows
+
+BUCKETS = 40
+
+
+def module(order: int = 2, cut: str = "words", precision: str = "float32", seed: int = 1) -> NgramEmbedding:
+    """Words of the toys with rows for every second bucket."""
+    hashes = np.arange(0, BUCKETS if order > 1 else 0, 2)
+    weight = rows([*WORDS, *map(str, hashes)], 4, seed)
+    return NgramEmbedding(WORDS, weight, precision, order=order, buckets=BUCKETS, hashes=hashes, cut=cut)
+
+
+def encoder(*args: object, **options: object) -> SentenceEncoder:
+    return SentenceEncoder(modules=[module(*args, **options)], device="cpu", similarity_fn_name="cosine").eval()  # type: ignore[arg-type]
+
+
+def slow(made: SentenceEncoder, sentences: list[str]) -> np.ndarray:
+    return SentenceTransformer.encode(made, sentences)
+
+
+def test_by_hand() -> None:
+    """An unknown word is left out before pairs are made; of the two pairs one has a bucket with a row."""
+    made = encoder()
+    table = made[0].weight.numpy()
+    ids = [WORDS.index(word) for word in ("the", "sat", "cat")]
+    places = [len(WORDS) + bucket // 2 for bucket in buckets_of(ids, 2, BUCKETS) if bucket % 2 == 0]
+    assert places == [len(WORDS) + (116049371 * 1 + 3) % BUCKETS // 2]
+    np.testing.assert_allclose(made.encode("The xyzzy sat cat"), table[[*ids, *places]].mean(axis=0), atol=1e-6)
+    assert not made.encode("xyzzy").any()
+
+
+def test_blanks_leave_text_as_it_is() -> None:
+    """White space of ASCII parts words, as in the authors' program; a no-break space and case stay."""
+    assert blank_tokens(" The\tcat.\u00a0sat\x00is\r\n ") == ["The", "cat.\u00a0sat", "is"]
+    made = encoder(cut="blanks")
+    table = made[0].weight.numpy()
+    np.testing.assert_allclose(made.encode("The cat. is"), table[WORDS.index("is")], atol=1e-6)
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_fast_path_equals_slow(order: int, cut: str) -> None:
+    made = encoder(order, cut)
+    sentences = [*SENTENCES, "the cat sat . the cat is it 's", "THE cat\x0bsat\ncat"]
+    np.testing.assert_allclose(made.encode(sentences), slow(made, sentences), atol=1e-6)
+    assert made.fast_path is not None
+    known = made.known_tokens(sentences)
+    assert ((known > 0) == made.encode(sentences).any(axis=1)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*WORDS, "x", "\t", "\u00a0"]), max_size=8).map(" ".join), min_size=1, max_size=5
+    )
+)
+def test_fast_path_equals_slow_on_any_words(sentences: list[str]) -> None:
+    for made in (encoder(3), encoder(3, "blanks")):
+        np.testing.assert_allclose(made.encode(sentences), slow(made, sentences), atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_saved_and_loaded(precision: str, tmp_path: Path) -> None:
+    """In another precision it is read back as it was rounded, with and without this package's loader."""
+    made = with_precision(encoder(3, "blanks"), precision)
+    save(made, tmp_path)
+    found = paranmt_hf.load(tmp_path)
+    tolerance = {"float32": 0.0, "float16": 2e-3, "int8": 2e-2}[precision]
+    np.testing.assert_allclose(found.encode(SENTENCES), made.encode(SENTENCES), atol=tolerance)
+    read = found[0]
+    assert (read.order, read.buckets, read.cut, read.precision) == (3, BUCKETS, "blanks", precision)
+    np.testing.assert_array_equal(read.hashes, made[0].hashes)
+    plain = SentenceTransformer(str(tmp_path), trust_remote_code=True, device="cpu")
+    np.testing.assert_allclose(plain.encode(SENTENCES), found.encode(SENTENCES), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_loads_without_the_package(tmp_path: Path) -> None:
+    """The code beside the weights needs nothing of this package."""
+    save(encoder(), tmp_path)
+    program = (
+        "import sys; sys.modules['paranmt_hf'] = None\n"
+        "from sentence_transformers import SentenceTransformer\n"
+        f"model = SentenceTransformer({str(tmp_path)!r}, trust_remote_code=True, device='cpu')\n"
+        f"print(model.encode({SENTENCES!r}).tobytes().hex())"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    found = np.frombuffer(bytes.fromhex(run.stdout.strip()), np.float32).reshape(len(SENTENCES), -1)
+    np.testing.assert_allclose(found, encoder().encode(SENTENCES), atol=1e-6)
+
+
+def test_damaged_buckets_are_one_error(tmp_path: Path) -> None:
+    save(encoder(), tmp_path)
+    weights = tmp_path / "model.safetensors"
+    tensors = load_file(weights)
+    save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"].flip(0)}, weights)
+    with pytest.raises(InputError, match="hashes must ascend"):
+        paranmt_hf.load(tmp_path)
+    save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"][1:]}, weights)
+    with pytest.raises(InputError, match="do not belong together: a vocabulary of 11 units needs as many rows and 19"):
+        paranmt_hf.load(tmp_path)
+    save_file({"embedding.weight": tensors["embedding.weight"]}, weights)
+    with pytest.raises(InputError, match=r"has no tensor ngrams\.hashes"):
+        paranmt_hf.load(tmp_path)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="cut must be one of words, blanks"):
+        module(cut="letters")
+
+
+def test_what_else_takes_it(tmp_path: Path) -> None:
+    """Means of models with the same n-grams; no other library, and no training on pairs."""
+    for name, made in (("one", encoder()), ("two", encoder(seed=2)), ("other", encoder(cut="blanks"))):
+        save(made, tmp_path / name)
+    mean = average_encoders([tmp_path / "one", tmp_path / "two"], tmp_path / "mean")
+    halves = (encoder().encode(SENTENCES) + encoder(seed=2).encode(SENTENCES)) / 2
+    np.testing.assert_allclose(mean.encode(SENTENCES), halves, atol=1e-6)
+    with pytest.raises(InputError, match="only models trained from one start"):
+        average_encoders([tmp_path / "one", tmp_path / "other"], tmp_path / "none")
+    for format in ("static", "onnx"):
+        with pytest.raises(InputError, match="is Sent2Vec, which no other library holds"):
+            export_encoder(tmp_path / "one", tmp_path / "export", format=format)
+    with pytest.raises(InputError, match="sent2vec is trained on text by `paranmt train-sent2vec`"):
+        EncoderConfig(model="word,sent2vec")
