@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ def _lines(path: Path) -> Iterator[Iterator[bytes]]:
         opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
         with opened as lines:
             yield (line.replace(b"\t", b" ") for line in lines)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"cannot read word vectors from {path}: {getattr(error, 'strerror', None) or error}"
         ) from None

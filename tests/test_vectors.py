@@ -102,6 +102,10 @@ def test_missing_and_truncated_files(tmp_path):
     with pytest.raises(InputError, match="cannot read word vectors from .*none.txt: No such file"):
         read_vectors(tmp_path / "none.txt")
     packed = gzip.compress(("word 1 2\n" * 1000).encode())
+    damaged = packed[:20] + b"\xff" * 10 + packed[30:]
+    (tmp_path / "v.gz").write_bytes(damaged)
+    with pytest.raises(InputError, match=r"cannot read word vectors from .*v.gz: Error -3"):
+        read_vectors(tmp_path / "v.gz")
     (tmp_path / "v.gz").write_bytes(packed[:-10])
     with pytest.raises(InputError, match="cannot read word vectors"):
         read_vectors(tmp_path / "v.gz")

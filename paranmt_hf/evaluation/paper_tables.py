@@ -86,6 +86,9 @@ def sent2vec_table(results: Sequence[StsResult], *, style: Style = "text") -> st
     """
     check_same_sets(results)
     found = [_by_title(result) for result in results]
+    if not set(SENT2VEC_PARTS.values()) <= found[0].keys():
+        # With one part alone SICK is not train and test together.
+        found = [{title: each for title, each in sets.items() if title != SICK} for sets in found]
     columns = {**SENT2VEC_SETS, **SENT2VEC_PARTS}
     there = [title for title in SENT2VEC_SETS.values() if title in found[0]]
 

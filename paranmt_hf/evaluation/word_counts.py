@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +69,7 @@ def is_count_list(path: Path) -> bool:
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
             first = [line.strip() for line, _ in zip(lines, range(_FIRST), strict=False)]
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return False
     filled = [line for line in first if line]
     return 2 * sum(_LINE.fullmatch(line) is not None for line in filled) > len(filled)
@@ -98,6 +99,6 @@ def read_counts(path: Path) -> WordCounts:
                 word, count = stripped.split()
                 lowered = word.decode("utf8", "replace").lower()
                 counts[lowered] = counts.get(lowered, 0) + int(count)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     return WordCounts(counts, str(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def _read_words(path: Path, limit: int) -> list[str]:
                     words.setdefault(fields[0])
                 if len(words) >= limit:
                     break
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the vocabulary {path}: {error}; expected UTF-8 text, a word a line") from None
     if not words:
         raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")

@@ -115,6 +115,19 @@ def test_the_table_of_sent2vec(data):
     assert text.endswith("Missing in the data: STS14 deft-forum, STS14 tweet-news, STS14 images, STS14 headlines.")
 
 
+def test_one_part_of_sick_is_not_both(data):
+    """With the test part alone the column of both, and its part of the mean, are missing."""
+    (data / "sick" / "SICK_train.txt").unlink()
+    result = evaluate_sts(Plane(), read_several([data / "sts", data / "sick"]), name="plane", bootstrap=0)
+    text = sent2vec_table([result], style="markdown")
+    header, _, row = (line.strip("| ").split(" | ") for line in text.split("\n")[:3])
+    cells = dict(zip(header, row, strict=True))
+    assert cells["SICK train + test"] == cells["SICK train"] == "missing"
+    assert cells["SICK test"] == "100.0 / 100.0"
+    assert "Mean of 2" in cells
+    assert text.endswith("SICK, SICK train.")
+
+
 def test_without_any_of_the_sets(data):
     write(data / "own.tsv", ["\t".join(row) for row in ROWS])
     result = evaluate_sts(Plane(), data / "own.tsv", name="plane", bootstrap=0)

@@ -124,6 +124,11 @@ def test_lists_of_counts(tmp_path):
     packed = tmp_path / "counts.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert is_count_list(packed) and read_counts(packed).counts == {"the": 7, "cat": 3}
+    whole = gzip.compress(b"the 6\ncat 3\n" * 1000)
+    packed.write_bytes(whole[:20] + b"\xff" * 5 + whole[25:])
+    assert not is_count_list(packed)
+    with pytest.raises(InputError, match=r"cannot read .*counts.gz: Error -3"):
+        read_counts(packed)
     for text in ("A sentence of 5\n", "chapter 1\nIt was a night.\n", "", "\n\n", "a -1\n", "a 1.5\n"):
         path.write_text(text)
         assert not is_count_list(path), text

@@ -1,5 +1,6 @@
 """`paranmt analyse`, from the command line and from Python."""
 
+import gzip
 import json
 
 import numpy as np
@@ -8,12 +9,14 @@ import yaml
 
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.vectors import WordVectors, write_vectors
 from paranmt_hf.workflows.analyse import analyse_neighbours, analyse_norms, analyse_under_trained
 from paranmt_hf.workflows.support.word_averages import count_words, word_vectors
 from tests.cli.commands import fails
+from tests.encoders.test_sent2vec import module as sent2vec
 from tests.training.toys import encoder_of, synonyms
 
 SIMILARITY = str(ASSETS / "sample" / "similarity.tsv")
@@ -53,6 +56,11 @@ def test_word_vectors_of_encoders(models, folder):
     assert some.matrix[0].tolist() == word.matrix[word.words.index("left3")].tolist()
     for name in ("both", "lstm"):
         assert sorted(word_vectors(models / name).words) == sorted(word.words)
+    # Those of Sent2Vec's n-grams stand behind those of its words.
+    save(SentenceEncoder(modules=[sent2vec()], device="cpu"), folder / "sent2vec")
+    found = word_vectors(folder / "sent2vec")
+    assert found.words == sent2vec().units[1:]
+    np.testing.assert_array_equal(found.matrix, sent2vec().weight.numpy()[1 : len(found.words) + 1])
     with pytest.raises(InputError, match="trigram is TRIGRAM, which reads no words; expected an encoder with word"):
         word_vectors(models / "trigram")
     with pytest.raises(InputError, match="word has no vector of any of the 1 words that are asked for"):
@@ -81,6 +89,14 @@ def test_counting(folder, release):
         count_words("empty.txt")
     with pytest.raises(InputError, match="nowhere.txt"):
         count_words("nowhere.txt")
+    (folder / "broken.parquet").write_bytes(b"PAR1nothing")
+    with pytest.raises(InputError, match="broken.parquet: expected a Parquet file, but cannot read it"):
+        count_words("broken.parquet")
+    packed = bytearray(gzip.compress("".join(f"word{number} {number}\n" for number in range(5000)).encode()))
+    packed[40:60] = b"\xff" * 20
+    (folder / "damaged.txt.gz").write_bytes(packed)
+    with pytest.raises(InputError, match=r"damaged.txt.gz: cannot read on after line"):
+        count_words("damaged.txt.gz")
 
 
 def test_lengths(folder, capsys):

@@ -121,6 +121,10 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a\nb\n" * 1000)[:-10])
     with pytest.raises(InputError, match="cannot read the vocabulary .*cut.gz"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "cut.gz")
+    packed = gzip.compress(b"a\nb\n" * 1000)
+    (tmp_path / "damaged.gz").write_bytes(packed[:20] + b"\xff" * 5 + packed[25:])
+    with pytest.raises(InputError, match="cannot read the vocabulary .*damaged.gz: Error -3"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "damaged.gz")
     (tmp_path / "words").write_text("a\nb\n")
     with pytest.raises(InputError, match="cannot write .*nowhere/v: there is no folder .*nowhere; make it first"):
         distill_vectors(model, tmp_path / "nowhere" / "v", vocabulary=tmp_path / "words")

@@ -113,11 +113,11 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
 
     located = locate(name)
     composition = take_apart(list(load(located)))
-    part = next((part for part in composition.parts if part.vocabulary.kind == "word"), None)
+    part = next((part for part in composition.parts if part.vocabulary.kind in ("word", "ngram")), None)
     if part is None:
         raise InputError(
-            f"{name} is {composition.title}, which reads no words; expected an encoder with word vectors (WORD, LSTM, "
-            "a combination with one of them) or a file of word vectors"
+            f"{name} is {composition.title}, which reads no words; expected an encoder with word vectors (WORD, "
+            "Sent2Vec, LSTM, a combination with one of them) or a file of word vectors"
         )
     # Row 0 is that of unknown words.
     words = part.vocabulary.units[1:]
@@ -173,7 +173,11 @@ def _holds_pairs(path: Path) -> bool:
     if path.suffix == ".parquet" and path.is_file():
         import pyarrow.parquet as pq
 
-        return set(SIDES) <= set(pq.read_schema(path).names)
+        try:
+            return set(SIDES) <= set(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError):
+            # What is wrong with it is said where it is read.
+            return False
     return not path.exists() and is_id(split_revision(str(path))[0])
 
 
