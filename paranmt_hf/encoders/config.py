@@ -75,8 +75,8 @@ class EncoderConfig:
         names = self.parts
         if elsewhere := next((FAMILIES[name] for name in names if name in FAMILIES and name not in OF_PAIRS), None):
             raise InputError(
-                f"{elsewhere.name} is trained on text by `paranmt {elsewhere.trained_by}`, and not on pairs; model must "
-                f"be made of {', '.join(OF_PAIRS)}"
+                f"{elsewhere.name} is trained on text by `paranmt {elsewhere.trained_by}`, and not on pairs; model "
+                f"must be made of {', '.join(OF_PAIRS)}"
             )
         if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
             raise InputError(
