@@ -11,6 +11,7 @@ from paranmt_hf.version import __version__
 _NAMES = {
     "AboutModel": "paranmt_hf.workflows.support.model_record",
     "AnnotationConfig": "paranmt_hf.corpus.annotation.sample",
+    "ConvertConfig": "paranmt_hf.workflows.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
@@ -38,6 +39,7 @@ _NAMES = {
     "build_lexicon": "paranmt_hf.workflows.lexicon",
     "compare_folds": "paranmt_hf.workflows.folds",
     "compare_sources": "paranmt_hf.workflows.sources",
+    "convert_model": "paranmt_hf.workflows.convert",
     "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
@@ -70,6 +72,7 @@ _NAMES = {
 __all__ = [
     "AboutModel",
     "AnnotationConfig",
+    "ConvertConfig",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
@@ -98,6 +101,7 @@ __all__ = [
     "build_lexicon",
     "compare_folds",
     "compare_sources",
+    "convert_model",
     "describe_corpora",
     "distill_vectors",
     "evaluate",
@@ -155,6 +159,7 @@ if TYPE_CHECKING:
     )
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.convert import ConvertConfig, convert_model
     from paranmt_hf.workflows.evaluate import evaluate, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.folds import compare_folds

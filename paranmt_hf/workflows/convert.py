@@ -163,7 +163,8 @@ def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
         with path.open("rb") as file:
             # A pipe tells no size, and the size of a packed file is not that of the model.
             packed = path.is_file() and isinstance(file, io.BufferedReader) and file.peek(2)[:2] == b"\x1f\x8b"
-            yield file, path.name, path.stat().st_size if path.is_file() and not packed else None
+            name = path.name if path.is_file() else str(path)
+            yield file, name, path.stat().st_size if path.is_file() and not packed else None
     except OSError as error:
         if error.filename != str(path):
             raise
