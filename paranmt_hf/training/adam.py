@@ -1,4 +1,4 @@
-"""Adam for models with large tables and dense weights side by side."""
+"""Adam and AdaGrad for models with large tables and dense weights side by side."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import Any
 
 import torch
 
-from paranmt_hf.training.rowwise import BETA1, BETA2, EPSILON
+from paranmt_hf.training.rowwise import ADAGRAD_EPSILON, BETA1, BETA2, EPSILON
 
 
-class TableAdam(torch.optim.Optimizer):
-    """Adam whose tables (parameters with sparse gradients) move only in the rows of a step.
-
-    Dense parameters follow Kingma & Ba 2015, algorithm 1. Rows of a table without a gradient rest, averages included,
-    which is what torch's `SparseAdam` does and dense Adam does not; `rowwise.py` makes up for the difference where it
-    was measured to matter, on the averaging models.
+class _TableOptimizer(torch.optim.Optimizer):
+    """An optimiser whose tables (parameters with sparse gradients) move only in the rows of a step.
 
     Args:
         parameters: What is trained.
@@ -31,9 +27,22 @@ class TableAdam(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._move(parameter, group["lr"])
+                    gradient = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
+                    self._move(parameter, gradient, group["lr"])
 
-    def _move(self, parameter: torch.Tensor, rate: float) -> None:
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        raise NotImplementedError
+
+
+class TableAdam(_TableOptimizer):
+    """Adam whose tables (parameters with sparse gradients) move only in the rows of a step.
+
+    Dense parameters follow Kingma & Ba 2015, algorithm 1. Rows of a table without a gradient rest, averages included,
+    which is what torch's `SparseAdam` does and dense Adam does not; `rowwise.py` makes up for the difference where it
+    was measured to matter, on the averaging models.
+    """
+
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
         state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros(())
@@ -41,10 +50,8 @@ class TableAdam(torch.optim.Optimizer):
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         state["step"] += 1
         step = int(state["step"])
-        gradient, rows = parameter.grad, None
-        assert gradient is not None
+        rows = None
         if gradient.is_sparse:
-            gradient = gradient.coalesce()
             rows, gradient = gradient.indices()[0], gradient.values()
         first, second = state["exp_avg"], state["exp_avg_sq"]
         moved_first = first if rows is None else first[rows]
@@ -58,3 +65,21 @@ class TableAdam(torch.optim.Optimizer):
         else:
             first[rows], second[rows] = moved_first, moved_second
             parameter.index_add_(0, rows, change)
+
+
+class TableAdagrad(_TableOptimizer):
+    """AdaGrad (Duchi et al. 2011); a row without a gradient rests, so sparse gradients give what dense ones do."""
+
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["sum"] = torch.zeros_like(parameter)
+        squares = state["sum"]
+        if not gradient.is_sparse:
+            squares.addcmul_(gradient, gradient)
+            parameter.addcdiv_(gradient, squares.sqrt().add_(ADAGRAD_EPSILON), value=-rate)
+            return
+        rows, values = gradient.indices()[0], gradient.values()
+        moved = squares[rows].addcmul_(values, values)
+        squares[rows] = moved
+        parameter.index_add_(0, rows, values / moved.sqrt_().add_(ADAGRAD_EPSILON), alpha=-rate)

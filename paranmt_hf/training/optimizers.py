@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from paranmt_hf.training.adam import TableAdam
+from paranmt_hf.training.adam import TableAdagrad, TableAdam
 from paranmt_hf.training.config import TrainConfig
 
 
@@ -23,11 +23,10 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
-    if config.optimizer == "adagrad":
-        # Rows without a gradient rest, so sparse gradients give what dense ones do.
+    if device.type == "cpu":
+        optimizer = {"adam": TableAdam, "adagrad": TableAdagrad}[config.optimizer](weights, lr=config.learning_rate)
+    elif config.optimizer == "adagrad":
         optimizer = torch.optim.Adagrad(weights, lr=config.learning_rate)
-    elif device.type == "cpu":
-        optimizer = TableAdam(weights, lr=config.learning_rate)
     else:
         optimizer = torch.optim.Adam(weights, lr=config.learning_rate, fused=True)
     if config.clip is not None and device.type == "cpu":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
@@ -90,5 +91,11 @@ def _read_mean(folder: Path) -> dict[str, Any]:
 def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]]]:
     """What models to be averaged have in common; modules tell how a BLSTM joins directions, and what is pooled."""
     composition = take_apart(list(model))
-    modules = [[type(module).__name__ for module in part.modules] for part in composition.parts]
+    modules = [[_described(module) for module in part.modules] for part in composition.parts]
     return composition.name, modules, [part.vocabulary.units for part in composition.parts]
+
+
+def _described(module: nn.Module) -> str:
+    """Name a module's class, and its activation where it has one."""
+    activation = getattr(module, "activation_function", getattr(module, "activation", ""))
+    return f"{type(module).__name__} {activation}"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from paranmt_hf.training.adam import TableAdam
-from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.training.rowwise import RowwiseAdagrad, RowwiseAdam
 
 ROWS, WIDTH, STEPS = 60, 5, 600
 
@@ -50,9 +50,25 @@ def run_torch(kind: type[torch.optim.Optimizer], decay: bool = False) -> torch.T
         optimizer.param_groups[0]["lr"] = rate
         values = gradient(weight.detach()[rows], noise, rows)
         sparse = torch.sparse_coo_tensor(rows[None], values, weight.shape, check_invariants=True)
-        weight.grad = sparse.to_dense() if kind is torch.optim.Adam else sparse
+        weight.grad = sparse if kind is torch.optim.SparseAdam else sparse.to_dense()
         optimizer.step()
     return weight.detach()
+
+
+@pytest.mark.parametrize("decay", [False, True])
+def test_adagrad_equals_torchs(decay):
+    ours = RowwiseAdagrad(torch.zeros(ROWS, WIDTH), rates(decay))
+    for number, (rows, noise) in enumerate(touched(1)):
+        local = ours.read(rows)
+        ours.update(local, gradient(local.weight, noise, rows))
+        if number == 250:
+            kept = {name: value.clone() for name, value in ours.state().items()}
+            ours = RowwiseAdagrad(torch.ones(ROWS, WIDTH), rates(decay))
+            ours.restore(kept, number + 1)
+    wanted = run_torch(torch.optim.Adagrad, decay)
+    torch.testing.assert_close(ours.weight, wanted, atol=1e-5, rtol=0)
+    assert wanted[:10].abs().mean() > 0.05 and not ours.weight[55:].any()
+    assert ours.last[:10].min() > 500 and not ours.last[55:].any()
 
 
 @pytest.mark.parametrize("decay", [False, True])

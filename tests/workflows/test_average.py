@@ -58,6 +58,14 @@ def test_mean_of_two(tmp_path, models):
         average_encoders(models, models[0])
 
 
+@pytest.mark.parametrize("model", ["dan", "rnn"])
+def test_other_activations_are_other_models(tmp_path, model):
+    for activation in ("tanh", "relu"):
+        save(encoder_of(random_text(20), model=model, dimension=6, activation=activation), tmp_path / activation)
+    with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions"):
+        average_encoders([tmp_path / "tanh", tmp_path / "relu"], tmp_path / "mean")
+
+
 @pytest.fixture
 def trigrams(tmp_path):
     """Two TRIGRAM models."""

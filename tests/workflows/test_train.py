@@ -47,6 +47,8 @@ def gold() -> StsSet:
         ("word,lstm", {}),
         ("projection", {}),
         ("projection,trigram", {}),
+        ("word,dan", {}),
+        ("irnn", {"lambda_c": 100}),
     ],
 )
 def test_synonyms_are_learned(tmp_path, model, settings):

@@ -157,13 +157,15 @@ def test_loss_that_is_no_number_stops(tmp_path, data, model):
 
 def command(data, out, model):
     options = ["--model", model, "--dimension", "24", "--batch-size", "10", "--mega-batch", "4", "--epochs", "6"]
-    options += ["--checkpoint-seconds", "0", "--device", "cpu"] if model == "lstm" else ["--checkpoint-seconds", "0"]
+    options += ["--checkpoint-seconds", "0", *(["--device", "cpu"] if model != "word" else [])]
+    if model == "irnn":
+        options += ["--optimizer", "adagrad", "--learning-rate", "0.05", "--lambda-c", "100", "--clip", "1"]
     return [sys.executable, "-m", "paranmt_hf.cli", "train", "--data", str(data), "--out", str(out), *options]
 
 
 def checkpoints(work, model) -> int:
     """Number of steps of the last whole checkpoint."""
-    if model == "lstm":
+    if model != "word":
         found = trainer.last_checkpoint(work / "trainer")
         return int(found.name.rpartition("-")[2]) if found else 0
     try:
@@ -180,7 +182,7 @@ def _state(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["word", "lstm"])
+@pytest.mark.parametrize("model", ["word", "lstm", "irnn"])
 def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
     data = write_data(tmp_path / "pairs.parquet", synonyms(4000 if model == "word" else 600))
     total = 6 * (400 if model == "word" else 60)

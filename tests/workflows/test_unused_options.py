@@ -38,6 +38,10 @@ def test_defaults_and_what_every_model_has_go_on_working(model):
             "--pooling would change nothing for this 'word' model: it is for the models lstm, blstm",
         ),
         ("word,trigram", {"word_dimension": 5}, "--word-dimension .* the models lstm, blstm, projection"),
+        ("irnn", {"word_dimension": 5}, "--word-dimension .* the models lstm, blstm, projection, dan, rnn, plstm"),
+        ("projection", {"layers": 2}, "--layers .* the models dan"),
+        ("irnn", {"activation": "relu"}, "--activation .* the models dan, rnn"),
+        ("lstm", {"output_gate": "without"}, "--output-gate .* the models plstm"),
         ("lstm", {"directions": "concatenate"}, "--directions .* the models blstm"),
         ("word,lstm", {"trigrams": 5}, "--trigrams .* the models trigram"),
         ("word", {"trigram_dimension": 5}, "--trigram-dimension .* the models trigram"),
@@ -55,7 +59,11 @@ def test_options_of_other_encoders(model, settings, message):
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
-        ("word", {"scrambling": 0.5}, "--scrambling .* models that read words in order .lstm, blstm."),
+        (
+            "word",
+            {"scrambling": 0.5},
+            "--scrambling .* read words in order .lstm, blstm, rnn, irnn, plstm.",
+        ),
         ("trigram", {"scrambling": 0.5, "device": "cuda"}, "--scrambling .* models that read words in order"),
         ("word", {"lambda_c": 0.1}, "--lambda-c .* compositional parameters"),
         ("word", {"lambda_c": 0.1, "device": "cuda"}, "--lambda-c .* compositional parameters"),
@@ -70,6 +78,11 @@ def test_options_of_other_encoders(model, settings, message):
         ("word", {**TEACHER, "one_sided": True}, "--one-sided .* the margin loss"),
         ("lstm", {**TEACHER, "neighbours": True}, "--neighbours .* averaging models"),
         ("word", {**TEACHER, "neighbours": True, "device": "cuda"}, "--neighbours .* averaging models"),
+        ("word", {"freeze_words": True}, "--freeze-words .* models that train something beside their word embeddings"),
+        ("trigram", {"freeze_words": True}, "--freeze-words .* models that train something beside"),
+        ("lstm", {"freeze_words": True, "lambda_w": 0.1}, "--lambda-w .* embeddings that are not frozen"),
+        ("word", {"regularise_to": "initial"}, "--regularise-to .* what --lambda-c pulls"),
+        ("irnn", {"regularise_to": "initial"}, "--regularise-to .* what --lambda-c pulls"),
         ("word", {"evaluations": 2}, "--evaluations .* a --development set"),
     ],
 )
@@ -84,6 +97,8 @@ def test_what_makes_them_matter():
     check("word,trigram", vectors="v.txt", init_std=0.1, words=5, trigram_dimension=6, dimension=7)
     check("lstm", {"scrambling": 0.5, "lambda_c": 0.1, "report_to": "trackio", "precision": "fp16"})
     check("lstm", {"gather_negatives": True}, processes=2)
+    check("word,trigram", {"freeze_words": True, "lambda_w": 0.1, "optimizer": "adagrad", "clip": 1.0})
+    check("irnn", {"freeze_words": True, "lambda_c": 0.1, "regularise_to": "zero"})
     check("word", {"precision": "bf16", "device": "cuda"})
     with pytest.raises(InputError, match="^--teacher-cache .* the vectors of a --teacher; leave it out$"):
         check(teacher_cache=True)

@@ -1,0 +1,159 @@
+"""Penalties against sums by hand, and whole steps of the trainer against a dense loop in plain torch."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.modules.lstm import sequence_features
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.averaging import minibatch
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.megabatch import mine
+from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
+from paranmt_hf.training.regularisation import penalty, towards_given, towards_initial, towards_zero
+from paranmt_hf.workflows.train import bag_features, fit
+from tests.training.toys import encoder_of, random_text, store_of
+
+
+def test_penalties_by_hand():
+    first, second = nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.tensor([[3.0]]))
+    fixed = nn.Parameter(torch.ones(5), requires_grad=False)
+    assert float(penalty(towards_zero([first, second, fixed], 0.5)).detach()) == 0.5 * (1 + 4 + 9)
+    pulls = towards_initial([first, second, fixed], 10.0)
+    assert float(penalty(pulls).detach()) == 0
+    with torch.no_grad():
+        first.add_(torch.tensor([1.0, -2.0]))
+    total = penalty(pulls)
+    assert float(total.detach()) == 10 * (1 + 4)
+    total.backward()
+    assert first.grad.tolist() == [20, -40] and second.grad.tolist() == [[0]]
+    assert penalty([]) == 0 == penalty(towards_zero([first], 0.0))
+
+
+def test_penalty_towards_given_values():
+    layer = nn.Linear(2, 1)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
+    pulls = towards_given(layer, {"weight": torch.tensor([[0.0, 4.0]])}, 3.0)
+    assert float(penalty(pulls).detach()) == 3 * (1 + 4)
+    with pytest.raises(InputError, match=r"hold 'weight' of the shape \(2,\), and that has the shape \(1, 2\); give"):
+        towards_given(layer, {"weight": torch.zeros(2)}, 1.0)
+    with pytest.raises(InputError, match=r"hold 'other' of the shape \(2,\), and that is not among the weights"):
+        towards_given(layer, {"other": torch.zeros(2)}, 1.0)
+
+
+def test_clipping_by_hand():
+    gradients = [torch.tensor([3.0, 0.0]), torch.tensor([[4.0]])]
+    clip(gradients, 6.0)
+    assert gradients[0].tolist() == [3, 0]
+    clip(gradients, 1.0)
+    np.testing.assert_allclose([gradients[0][0], gradients[1][0, 0]], [0.6, 0.8], rtol=1e-6)
+
+
+def test_clipping_of_sparse_gradients_adds_up_what_belongs_to_a_row():
+    table, other = nn.Embedding(5, 2, sparse=True), nn.Parameter(torch.zeros(1))
+    # Row 3 twice: its gradient is (2, 2), whose norm with the 1 of the other weight is 3.
+    (table(torch.tensor([3, 3])).sum() + other.sum()).backward()
+    clip_weights([table.weight, other], 1.0)
+    dense = table.weight.grad.to_dense()
+    np.testing.assert_allclose(dense[3], [2 / 3, 2 / 3], rtol=1e-6)
+    assert float(other.grad) == pytest.approx(1 / 3)
+    assert not dense[[0, 1, 2, 4]].any()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_first_row_keeps_no_gradient(sparse):
+    table = nn.Embedding(4, 2, sparse=sparse)
+    hook = leave_first_row(table.weight)
+    table(torch.tensor([0, 2, 2, 0])).sum().backward()
+    assert table.weight.grad.to_dense().tolist() == [[0, 0], [0, 0], [2, 2], [0, 0]]
+    hook.remove()
+    table.zero_grad()
+    table(torch.tensor([0])).sum().backward()
+    assert table.weight.grad.to_dense()[0].tolist() == [1, 1]
+
+
+def dense_steps(model, store, config):
+    """Equation 1 as it is printed: whole matrices in every step, no row apart."""
+    (part,) = take_apart(list(model)).parts
+    table, others = part.table.weight, part.weights
+    features = bag_features if part.is_bag else sequence_features
+    start = [weight.detach().clone() for weight in [table, *others]]
+    to_initial = (config.regularise_to or part.family.centre) == "initial"
+    trained = others if config.freeze_words else [table, *others]
+    kind = {"adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[config.optimizer]
+    optimizer = kind(trained, lr=config.learning_rate)
+    losses = []
+    for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0, least=2):
+        bags = mega.bags[part.reader]
+        with torch.no_grad():
+            vectors = model(features(bags.rows, bags.offsets))["sentence_embedding"]
+        roles = minibatch(np.arange(mega.pairs), mega.pairs, mine(vectors, mega.keys), one_sided=False)
+        taken = bags.take(roles.ravel())
+        vectors = model(features(taken.rows, taken.offsets))["sentence_embedding"]
+        loss = margin_loss(*vectors.chunk(4), margin=config.margin)
+        losses.append(float(loss.detach()))
+        loss = loss + config.lambda_w * (table - start[0]).square().sum()
+        for weight, centre in zip(others, start[1:], strict=True):
+            loss = loss + config.lambda_c * (weight - centre * to_initial).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        if table.grad is not None:
+            table.grad[0] = 0
+        if config.clip:
+            nn.utils.clip_grad_norm_(trained, config.clip)
+        optimizer.step()
+    return losses
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("rnn", {"lambda_w": 0.05, "lambda_c": 0.05, "clip": 0.5}),
+        ("irnn", {"optimizer": "adagrad", "lambda_c": 1000, "clip": 1.0, "learning_rate": 0.05}),
+        ("dan", {"optimizer": "adagrad", "clip": 0.2, "learning_rate": 0.05}),
+        ("plstm", {"freeze_words": True, "lambda_c": 0.01, "regularise_to": "initial"}),
+        ("projection", {"optimizer": "adagrad", "freeze_words": True, "lambda_c": 0.1, "clip": 0.01}),
+    ],
+)
+def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
+    """A mega-batch of one mini-batch: the batch is the pool of negatives."""
+    sides = random_text(60)
+    config = TrainConfig(
+        **{"batch_size": 15, "mega_batch": 1, "epochs": 1, "scrambling": 0, "learning_rate": 0.01, **settings}
+    )
+    found, wanted = (trainable(encoder_of(sides, model=model, dimension=6, words=30)) for _ in range(2))
+    store = store_of(sides, found, tmp_path / "pairs")
+    before = {name: weight.clone() for name, weight in found.state_dict().items()}
+    history = fit(found.train(), store, config, tmp_path)
+    losses = dense_steps(wanted.train(), store, config)
+    assert len(losses) == 4
+    np.testing.assert_allclose([loss for _, loss in history.losses], losses, atol=2e-4)
+    moved = {name: (weight - before[name]).abs().max() for name, weight in found.state_dict().items()}
+    (part,) = take_apart(list(found)).parts
+    for name, weight in wanted.state_dict().items():
+        difference = (found.state_dict()[name] - weight).abs()
+        # Where a gradient is nearly zero, rounding decides its sign, and a first step of both has full size.
+        assert difference.mean() < 2e-5 and difference.max() < 2 * config.learning_rate, name
+    frozen = next(name for name, weight in found.named_parameters() if weight is part.table.weight)
+    assert (moved[frozen] == 0) == config.freeze_words
+    assert all(change > 0.001 for name, change in moved.items() if name != frozen)
+    assert all(weight.requires_grad and not weight._backward_hooks for weight in found.parameters())
+    assert not part.table.weight[0].any()
+
+
+def test_an_identity_rnn_is_held_at_its_start(tmp_path):
+    """With the paper's largest lambda_c it stays an average, while its words are learned; towards zero it does not."""
+    sides = random_text(60)
+    distances = {}
+    for centre in (None, "zero"):
+        model = trainable(encoder_of(sides, model="irnn", dimension=6))
+        store = store_of(sides, model, tmp_path / f"pairs-{centre}")
+        config = TrainConfig(batch_size=15, mega_batch=1, epochs=5, lambda_c=1000, regularise_to=centre, decay=True)
+        fit(model, store, config, tmp_path / f"{centre}")
+        distances[centre] = float((model[1].state.weight - torch.eye(6)).abs().max().detach())
+    assert distances[None] < 0.005 < 0.01 < distances["zero"]

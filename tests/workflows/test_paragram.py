@@ -1,0 +1,66 @@
+"""Each architecture of PARAGRAM-PHRASE, trained: loaded by everybody, published, averaged, with what its card says."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.workflows.average import average_encoders
+from paranmt_hf.workflows.publish import plan_model
+from paranmt_hf.workflows.support.model_record import AboutModel
+from paranmt_hf.workflows.train import train
+from tests.training.toys import random_text, write_data
+
+SENTENCES = ["w1 w2 w3", "w3 w2 w1", "unheard w1", "", "w2"]
+ORDER = "It reads words in order"
+SETTINGS = {
+    "dan": {"layers": 2, "activation": "relu"},
+    "rnn": {"activation": "relu"},
+    "irnn": {},
+    "plstm": {"output_gate": "without"},
+}
+
+
+@pytest.mark.parametrize("model", SETTINGS)
+def test_what_is_trained_goes_everywhere(tmp_path, model):
+    data = write_data(tmp_path / "pairs.parquet", random_text(60))
+    config = {"batch_size": 25, "mega_batch": 1, "lambda_c": 0.01, "clip": 1.0, "device": "cpu"}
+    first, second = (
+        train(
+            data,
+            tmp_path / f"{model}-{optimizer}",
+            encoder=EncoderConfig(model=model, dimension=6, **SETTINGS[model]),
+            config=TrainConfig(epochs=1, optimizer=optimizer, **config),
+        )
+        for optimizer in ("adam", "adagrad")
+    )
+    vectors = first.load().encode(SENTENCES)
+    assert np.isfinite(vectors).all() and np.abs(vectors[0] - vectors[4]).max() > 1e-6
+    plain = SentenceTransformer(str(first.folder), device="cpu", trust_remote_code=model != "dan")
+    np.testing.assert_allclose(plain.encode(SENTENCES), vectors, atol=1e-6)
+    # The classes lie beside the weights, so nothing of this package is needed.
+    types = [entry["type"] for entry in json.loads((first.folder / "modules.json").read_text())]
+    assert all(name.startswith("sentence_transformers.") for name in types) == (model == "dan")
+
+    plan = plan_model(first.folder, "org/model", about=AboutModel("mit"))
+    assert plan.left_here == []
+    assert ("paranmt_hf_recurrent.py" in plan.parcel.files) == (model != "dan")
+    assert "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)" in plan.card
+    assert (ORDER in plan.card) == (model != "dan")
+    assert "Adam at 0.001" in plan.card and "AdaGrad at 0.001" in plan_card(second)
+    for flag in ("--clip 1", "--lambda-c 0.01", f"--model {model}", "--mega-batch 1"):
+        assert flag in plan.card
+
+    average_encoders([first.folder, second.folder], tmp_path / "mean")
+    mean = load(tmp_path / "mean", device="cpu").state_dict()
+    for name, weight in first.load().state_dict().items():
+        torch.testing.assert_close(mean[name], (weight + second.load().state_dict()[name]) / 2)
+
+
+def plan_card(trained):
+    return (trained.folder / "README.md").read_text(encoding="utf8")
