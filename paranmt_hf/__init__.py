@@ -12,6 +12,7 @@ _NAMES = {
     "AboutModel": "paranmt_hf.workflows.support.model_record",
     "AnnotationConfig": "paranmt_hf.corpus.annotation.sample",
     "AverageConfig": "paranmt_hf.evaluation.word_weights",
+    "ConvertConfig": "paranmt_hf.workflows.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
@@ -46,6 +47,7 @@ _NAMES = {
     "compare_folds": "paranmt_hf.workflows.folds",
     "compare_sizes": "paranmt_hf.workflows.sizes",
     "compare_sources": "paranmt_hf.workflows.sources",
+    "convert_model": "paranmt_hf.workflows.convert",
     "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
@@ -83,6 +85,7 @@ __all__ = [
     "AboutModel",
     "AnnotationConfig",
     "AverageConfig",
+    "ConvertConfig",
     "EncoderConfig",
     "EngineConfig",
     "InputError",
@@ -118,6 +121,7 @@ __all__ = [
     "compare_folds",
     "compare_sizes",
     "compare_sources",
+    "convert_model",
     "describe_corpora",
     "distill_vectors",
     "evaluate",
@@ -183,6 +187,7 @@ if TYPE_CHECKING:
     )
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.convert import ConvertConfig, convert_model
     from paranmt_hf.workflows.evaluate import evaluate, evaluate_overfitting, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.folds import compare_folds

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser
-from paranmt_hf.evaluation.word_weights import AverageConfig
+
+if TYPE_CHECKING:
+    from paranmt_hf.evaluation.word_weights import AverageConfig
 
 
 def add_averages(parser: CommandParser) -> None:
     """Add the options that name files of word vectors and say how they are averaged."""
+    from paranmt_hf.evaluation.word_weights import AverageConfig
+
     group = parser.add_argument_group("averages of word vectors")
     group.add_argument(
         "--vectors", nargs="+", type=Path, default=[], help="files of word vectors, whose averages are measured too"
@@ -21,5 +26,7 @@ def add_averages(parser: CommandParser) -> None:
 
 def averages_of(arguments: argparse.Namespace) -> AverageConfig:
     """Make the settings of parsed options."""
+    from paranmt_hf.evaluation.word_weights import AverageConfig
+
     config: AverageConfig = from_options(AverageConfig, arguments)
     return config

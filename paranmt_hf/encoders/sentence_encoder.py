@@ -27,7 +27,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class SentenceEncoder(SentenceTransformer):
-    """A SentenceTransformer whose `encode` takes the fast path where it can: WORD, TRIGRAM and their combinations.
+    """A SentenceTransformer whose `encode` takes the fast path where it can: where all parts average.
 
     Attributes:
         fast_dtype: Precision in which the fast path reads rows.

@@ -22,6 +22,7 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
 
 
@@ -45,6 +46,11 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     located = [locate(model) for model in models]
     for model in located:
         refuse_not_finite(model.folder)
+        if origin_of(model.folder) is not TRAINED:
+            raise InputError(
+                f"{model.name} was not trained on pairs (see {origin_of(model.folder).file} in its folder), and only "
+                "models that were trained on pairs from one start can be averaged"
+            )
     identity = {"mean_of": [{"name": model.name, "revision": model.revision} for model in located]}
     if finished(out, identity, _read_mean, lambda record: record, made="averaged") is not None:
         return load(out, device="cpu")

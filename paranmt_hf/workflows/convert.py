@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.util.work import as_json, finished, folder_aside, result_folder
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.conversion_record import (
     CONVERSION_FILE,
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 # What stands for standard input, and what it is called.
 STREAM, STREAM_NAME = "-", "the stream on standard input"
+# What files of gzip begin with.
+PACKED = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,14 @@ def convert_model(
     """
     out, config = result_folder(out), config or ConvertConfig()
     license.check()
+    # Torch is loaded only now, so that the command's help needs none.
     from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, read_words
 
     known = None
     if config.text is not None:
         from paranmt_hf.workflows.support.sentence_file import SentenceFile
 
-        known = as_plain(SentenceFile(config.text).identity)
+        known = as_json(SentenceFile(config.text).identity)
     settings = {**asdict(config), "text": known, "license": license.header}
     made = finished(out, settings, read_conversion, _settings_of, made="converted")
     with _opened(source) as (stream, name, size):
@@ -123,11 +125,6 @@ def convert_model(
             record = _convert(reader, found, config, aside, settings, size)
             _finish(aside, out.name, record)
     return Converted(out, record, _title(config))
-
-
-def as_plain(identity: dict[str, Any]) -> dict[str, Any]:
-    """Bring an identity into the form in which it comes back from a file."""
-    return dict(json.loads(json.dumps(identity)))
 
 
 def _settings_of(record: ConversionRecord) -> dict[str, Any]:
@@ -162,8 +159,9 @@ def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
     try:
         with path.open("rb") as file:
             # A pipe tells no size, and the size of a packed file is not that of the model.
-            packed = path.is_file() and isinstance(file, io.BufferedReader) and file.peek(2)[:2] == b"\x1f\x8b"
-            yield file, path.name, path.stat().st_size if path.is_file() and not packed else None
+            whole = path.is_file()
+            packed = whole and file.peek(2)[:2] == PACKED
+            yield file, path.name if whole else str(path), path.stat().st_size if whole and not packed else None
     except OSError as error:
         if error.filename != str(path):
             raise
@@ -234,7 +232,7 @@ def _convert(
         checksum=f"sha256:{reader.checksum}",
         bytes=reader.position,
         trained={**asdict(trained), "labels": found.labels},
-        settings=as_plain(settings),
+        settings=as_json(settings),
         order=config.order,
         dimension=rows.dim,
         words=words - 1,

@@ -143,6 +143,9 @@ def plot_sizes(outcome: Outcome, path: Path) -> bool:
             style = "--" if order == "given" else "-"
             axes.plot([each.pairs for each in trials], values, style, marker="o", color=f"C{number}", label=label)
     axes.set(xscale="log", xlabel="training pairs")
+    sizes = sorted({part.pairs for part in outcome.parts})
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
     axes.set_ylabel("Pearson x 100, mean over STS sets" if measured else "Pearson x 100 on the development set")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

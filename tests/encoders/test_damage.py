@@ -20,7 +20,7 @@ DAMAGES = {
     "nothing": lambda path: path.write_bytes(b""),
     "other": lambda path: path.write_text("[]" if path.name != "parts.json" else "{}"),
 }
-MODELS = ["word", "trigram", "word-int8", "word+trigram", "lstm", "blstm-average-max", "word,lstm"]
+MODELS = ["word", "trigram", "word-int8", "word+trigram", "lstm", "blstm-average-max", "word,lstm", "plstm"]
 # Without these the model is what it was; modules.json has a test of its own.
 OPTIONAL = ("average_config.json", "tokenizer_config.json", "config_sentence_transformers.json")
 

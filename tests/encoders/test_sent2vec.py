@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,9 @@ from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
 from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.vocabulary import count_units, most_frequent
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.workflows.average import average_encoders
 from paranmt_hf.workflows.export import export_encoder
 from tests.encoders.test_ngrams import buckets_of
@@ -71,6 +74,21 @@ def test_fast_path_equals_slow(order: int, cut: str) -> None:
     assert made.fast_path is not None
     known = made.known_tokens(sentences)
     assert ((known > 0) == made.encode(sentences).any(axis=1)).all()
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+def test_fast_path_equals_slow_on_real_text(cut: str) -> None:
+    """The sample of the package; half of its words are known, and a third of its buckets."""
+    sentences = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
+    counts = count_units([pa.array(sentences)], ["word"])["word"]
+    units = most_frequent("word", counts, len(counts) // 2).units
+    hashes = np.arange(0, 3000, 3)
+    weight = rows([*units, *map(str, hashes)], 8)
+    table = NgramEmbedding(units, weight, order=3, buckets=3000, hashes=hashes, cut=cut)
+    made = SentenceEncoder(modules=[table], device="cpu").eval()
+    vectors = made.encode(sentences)
+    assert vectors.any(axis=1).mean() > 0.9
+    np.testing.assert_allclose(vectors, slow(made, sentences), atol=1e-6)
 
 
 @settings(max_examples=40, deadline=None)

@@ -129,7 +129,6 @@ def modules_of(name: str) -> list[nn.Module]:
         "irnn": lambda: recurrent(IdentityRNN, 4),
         "plstm": lambda: recurrent(PeepholeLSTM, 5, 4),
         "plstm-without": lambda: recurrent(PeepholeLSTM, 3, 5, False),
-        "word,dan": lambda: [Combination([[word()], dan()])],
         "irnn+plstm": lambda: [Combination([recurrent(IdentityRNN, 4), recurrent(PeepholeLSTM, 5, 4)], "add")],
         "trigram,dan,rnn": lambda: [Combination([[trigram()], dan(layers=2), recurrent(LastStateRNN, 5, 4)])],
         "word,trigram,lstm": lambda: [Combination([[word(3)], [trigram()], lstm(2)])],
@@ -139,27 +138,19 @@ def modules_of(name: str) -> list[nn.Module]:
 
 AVERAGES = [
     "word", "word-stock", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
-    "dan", "dan-two-layers", "word,dan",
+    "dan-two-layers",
 ]  # fmt: skip
 REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8"]
 SEQUENCES = [
     "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
     "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",
-    "rnn", "rnn-relu", "irnn", "plstm", "plstm-without", "irnn+plstm", "trigram,dan,rnn",
+    "rnn-relu", "plstm-without", "irnn+plstm", "trigram,dan,rnn",
 ]  # fmt: skip
 # Saved as stock modules, so they load without a flag and without this package.
 STOCK = [
-    "word",
-    "word-stock",
-    "word-float16",
-    "lstm",
-    "lstm-wide",
-    "blstm",
-    "blstm-average",
-    "projection",
-    "dan",
+    "word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "blstm-average", "projection",
     "dan-two-layers",
-]
+]  # fmt: skip
 EVERY = AVERAGES + REDUCED + SEQUENCES
 # Layers over an average add their bias also where there is no word.
 BIASED = [name for name in EVERY if "projection" in name or "dan" in name]

@@ -18,6 +18,7 @@ from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.modules.average import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.workflows.average import average_encoders
 from paranmt_hf.workflows.convert import ConvertConfig, Converted, convert_model
 from paranmt_hf.workflows.publish import plan_model
 from paranmt_hf.workflows.support.model_record import read_about
@@ -192,6 +193,13 @@ def test_published(model: Path, tmp_path: Path) -> None:
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
     with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
         plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+
+
+def test_not_averaged(model: Path, tmp_path: Path) -> None:
+    """The card of a mean tells how its models were trained, which no conversion knows."""
+    convert(model, tmp_path / "out", order=1)
+    with pytest.raises(InputError, match="out was not trained on pairs .see conversion.json in its folder., and only"):
+        average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 
 def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
