@@ -29,6 +29,7 @@ COMMANDS = {
     "search": "search",
     "mine": "mine",
     "train": "train",
+    "train-sent2vec": "train_sent2vec",
     "evaluate": "evaluate",
     "average": "average",
     "convert": "convert",

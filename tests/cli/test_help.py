@@ -25,6 +25,7 @@ LEAVES += [
 ]
 LEAVES += ["folds", "sources"]
 LEAVES += ["convert"]
+LEAVES += ["train-sent2vec"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 

@@ -26,7 +26,8 @@ def warm_up() -> None:
         "transformers.generation.utils sentence_transformers paranmt_hf.training.trainer tests.training.toys"
     ).split():
         importlib.import_module(module)
-    for module in "build import_pairs score select train average export evaluate stats lexicon search mine annotate convert".split():
+    workflows = "build import_pairs score select train average export evaluate stats lexicon search mine annotate"
+    for module in f"{workflows} convert train_sent2vec".split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     # Arrow's allocator knows of forks.
