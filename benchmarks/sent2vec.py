@@ -232,7 +232,8 @@ def main() -> None:
                     encoding = encoding_rates(folder / "model", plain)
                 if path is not None:
                     other.append(program(path, cut, folder, order, arguments.epochs, arguments.sts))
-                print(f"repeat {seed} of order {order}", file=sys.stderr, flush=True)
+                # What there is of an interrupted benchmark.
+                print(f"order {order}, repeat {seed}: {own[-1]} {other[-1:]}", file=sys.stderr, flush=True)
         print(f"### {'words' if order == 1 else f'n-grams of up to {order} words'}\n")
         shown = ", ".join(f"{share:.0%}" for share in POINTS)
         print(f"| | runs | words per CPU second: median (range) | memory, GB | mean loss up to {shown} | STS 2014 |")

@@ -27,6 +27,7 @@ _NAMES = {
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.workflows.search",
     "SpaceConfig": "paranmt_hf.search.space",
     "StatsConfig": "paranmt_hf.workflows.stats",
@@ -63,6 +64,7 @@ _NAMES = {
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.workflows.annotate",
     "train": "paranmt_hf.workflows.train",
+    "train_sent2vec": "paranmt_hf.workflows.train_sent2vec",
     "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -86,6 +88,7 @@ __all__ = [
     "ScorerConfig",
     "SelectConfig",
     "SelectionConfig",
+    "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
     "StatsConfig",
@@ -123,6 +126,7 @@ __all__ = [
     "stream",
     "summarise_annotation",
     "train",
+    "train_sent2vec",
     "write_report",
     "write_results",
 ]
@@ -146,6 +150,7 @@ if TYPE_CHECKING:
     from paranmt_hf.search.space import SpaceConfig
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.workflows.annotate import (
         export_annotation,
         import_annotation,
@@ -173,6 +178,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig
     from paranmt_hf.workflows.train import train
+    from paranmt_hf.workflows.train_sent2vec import train_sent2vec
     from paranmt_hf.workflows.vectors import distill_vectors
 
 

@@ -86,6 +86,7 @@ def plot_history(history: History, path: Path, title: str, *, unit: str = "step"
     figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(*zip(*history.losses, strict=True), color="tab:blue", label="loss")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set(xlabel=unit, ylabel="loss", title=title)
     axes.set_ylim(bottom=0)
     if history.scores:

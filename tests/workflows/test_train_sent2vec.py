@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
+from paranmt_hf.cli import _parser
+from paranmt_hf.cli.options import from_options
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.ngrams import ngram_buckets
@@ -17,6 +20,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import read_sent2vec
 from paranmt_hf.util import optional
+from paranmt_hf.workflows.publish import plan_model
+from paranmt_hf.workflows.support.model_record import AboutModel
 from tests.training.toys import random_text, synonyms
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
@@ -215,3 +220,22 @@ def test_damaged_record(pairs_of_words, tmp_path):
         (tmp_path / "training.json").write_text(json.dumps({**values, **damage}))
         with pytest.raises(InputError, match=message):
             read_sent2vec(tmp_path)
+
+
+def test_published_with_a_card_that_is_true(pairs_of_words):
+    about = AboutModel("mit", summary="A sentence.")
+    plan = plan_model(pairs_of_words.folder, "you/sent2vec", about=about)
+    text = plan.card
+    assert "A sentence." in text
+    assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
+    assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
+    assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
+    assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
+    assert {"training.json", "README.md", "model.safetensors", "paranmt_hf_ngram.py"} <= set(plan.parcel.files)
+    assert "README.md (the card" not in " ".join(plan.left_here)
+
+
+def test_the_command_repeats_the_settings(pairs_of_words):
+    (line,) = re.findall(r"^paranmt train-sent2vec .*$", (pairs_of_words.folder / "README.md").read_text(), re.M)
+    arguments = _parser("train-sent2vec").parse_args(line.split()[1:])
+    assert from_options(Sent2VecConfig, arguments).identity == pairs_of_words.record.settings["sent2vec"]
