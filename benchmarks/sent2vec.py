@@ -1,8 +1,8 @@
 """How fast Sent2Vec trains, in what memory, to what loss and quality; the authors' program beside it.
 
-Each run is a process of its own on one core, so that the figures are CPU seconds and peak resident memory of the whole
-command as the operating system counts them: ours reads and cuts text as it was written, the program gets the same text
-cut beforehand. The two take turns; each repeat reads the lines in another order, and ours has another seed:
+Each run is a process of its own with one thread, so that the figures are CPU seconds and peak resident memory of the
+whole command as the operating system counts them: ours reads and cuts text as it was written, the program gets the
+same text cut beforehand. The two take turns; each repeat reads the lines in another order, and ours has another seed:
 
     python benchmarks/sent2vec.py --text sentences.txt --sts STS --program sent2vec/fasttext --repeats 5 3
 """
@@ -51,10 +51,9 @@ class Run:
 
 
 def measured(command: Sequence[str], log: Path) -> tuple[float, float]:
-    """Run a command on one core; returns CPU seconds and peak resident memory in GB."""
+    """Run a command; returns CPU seconds and peak resident memory in GB."""
     child = os.fork()
     if child == 0:
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         with log.open("wb") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -212,7 +211,7 @@ def main() -> None:
     if path is None:
         print("The authors' program is not there: figures of ours alone. Compile it from epfml/sent2vec: make.\n")
     packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "torch", "sentence-transformers"))
-    print(f"{date.today()}, {platform.machine()}, one core, Python {platform.python_version()}, {packages}\n")
+    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}\n")
     for order, repeats in zip(arguments.orders, arguments.repeats, strict=True):
         own: list[Run] = []
         other: list[Run] = []

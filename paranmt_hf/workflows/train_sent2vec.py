@@ -19,7 +19,7 @@ from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
-from paranmt_hf.training.sent2vec.record import Course, Sent2VecRecord, read_sent2vec
+from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course, Sent2VecRecord, read_sent2vec
 from paranmt_hf.util.optional import require, versions
 from paranmt_hf.util.work import (
     Identity,
@@ -35,16 +35,15 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
-from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING
 from paranmt_hf.workflows.support.sent2vec_card import write_sent2vec_card
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
-from paranmt_hf.workflows.support.training_run import holds_training
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
 COMMAND, TEXT = "train-sent2vec", "text"
+AGAIN = "make room and run the same command again, which goes on from the end of training"
 
 
 @dataclass
@@ -102,12 +101,16 @@ def train_sent2vec(
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
     work = work_folder(out)
-    with locked(work, COMMAND, worth=holds_training):
-        keep_identity(work, identity, worth=holds_training, doing="training")
+    with locked(work, COMMAND, worth=_holds_training):
+        keep_identity(work, identity, worth=_holds_training, doing="training")
         record = _train(sources, config, identity, work, out.name)
         put_in_place(work / "model", out)
         remove(work)
     return TrainedSent2Vec(out, record, fresh=True)
+
+
+def _holds_training(work: Path) -> bool:
+    return (work / CHECKPOINT).exists()
 
 
 def _read_record(folder: Path) -> Sent2VecRecord:
@@ -184,7 +187,7 @@ def _write(record: Sent2VecRecord, encoder: SentenceEncoder, folder: Path, name:
     from paranmt_hf.encoders.saving import save
 
     shutil.rmtree(folder, ignore_errors=True)
-    with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
+    with folder_aside(folder, doing="save the encoder to", advice=AGAIN) as aside:
         save(encoder, aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         if course.losses:

@@ -17,12 +17,11 @@ from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
 from paranmt_hf.training.sent2vec.negative_table import negative_table
-from paranmt_hf.training.sent2vec.record import Course
+from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
 from paranmt_hf.util.memory import total_memory
 from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
-CHECKPOINT = "checkpoint.safetensors"
 # Rows that get random numbers at once.
 CHUNK = 100_000
 
@@ -149,6 +148,8 @@ class Loop:
         results = [part.result() for part in parts]
         loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
         if not math.isfinite(loss):
+            # It cannot be gone on with, and must not keep a run with another rate from the folder.
+            self._checkpoint.unlink(missing_ok=True)
             raise InputError(
                 f"the loss is {loss} after {self.course.words:,} words: the weights grew beyond all bounds; lower "
                 "--learning-rate and begin anew"

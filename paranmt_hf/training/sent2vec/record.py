@@ -12,6 +12,9 @@ from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig, given
 from paranmt_hf.util.records import from_json, read_json, to_json
 
+# What is in progress.
+CHECKPOINT = "checkpoint.safetensors"
+
 
 @dataclass
 class Course:
