@@ -144,6 +144,7 @@ def _train(
     record = Sent2VecRecord(
         settings=identity,
         sources=sources.names,
+        datasets=sources.datasets,
         sentences=text.sentences,
         words=len(text.words.names) - 1,
         ngrams=len(text.hashes),

@@ -68,6 +68,7 @@ class Sent2VecRecord:
         kind: Tells this record from that of a model trained on pairs.
         settings: The identity of the run, as JSON values, under `sent2vec` and `data`.
         sources: Names of what was read, without folders.
+        datasets: Ids of data sets on the Hub among them.
         sentences: Sentences of two and more known words in the text.
         words: Words that have a row.
         ngrams: Buckets of n-grams that have a row.
@@ -83,6 +84,7 @@ class Sent2VecRecord:
     kind: Literal["sent2vec"] = "sent2vec"
     settings: dict[str, Any]
     sources: list[str]
+    datasets: list[str]
     sentences: int
     words: int
     ngrams: int

@@ -37,6 +37,7 @@ def sent2vec_card(
         "summary": said.get("summary") or _summary(training),
         "data": said.get("data") or _data(training),
         "commands": list(said.get("commands", ())) or [_command(training)],
+        "datasets": sorted({*said.get("datasets", ()), *training.datasets}),
         "license_text": said.get("license_text") or license_text(about),
         **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "made": _made(training),
