@@ -109,7 +109,7 @@ class Loop:
             Progress("train", total, done=self.course.words, unit="words") as progress,
         ):
             progress.advance_to(self.course.words)
-            saved = time.monotonic()
+            saved, wait = time.monotonic(), self.config.checkpoint_seconds
             while self._epoch < epochs:
                 for block in self.text.blocks(self._sentence, self._block * self.config.threads):
                     started = time.monotonic()
@@ -117,9 +117,11 @@ class Loop:
                     self._sentence += len(block.bounds) - 1
                     self.course.seconds += time.monotonic() - started
                     progress.advance_to(self.course.words, f"loss {loss:.3f}")
-                    if time.monotonic() - saved >= self.config.checkpoint_seconds:
+                    if (now := time.monotonic()) - saved >= wait:
                         self._save()
                         saved = time.monotonic()
+                        # Large tables take long to write, which shall not take more than a tenth of the time.
+                        wait = max(wait, 10 * (saved - now)) if wait else 0
                 self._epoch, self._sentence = self._epoch + 1, 0
         # If the encoder cannot be written now, nothing of this is lost.
         self._save()
