@@ -17,6 +17,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.ngrams import ngram_buckets
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import read_sent2vec
 from paranmt_hf.util import optional
@@ -208,6 +209,11 @@ def test_without_numba(tmp_path, text, monkeypatch):
     monkeypatch.setattr(optional, "available", lambda package: False)
     with pytest.raises(InputError, match=r"needs the package 'numba'.*paranmt-hf\[fast\]"):
         train_sent2vec(text, tmp_path / "out", config=config())
+
+
+def test_a_record_of_another_kind(pairs_of_words):
+    with pytest.raises(InputError, match=r"training.json is that of a model trained on sentences; expected"):
+        read_training(pairs_of_words.folder)
 
 
 def test_damaged_record(pairs_of_words, tmp_path):
