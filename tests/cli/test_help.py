@@ -26,6 +26,7 @@ LEAVES += [
 ]
 LEAVES += ["folds", "sources", "sizes", "tune", "evaluate overfitting", "convert"]
 LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
+LEAVES += ["train-sent2vec"]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]
 
