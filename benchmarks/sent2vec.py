@@ -72,7 +72,8 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
     out = folder / "model"
     options = {
         **{"dimension": DIMENSION, "min-count": RARE, "min-target-count": RARE, "threshold": THRESHOLD},
-        **{"epochs": epochs, "ngrams": order, "dropped-ngrams": 2, "buckets": BUCKETS, "seed": seed},
+        **{"epochs": epochs, "ngrams": order, "seed": seed},
+        **({"dropped-ngrams": 2, "buckets": BUCKETS} if order > 1 else {}),
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     command = [

@@ -34,8 +34,8 @@ LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 PLACEHOLDER = b"<PLACEHOLDER>"
 # The program keeps at most so many words.
 MOST_WORDS = 30_000_000
-# No word of a text is so many bytes long.
-LONGEST_WORD = 2**16
+# No word of a text is so many bytes long, and no vocabulary, of which a small packed file could hold as much.
+LONGEST_WORD, MOST_TEXT = 2**16, 2**30
 # Bytes that are read at once.
 BLOCK = 2**22
 # Of words that are not UTF-8, which no text of Unicode holds: their bytes, with a blank, so that no token is equal.
@@ -259,9 +259,12 @@ def _refuse_others(reader: BinReader, version: int, model: int, at: int) -> None
 def _read_units(reader: BinReader, words: int, labels: int) -> list[str]:
     """Read the words of the vocabulary; the labels behind them are read and left out."""
     units: list[str] = []
+    begin = reader.position
     for index in range(words + labels):
         at, what = reader.position, f"word {index:,} of {words + labels:,}"
         raw = reader.text(what)
+        if at - begin > MOST_TEXT:
+            raise reader.wrong("the vocabulary", f"of at most {MOST_TEXT:,} bytes", f"longer at {what}", begin)
         count, label = struct.unpack("<qb", reader.take(9, f"the count of {what}"))
         if count < 0 or label != (index >= words):
             expected = f"0 or more and of kind {int(index >= words)}"

@@ -89,7 +89,9 @@ def train_sent2vec(
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
     require("numba", "fast")
-    config, out = (config or Sent2VecConfig()).resolved(), result_folder(out)
+    config = config or Sent2VecConfig()
+    config.refuse_unused()
+    config, out = config.resolved(), result_folder(out)
     sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns)
     identity = as_json({"sent2vec": config.identity, "data": sources.identity})
     record = finished(out, identity, _read_record, lambda record: record.settings, made="trained")

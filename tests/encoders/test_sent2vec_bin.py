@@ -102,6 +102,13 @@ def test_not_finite() -> None:
             read(file.write(rows))
 
 
+def test_a_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small packed file can hold as many bytes of words as it likes."""
+    monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.MOST_TEXT", 1000)
+    with pytest.raises(InputError, match="the vocabulary at byte 92 must be of at most 1,000 bytes, was longer"):
+        read(BinFile([WORDS[0], *(b"%0200d" % number for number in range(20))]).write())
+
+
 def test_packed_and_cut_off() -> None:
     packed = gzip.compress(BinFile(WORDS).write())
     for content in (packed[:-9], packed[: len(packed) // 2], packed[:40] + b"damage" + packed[46:]):

@@ -95,6 +95,8 @@ def test_rare_words_are_forgotten_where_there_are_too_many():
     words, row_of = counter.choose(Sent2VecConfig(min_count=2, min_target_count=2).resolved(), 6)
     assert words.names == ["[UNK]", "common"]
     assert words.counts.tolist() == [0, 12]
+    # Frequencies are shares of all that was read, the forgotten words too.
+    assert words.tokens == 6 * 12 + 6
     assert [row_of[found].tolist() for found in numbers] == [[1, *[0] * 10, 1]] * 6
 
 
@@ -150,6 +152,7 @@ def test_too_little_text(tmp_path, lines, settings, message):
         ({"ngrams": 0}, "ngrams must be from 1 to 20"),
         ({"learning_rate": 0}, "learning_rate must be above 0"),
         ({"threads": 0}, "threads must be"),
+        ({"negatives": 1001}, "negatives must be from 1 to 1,000"),
     ],
 )
 def test_settings_that_cannot_be(settings, message):

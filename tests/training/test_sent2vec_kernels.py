@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from paranmt_hf.encoders.ngrams import ngram_buckets
+from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
 from paranmt_hf.training.sent2vec import kernels  # noqa: E402
@@ -117,6 +118,15 @@ def test_kernel_is_the_plain_update(order, placeholder, dropped):
         assert np.abs(model.inputs - before).max() > 0.1
         assert (int(worker.random[0]), int(worker.cursor[0])) == (state, cursor)
         assert not worker.copies.any()
+
+
+def test_the_most_negatives_have_a_loss():
+    """Of 1,001 scores of zero it is 1001 log 2."""
+    words, bounds, _, model, sampling, worker = random_case(1, 1, True, 0)
+    model.outputs[:] = 0
+    sampling = sampling._replace(negatives=MOST_NEGATIVES)
+    loss, targets = kernels.train_sentences(words, bounds, np.zeros(len(bounds) - 1), model, sampling, worker)
+    assert loss / targets == pytest.approx(1001 * np.log(2))
 
 
 def test_blocks_do_not_matter():

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
@@ -17,23 +18,26 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.ngrams import ngram_buckets
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import read_sent2vec
 from paranmt_hf.util import optional
 from paranmt_hf.workflows.publish import plan_model
 from paranmt_hf.workflows.support.model_record import AboutModel
+from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 from tests.training.toys import random_text, synonyms
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.workflows.train_sent2vec import train_sent2vec  # noqa: E402
 
-SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3, "buckets": 1000}
+SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
 
 
 def config(**settings):
-    return Sent2VecConfig(**{**SMALL, **settings})
+    buckets = {"buckets": 1000} if "ngrams" in settings else {}
+    return Sent2VecConfig(**{**SMALL, **buckets, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +207,49 @@ def test_too_large_for_memory(tmp_path, text, monkeypatch):
     monkeypatch.setattr(loop, "total_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower --dimension"):
         train_sent2vec(text, tmp_path / "out", config=config())
+
+
+@pytest.mark.parametrize(
+    "unused",
+    [{"dropped_ngrams": 2}, {"buckets": 1000}, {"min_ngram_count": 2}, {"placeholder_ngrams": "leave-out"}],
+)
+def test_settings_of_ngrams_need_some(tmp_path, text, unused):
+    (name,) = unused
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} is about n-grams, and with --ngrams 1 there"):
+        train_sent2vec(text, tmp_path / "out", config=config(**unused))
+
+
+def test_no_word_would_be_predicted(tmp_path, text):
+    with pytest.raises(InputError, match=r"with --threshold 1e-15 .* words of this text would be predicted in 3"):
+        train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
+    """The kernels do not look where a table ends, so its size must be that of the text."""
+    monkeypatch.setattr(loop, "train_sentences", lambda *_: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        train_sent2vec(text, tmp_path / "out", config=config())
+    tables = {"inputs": torch.zeros(50, 8), "outputs": torch.zeros(51, 8)}
+    write_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors", tables, {})
+    with pytest.raises(InputError, match="checkpoint.safetensors is of other text; remove it"):
+        train_sent2vec(text, tmp_path / "out", config=config())
+
+
+def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch):
+    """Dots stand in names and revisions on the Hub too; `--columns` of text files alone is refused."""
+    asked = []
+    monkeypatch.setattr(SentenceSources, "_of_hub", lambda self, source, columns: asked.append(source) or [])
+    monkeypatch.chdir(tmp_path)
+    hub = ["you/news-v1.0", "you/news@v2.1", "you/news"]
+    assert SentenceSources(hub).datasets == ["you/news-v1.0", "you/news", "you/news"]
+    assert asked == hub
+    for name in ("nowhere/text.txt", f"{tmp_path.name}/train.en", "you/pairs.parquet"):
+        (tmp_path / tmp_path.name).mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="no such file"):
+            SentenceSources([name])
+    with pytest.raises(InputError, match="--columns is for Parquet files, releases and data sets, and text files"):
+        SentenceSources([text], ["reference"])
 
 
 def test_without_numba(tmp_path, text, monkeypatch):

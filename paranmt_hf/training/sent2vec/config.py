@@ -6,11 +6,15 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 MOST = 1_000_000
+# The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
+MOST_NEGATIVES = 1000
 # A byte for each bucket while n-grams are counted, four while they are trained.
 MOST_BUCKETS = 2**28
+# What words alone have no use for.
+OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count", "placeholder_ngrams")
 # Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
 # each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
 _TABLE_5 = {
@@ -44,7 +48,7 @@ class Sent2VecConfig:
     threshold: float | None = setting(
         None, "t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1; table 5)", above=0
     )
-    negatives: int = setting(10, "negatives of a target (table 5)", at_least=1, at_most=MOST)
+    negatives: int = setting(10, "negatives of a target (table 5)", at_least=1, at_most=MOST_NEGATIVES)
     dropped_ngrams: int | None = setting(
         None, "K: n-grams of each sentence that are left out, drawn anew each time (section 2.4; table 5)", at_least=0
     )
@@ -98,9 +102,22 @@ class Sent2VecConfig:
     def identity(self) -> dict[str, Any]:
         """What determines the result, as JSON values: presets by what they stand for."""
         values = asdict(self.resolved())
-        # Words alone have neither n-grams nor buckets.
-        unused = {"dropped_ngrams", "buckets", "min_ngram_count", "placeholder_ngrams"} if self.ngrams == 1 else set()
-        return {name: value for name, value in values.items() if name not in unused | {"preset", "checkpoint_seconds"}}
+        left_out = {"preset", "checkpoint_seconds", *(OF_NGRAMS if self.ngrams == 1 else ())}
+        return {name: value for name, value in values.items() if name not in left_out}
+
+    def refuse_unused(self) -> None:
+        """Refuse what was given for n-grams where there are none.
+
+        Raises:
+            InputError: A setting would be ignored.
+        """
+        # No dropped n-grams are what words alone have, too.
+        given = [name for name in OF_NGRAMS if self.ngrams == 1 and is_given(self, name) and getattr(self, name)]
+        if given:
+            raise InputError(
+                f"--{given[0].replace('_', '-')} is about n-grams, and with --ngrams 1 there are none; leave it out, "
+                "or give --ngrams 2"
+            )
 
 
 def given(identity: dict[str, Any]) -> Sent2VecConfig:

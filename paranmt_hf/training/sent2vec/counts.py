@@ -62,7 +62,7 @@ class WordCounter:
         self._most, self._rarest = most, 1
         self._number_of: dict[str, int] = {}
         self._counts = np.zeros(1024, np.int64)
-        self._next = 0
+        self._next = self._total = 0
         self.forgotten = 0
         self._begin()
 
@@ -88,6 +88,7 @@ class WordCounter:
             self._numbers = np.concatenate([self._numbers, self._number(new)])
         numbers = self._numbers[table.ids]
         np.add.at(self._counts, numbers, 1)
+        self._total += len(numbers)
         if len(self._number_of) > self._most:
             self._forget_rarest()
         return numbers, table.lengths
@@ -142,7 +143,8 @@ class WordCounter:
         numbers = np.array([self._number_of[word] for word in kept])
         rows = np.zeros(self._next, np.int32)
         rows[numbers] = np.arange(1, len(kept) + 1)
-        tokens = int(counts.sum()) + lines
+        # Forgotten words are among them.
+        tokens = self._total + lines
         words = Words([UNKNOWN, *kept], np.concatenate([[0], counts[numbers]]), lines, tokens)
         if words.counts[1] < (config.min_target_count or 1):
             raise InputError(

@@ -36,7 +36,7 @@ class Loop:
         block: Sentences between two looks at clock and loss; with one thread the result does not depend on it.
 
     Raises:
-        InputError: The tables do not fit into memory.
+        InputError: The tables do not fit into memory, no word would be predicted, or a checkpoint is of other text.
     """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
@@ -47,8 +47,9 @@ class Loop:
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
         counts = np.append(text.words.counts, text.words.lines)
-        table = negative_table(counts, order)
-        self._sampling = Sampling(text.words.keep(config), table, config.negatives, config.dropped_ngrams or 0)
+        table, keep = negative_table(counts, order), text.words.keep(config)
+        self._refuse_no_targets(keep)
+        self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0)
         random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
         # The threads walk through the table from places far apart.
         cursors = np.arange(config.threads) * len(table) // config.threads
@@ -82,6 +83,15 @@ class Loop:
                 f"{rows:,} rows of {width:,} numbers take {needed / 1e9:,.0f} GB, and this machine has "
                 f"{memory / 1e9:,.0f} GB; lower --dimension, --max-words or --buckets, or raise --min-count or "
                 "--min-ngram-count"
+            )
+
+    def _refuse_no_targets(self, keep: np.ndarray) -> None:
+        """Refuse to train where hardly one word would be predicted, and all vectors would stay random."""
+        expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
+        if expected < 1:
+            raise InputError(
+                f"with --threshold {self.config.threshold:g} {expected:.2g} words of this text would be predicted in "
+                f"{self.config.epochs} passes; raise it, such as to 1e-4 for a few million words"
             )
 
     def _begin(self, generator: np.random.Generator) -> dict[str, torch.Tensor]:
@@ -174,6 +184,11 @@ class Loop:
         if checkpoint is None:
             return None
         tensors, state = checkpoint
+        width = self.config.dimension
+        shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
+        # The kernels do not look where a table ends.
+        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != shapes:
+            raise InputError(f"{self._checkpoint} is of other text; remove it and run again, from the start")
         self._epoch, self._sentence = state["epoch"], state["sentence"]
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor

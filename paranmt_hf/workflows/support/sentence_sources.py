@@ -15,10 +15,12 @@ from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import fetch_release
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.workflows.support.sentence_file import SentenceFile
+from paranmt_hf.workflows.support.sentence_file import NOT_LINES, SentenceFile
 
 # The column of the readers made here.
 SENTENCE = "sentence"
+# How names of files end.
+_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 
 
 class SentenceSources:
@@ -41,17 +43,22 @@ class SentenceSources:
         # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []
         self._readers: list[SentenceFile | AlignedText] = []
+        self._columnar = False
         for source in map(str, sources):
             self._add(source, list(columns) if columns else None)
+        if columns and not self._columnar:
+            raise InputError("--columns is for Parquet files, releases and data sets, and text files have none")
 
     def _add(self, source: str, columns: list[str] | None) -> None:
         path = Path(source).expanduser()
-        if not path.exists() and not path.suffix and is_id(split_revision(source)[0]):
+        if _is_on_hub(source, path):
+            self._columnar = True
             self._readers += self._of_hub(source, columns)
             self.names.append(source)
             self.datasets.append(split_revision(source)[0])
             return
         self.names.append(path.resolve().name)
+        self._columnar |= path.is_dir() or path.suffix == ".parquet"
         if path.is_dir():
             self._readers += [SentenceFile(path, column) for column in columns or SIDES]
         elif path.suffix == ".parquet" and path.exists():
@@ -79,6 +86,14 @@ class SentenceSources:
                 yield from (column for _, column in reader.batches(report))
             else:
                 yield from (batch[SENTENCE] for batch in reader.batches(report))
+
+
+def _is_on_hub(source: str, path: Path) -> bool:
+    """Tell an id on the Hub, in which dots may stand, from the name of a file that is not there."""
+    plain = split_revision(source)[0]
+    ending = Path(plain).suffix
+    is_file = ending in _ENDINGS or (ending and path.parent.is_dir())
+    return not path.exists() and is_id(plain) and not is_file
 
 
 def _sides_of(path: Path) -> list[str | None]:
