@@ -269,6 +269,9 @@ def test_damaged_record(pairs_of_words, tmp_path):
         ({"words": "many"}, "expected a whole number under 'words'"),
         ({"settings": {"sent2vec": {"ngrams": 0}, "data": []}}, "its settings are none of Sent2Vec"),
         ({"settings": {}}, "its settings are none of Sent2Vec"),
+        ({"settings": {"sent2vec": {}, "data": 5}}, "its settings are none of Sent2Vec"),
+        ({"settings": {"sent2vec": {}, "data": ["a"]}}, "its settings are none of Sent2Vec"),
+        ({"settings": {"sent2vec": {}, "data": [{"columns": 3}]}}, "do not say which columns were read"),
     ):
         (tmp_path / "training.json").write_text(json.dumps({**values, **damage}))
         with pytest.raises(InputError, match=message):

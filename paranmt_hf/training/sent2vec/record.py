@@ -99,7 +99,7 @@ class Sent2VecRecord:
     @property
     def config(self) -> Sent2VecConfig:
         """The settings."""
-        return given(self.settings["sent2vec"])
+        return given(self.settings["sent2vec"]).resolved()
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> Sent2VecRecord:  # noqa: ANN401
@@ -115,8 +115,11 @@ class Sent2VecRecord:
         record = from_json(cls, values, where)
         try:
             _ = record.config
-        except (KeyError, TypeError, InputError) as error:
+            named = all(isinstance(source.get("columns", {}), dict) for source in record.settings["data"])
+        except (KeyError, TypeError, AttributeError, InputError) as error:
             raise InputError(f"{where} is damaged: its settings are none of Sent2Vec ({error})") from None
+        if not named:
+            raise InputError(f"{where} is damaged: its settings do not say which columns were read")
         return record
 
     def to_json(self) -> dict[str, Any]:

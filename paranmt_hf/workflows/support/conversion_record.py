@@ -175,7 +175,7 @@ def _command(conversion: ConversionRecord) -> str:
     settings = conversion.settings
     words = [
         "paranmt convert",
-        shlex.quote(conversion.source),
+        shlex.quote(" ".join(conversion.source.split())),
         "--out FOLDER",
         f"--license {settings['license']['license']}",
     ]
