@@ -134,5 +134,5 @@ def test_files_that_cannot_be_read(pairs, capsys):
 def test_threads_are_kept_where_they_decide_the_result():
     words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
     assert resolved_options(_parser("train-sent2vec").parse_args(words))["threads"] == 2
-    words = ["build", "--source", "a", "--reference", "b", "--out", "c", "--license", "mit", "--threads", "2"]
+    words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
     assert "threads" not in resolved_options(_parser("build").parse_args(words))
