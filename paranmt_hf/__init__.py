@@ -77,8 +77,8 @@ _NAMES = {
     "summarise_annotation": "paranmt_hf.workflows.annotate",
     "supervise": "paranmt_hf.workflows.supervise",
     "train": "paranmt_hf.workflows.train",
-    "train_sent2vec": "paranmt_hf.workflows.train_sent2vec",
     "tune": "paranmt_hf.workflows.tune",
+    "train_sent2vec": "paranmt_hf.workflows.train_sent2vec",
     "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -153,8 +153,8 @@ __all__ = [
     "summarise_annotation",
     "supervise",
     "train",
-    "train_sent2vec",
     "tune",
+    "train_sent2vec",
     "write_report",
     "write_results",
 ]

@@ -30,6 +30,7 @@ def configure(parser: CommandParser) -> None:
         nargs="+",
         help="columns of Parquet, releases and datasets (default: both sides of pairs, else the one column of text)",
     )
+    parser.decisive = {"threads"}
     add_options(parser.add_argument_group("training"), Sent2VecConfig, only=USUAL)
     add_options(parser.add_argument_group("advanced"), Sent2VecConfig, leave_out=USUAL)
 
