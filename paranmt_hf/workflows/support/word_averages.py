@@ -23,7 +23,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.hub.repository import EMBEDDED, locate, weights_checksum
+from paranmt_hf.hub.repository import EMBEDDED, locate
 from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
@@ -76,8 +76,9 @@ def read_averages(
     return averages
 
 
-def _checksum(space: Path) -> str:
-    return f"sha256:{checksum(space)}" if space.is_file() else weights_checksum(locate(str(space)).folder)
+def _checksum(space: Path) -> str | None:
+    # The results of an average of an encoder's words must not be taken for those of the encoder, such as for its card.
+    return f"sha256:{checksum(space)}" if space.is_file() else None
 
 
 def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:
