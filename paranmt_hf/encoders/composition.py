@@ -123,6 +123,11 @@ class Composition:
         return all(part.cuts_words for part in self.parts)
 
     @property
+    def cuts_alike(self) -> bool:
+        """Whether all parts cut text in one way, so that it can be cut once for all of them."""
+        return len({part.cuts_words for part in self.parts}) == 1
+
+    @property
     def only_tables(self) -> bool:
         """Whether there are no weights beside the tables of averages."""
         return self.is_bag and not any(part.family.dense for part in self.parts)

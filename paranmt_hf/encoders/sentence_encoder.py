@@ -61,8 +61,9 @@ class SentenceEncoder(SentenceTransformer):
     def fast_path(self) -> FastPath | None:
         """The fast way to encode on the CPU; only averaging encoders have one."""
         if "_fast" not in self.__dict__:
-            composition = self.composition
-            fast = FastPath(composition, self.fast_dtype) if composition is not None and composition.is_bag else None
+            composition, fast = self.composition, None
+            if composition is not None and composition.is_bag and composition.cuts_alike:
+                fast = FastPath(composition, self.fast_dtype)
             self.__dict__["_fast"] = fast
         return self.__dict__["_fast"]
 

@@ -16,7 +16,9 @@ from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
+from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -100,6 +102,17 @@ def test_fast_path_equals_slow_on_real_text(cut: str) -> None:
 def test_fast_path_equals_slow_on_any_words(sentences: list[str]) -> None:
     for made in (encoder(3), encoder(3, "blanks")):
         np.testing.assert_allclose(made.encode(sentences), slow(made, sentences), atol=1e-6)
+
+
+def test_parts_that_cut_otherwise_have_no_fast_path() -> None:
+    """What WORD reads as `the` is no word of an encoder that cuts at blanks."""
+    word = WordEmbedding(WORDS, rows(WORDS, 4, 3))
+    for cut, fast in (("words", True), ("blanks", False)):
+        modules = [Combination([[word], [module(2, cut)]])]
+        made = SentenceEncoder(modules=modules, device="cpu").eval()
+        assert (made.fast_path is not None) == fast
+        np.testing.assert_allclose(made.encode("The cat."), slow(made, ["The cat."])[0], atol=1e-6)
+        np.testing.assert_allclose(made.encode("The cat.")[:4], word.weight.numpy()[[1, 2, 4]].mean(axis=0), atol=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
