@@ -97,7 +97,13 @@ def read_counts(path: Path) -> WordCounts:
                         f"{stripped[:40].decode('utf8', 'replace')!r}"
                     )
                 word, count = stripped.split()
-                lowered = word.decode("utf8", "replace").lower()
+                try:
+                    lowered = word.decode("utf8").lower()
+                except UnicodeDecodeError:
+                    raise InputError(
+                        f"{path}, line {number}: expected text in UTF-8, found "
+                        f"{stripped[:40].decode('utf8', 'replace')!r}; save the file in that encoding"
+                    ) from None
                 counts[lowered] = counts.get(lowered, 0) + int(count)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None

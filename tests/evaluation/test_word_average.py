@@ -124,6 +124,9 @@ def test_lists_of_counts(tmp_path):
     packed = tmp_path / "counts.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert is_count_list(packed) and read_counts(packed).counts == {"the": 7, "cat": 3}
+    path.write_bytes(b"the 6\ncaf\xe9 3\n")
+    with pytest.raises(InputError, match="counts.txt, line 2: expected text in UTF-8, found 'caf. 3'; save the file"):
+        read_counts(path)
     whole = gzip.compress(b"the 6\ncat 3\n" * 1000)
     packed.write_bytes(whole[:20] + b"\xff" * 5 + whole[25:])
     assert not is_count_list(packed)
