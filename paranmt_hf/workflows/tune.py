@@ -180,7 +180,9 @@ def _best(
 
 def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
     searched = {name: list(values) for name, values in order.grid.values.items()}
-    return as_json({**whole.identity, "grid": searched, "search": asdict(order.config)})
+    # In another order of the names other combinations come first.
+    search = {**asdict(order.config), "names": order.grid.names}
+    return as_json({**whole.identity, "grid": searched, "search": search})
 
 
 def _options(sources: Sequence[str | Path], selection: SelectionConfig, exclude: str | Path | None) -> dict[str, Any]:
