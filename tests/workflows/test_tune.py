@@ -236,6 +236,18 @@ def test_settings_that_do_not_fit_the_data(root, tmp_path):
     assert not (tmp_path / "none.work").exists()
 
 
+def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
+    for final, message in (("out", "is the folder of the outcome"), ("taken", "exists and is no encoder")):
+        with pytest.raises(InputError, match=f"--final .*{final} {message}.*; choose another place"):
+            tune(root / "pairs.parquet", tmp_path / "out", GRID, **given, final=tmp_path / final)
+    with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
+        tune(root / "pairs.parquet", tmp_path / "out", GRID, **{**given, "config": replace(CONFIG, patience=2)})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
 def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
     (tmp_path / "few.tsv").write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
     given = {"encoder": ENCODER, "config": CONFIG, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
