@@ -29,6 +29,7 @@ _NAMES = {
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.workflows.search",
     "SpaceConfig": "paranmt_hf.search.space",
     "StatsConfig": "paranmt_hf.workflows.stats",
@@ -77,6 +78,7 @@ _NAMES = {
     "supervise": "paranmt_hf.workflows.supervise",
     "train": "paranmt_hf.workflows.train",
     "tune": "paranmt_hf.workflows.tune",
+    "train_sent2vec": "paranmt_hf.workflows.train_sent2vec",
     "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
 }
@@ -102,6 +104,7 @@ __all__ = [
     "ScorerConfig",
     "SelectConfig",
     "SelectionConfig",
+    "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
     "StatsConfig",
@@ -151,6 +154,7 @@ __all__ = [
     "supervise",
     "train",
     "tune",
+    "train_sent2vec",
     "write_report",
     "write_results",
 ]
@@ -177,6 +181,7 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.model import load_supervised
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.workflows.analyse import analyse_lengths, analyse_neighbours, analyse_norms, analyse_under_trained
     from paranmt_hf.workflows.annotate import (
         export_annotation,
@@ -209,6 +214,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig
     from paranmt_hf.workflows.train import train
+    from paranmt_hf.workflows.train_sent2vec import train_sent2vec
     from paranmt_hf.workflows.tune import tune
     from paranmt_hf.workflows.vectors import distill_vectors
 

@@ -32,4 +32,4 @@ def test_a_command_is_a_file_of_cli_and_one_of_workflows():
     for name, module in COMMANDS.items():
         assert (ROOT / "paranmt_hf" / "cli" / f"{module}.py").is_file(), name
         assert (ROOT / "paranmt_hf" / "workflows" / f"{module}.py").is_file(), name
-        assert name in (module, module.partition("_")[0])
+        assert name in (module, module.replace("_", "-"), module.partition("_")[0])

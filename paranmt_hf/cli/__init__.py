@@ -30,6 +30,7 @@ COMMANDS = {
     "mine": "mine",
     "train": "train",
     "tune": "tune",
+    "train-sent2vec": "train_sent2vec",
     "evaluate": "evaluate",
     "supervise": "supervise",
     "analyse": "analyse",

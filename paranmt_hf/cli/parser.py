@@ -34,6 +34,8 @@ class CommandParser(argparse.ArgumentParser):
         )
         # Options that name a set of defaults, and what gives these.
         self.expansions: dict[str, Expand] = {}
+        # Those that decide the result of this command, though they decide nothing of others'.
+        self.decisive: set[str] = set()
         self._takes_file = False
 
     def finish(self, run: Run, example: str) -> None:
@@ -130,7 +132,7 @@ def resolved_options(arguments: argparse.Namespace) -> dict[str, Any]:
     values = {}
     for action in parser._actions:
         value = getattr(arguments, action.dest, None)
-        if action.dest in NOT_KEPT or value is None or value == []:
+        if action.dest in NOT_KEPT - parser.decisive or value is None or value == []:
             continue
         values[option_name(action)] = _as_given(value)
     return values

@@ -19,7 +19,11 @@ def add_averages(parser: CommandParser) -> None:
 
     group = parser.add_argument_group("averages of word vectors")
     group.add_argument(
-        "--vectors", nargs="+", type=Path, default=[], help="files of word vectors, whose averages are measured too"
+        "--vectors",
+        nargs="+",
+        type=Path,
+        default=[],
+        help="files of word vectors, or encoders that have some; their averages are measured too",
     )
     add_options(group, AverageConfig)
 

@@ -25,7 +25,7 @@ PARAGRAM_SETS = (
     *(f"{year} {name}" for year, names in PARAGRAM_YEARS.items() for name in names),
     *PARAGRAM_ALONE,
 )
-# The columns of arXiv:1703.02507, tables 3 and 4, by the sets of 2014; and SICK's parts, which the paper joins.
+# The columns of arXiv:1703.02507, table 2, by the sets of 2014; and SICK's parts, which the paper joins.
 SENT2VEC_SETS: Mapping[str, str] = {
     "News": "STS14 deft-news",
     "Forum": "STS14 deft-forum",
@@ -79,7 +79,7 @@ def paragram_table(results: Sequence[StsResult], *, style: Style = "text") -> st
 
 
 def sent2vec_table(results: Sequence[StsResult], *, style: Style = "text") -> str:
-    """Write Spearman / Pearson times 100 as tables 3 and 4 of arXiv:1703.02507, and each part of SICK.
+    """Write Spearman / Pearson times 100 as table 2 of arXiv:1703.02507, and each part of SICK.
 
     Raises:
         InputError: There is no result, or the models were evaluated on different data.

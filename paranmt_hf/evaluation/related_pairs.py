@@ -22,7 +22,7 @@ _PIT_LABEL = re.compile(r"[0-5]")
 def read_sick(folder: Path) -> StsSet:
     """Read the relatedness of SICK (Marelli et al. 2014): train and test together, each a subset.
 
-    PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, tables 3 and 4) both.
+    PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
 
     Args:
         folder: A folder with `SICK_train.txt` and `SICK_test_annotated.txt`, or one of them, as published.

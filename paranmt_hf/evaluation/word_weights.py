@@ -1,6 +1,6 @@
 """How much each word counts in an average of word vectors: the baselines of the papers.
 
-PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), tables 2 to 4; SIF
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), table 4; SIF
 (Arora et al. 2017, "A simple but tough-to-beat baseline for sentence embeddings").
 """
 

@@ -18,11 +18,9 @@ from paranmt_hf.supervised.record import Epoch
 from paranmt_hf.supervised.sources import Source
 from paranmt_hf.training.averaging import diverged
 from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
+from paranmt_hf.training.rowwise import ADAGRAD_START
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.threads import one_thread
-
-# What AdaGrad's sums of squares begin with, which keeps the first steps of tiny gradients small.
-ADAGRAD_START = 1e-6
 
 # From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.
 Measure = Callable[[np.ndarray], float]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from paranmt_hf.training.rowwise import ADAGRAD_EPSILON, BETA1, BETA2, EPSILON
+from paranmt_hf.training.rowwise import ADAGRAD_START, BETA1, BETA2, EPSILON
 
 
 class _TableOptimizer(torch.optim.Optimizer):
@@ -73,13 +73,13 @@ class TableAdagrad(_TableOptimizer):
     def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
         state = self.state[parameter]
         if not state:
-            state["sum"] = torch.zeros_like(parameter)
+            state["sum"] = torch.full_like(parameter, ADAGRAD_START)
         squares = state["sum"]
         if not gradient.is_sparse:
             squares.addcmul_(gradient, gradient)
-            parameter.addcdiv_(gradient, squares.sqrt().add_(ADAGRAD_EPSILON), value=-rate)
+            parameter.addcdiv_(gradient, squares.sqrt(), value=-rate)
             return
         rows, values = gradient.indices()[0], gradient.values()
         moved = squares[rows].addcmul_(values, values)
         squares[rows] = moved
-        parameter.index_add_(0, rows, values / moved.sqrt_().add_(ADAGRAD_EPSILON), alpha=-rate)
+        parameter.index_add_(0, rows, values / moved.sqrt_(), alpha=-rate)

@@ -37,10 +37,7 @@ class History:
 
     def add_loss(self, step: int, loss: float) -> None:
         """Note a loss; when there are very many, neighbours are averaged."""
-        self.losses.append((step, loss))
-        if len(self.losses) >= MOST_LOSSES:
-            pairs = zip(self.losses[::2], self.losses[1::2], strict=True)
-            self.losses = [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
+        self.losses = thinned([*self.losses, (step, loss)])
 
     def add_score(self, step: int, score: float) -> bool:
         """Note a development score; returns whether it is the best so far."""
@@ -62,8 +59,22 @@ class History:
         return cls(**{**values, **pairs})
 
 
-def plot_history(history: History, path: Path, title: str) -> bool:
+def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Average neighbours where there are very many losses."""
+    if len(losses) < MOST_LOSSES:
+        return losses
+    pairs = zip(losses[::2], losses[1::2], strict=True)
+    return [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
+
+
+def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> bool:
     """Draw loss and development score over the steps.
+
+    Args:
+        history: The course of the run.
+        path: The picture.
+        title: What stands above it.
+        unit: What the losses are counted in.
 
     Returns:
         Whether it was drawn; it needs matplotlib.
@@ -75,7 +86,8 @@ def plot_history(history: History, path: Path, title: str) -> bool:
     figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(*zip(*history.losses, strict=True), color="tab:blue", label="loss")
-    axes.set(xlabel="step", ylabel="loss", title=title)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(xlabel=unit, ylabel="loss", title=title)
     axes.set_ylim(bottom=0)
     if history.scores:
         right = axes.twinx()

@@ -11,6 +11,7 @@ from torch import nn
 
 from paranmt_hf.training.adam import TableAdagrad, TableAdam
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.rowwise import ADAGRAD_START
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
@@ -26,7 +27,9 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     if device.type == "cpu":
         optimizer = {"adam": TableAdam, "adagrad": TableAdagrad}[config.optimizer](weights, lr=config.learning_rate)
     elif config.optimizer == "adagrad":
-        optimizer = torch.optim.Adagrad(weights, lr=config.learning_rate)
+        optimizer = torch.optim.Adagrad(
+            weights, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0
+        )
     else:
         optimizer = torch.optim.Adam(weights, lr=config.learning_rate, fused=True)
     if config.clip is not None and device.type == "cpu":

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-# torch's, too.
-ADAGRAD_EPSILON = 1e-10
+# What AdaGrad's sums of squares begin with; the authors of arXiv:1511.08198 add as much under the root. From 0 the
+# first step of every number would be as long as the rate, however small its gradient.
+ADAGRAD_START = 1e-6
 
 
 class RowwiseAdam:
@@ -116,7 +117,7 @@ class RowwiseAdagrad:
 
     def __init__(self, weight: torch.Tensor, rates: np.ndarray) -> None:
         self.weight = weight
-        self.squares = torch.zeros_like(weight)
+        self.squares = torch.full_like(weight, ADAGRAD_START)
         self.last = torch.zeros(len(weight), dtype=torch.int32)
         self.step = 0
         self._rates = rates
@@ -131,7 +132,7 @@ class RowwiseAdagrad:
         self.step += 1
         (squares,) = local.averages
         squares.addcmul_(gradient, gradient)
-        local.weight.addcdiv_(gradient, squares.sqrt().add_(ADAGRAD_EPSILON), value=-rate)
+        local.weight.addcdiv_(gradient, squares.sqrt(), value=-rate)
         self.weight[local.rows] = local.weight
         self.squares[local.rows] = squares
         self.last[local.rows] = self.step

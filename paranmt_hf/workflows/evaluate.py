@@ -27,11 +27,11 @@ from paranmt_hf.evaluation.word_weights import AverageConfig
 from paranmt_hf.hub.repository import locate, weights_checksum
 from paranmt_hf.util.files import check_result_path, write_result
 from paranmt_hf.workflows.support.data_configs import OverfittingConfig
-from paranmt_hf.workflows.support.pair_margins import MarginPairs, MarginsRecord
 from paranmt_hf.workflows.support.word_averages import read_averages
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.workflows.support.pair_margins import MarginsRecord
 
 
 @dataclass(frozen=True)
@@ -213,6 +213,11 @@ def evaluate_overfitting(
     Raises:
         InputError: There is nothing to measure, or a model or the data cannot be read.
     """
+    # They bring torch, which baselines can do without.
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.workflows.support.pair_margins import MarginPairs, MarginsRecord
+    from paranmt_hf.workflows.train import Quiet
+
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names:
         raise InputError("name a model to measure")
@@ -221,9 +226,6 @@ def evaluate_overfitting(
     pairs = MarginPairs(sources, development, config)
     records = []
     for name, model in zip(names, located, strict=True):
-        from paranmt_hf.encoders.loading import load
-        from paranmt_hf.workflows.train import Quiet
-
         margins = pairs.measure(Quiet(load(model)))
         records.append(MarginsRecord(str(name), weights_checksum(model.folder), pairs.pairs, margins))
     return records

@@ -4,7 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.cli import main
+from paranmt_hf.cli import _parser, main
+from paranmt_hf.cli.parser import resolved_options
 from tests.cli.commands import SMALL, fails
 
 
@@ -128,3 +129,10 @@ def test_files_that_cannot_be_read(pairs, capsys):
     fails(capsys, ["train", "--config", "big.yaml"], "big.yaml has more than 1,000,000 bytes")
     (pairs / "latin.yaml").write_bytes(b"out: \xe9\n")
     fails(capsys, ["train", "--config", "latin.yaml"], "latin.yaml: it is not UTF-8")
+
+
+def test_threads_are_kept_where_they_decide_the_result():
+    words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
+    assert resolved_options(_parser("train-sent2vec").parse_args(words))["threads"] == 2
+    words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
+    assert "threads" not in resolved_options(_parser("build").parse_args(words))

@@ -23,12 +23,13 @@ def warm_up() -> None:
     for module in (
         "datasets matplotlib.figure matplotlib.pyplot model2vec onnx sentencepiece torch tokenizers "
         "transformers.models.marian.modeling_marian transformers.models.marian.tokenization_marian "
-        "transformers.generation.utils sentence_transformers paranmt_hf.training.trainer tests.training.toys"
+        "transformers.generation.utils sentence_transformers paranmt_hf.training.trainer "
+        "paranmt_hf.training.sent2vec.loop tests.training.toys"
     ).split():
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise convert"
+        "supervise convert train_sent2vec"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]

@@ -80,6 +80,12 @@ def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **s
     save(encoder_of(sides or synonyms(40), dimension=8, **settings), folder)
 
 
+def _sent2vec(root: Path) -> list[str]:
+    rare = ["--min-count", "2", "--min-target-count", "2", "--threshold", "1"]
+    size = ["--dimension", "8", "--ngrams", "2", "--buckets", "500", "--epochs", "2", "--checkpoint-seconds", "0"]
+    return ["train-sent2vec", "--data", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
+
+
 def _two(root: Path) -> None:
     for seed in (1, 2):
         _encoder(root / f"model{seed}", seed=seed)
@@ -190,6 +196,7 @@ CASES = [
     Case("select", _select, _whole),
     _train("word"),
     _train("lstm"),
+    Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
     Case(
         "average",
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],

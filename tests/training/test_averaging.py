@@ -12,7 +12,7 @@ from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import mine
 from paranmt_hf.training.rowwise import ROWWISE
-from tests.training.toys import encoder_of, random_text, store_of
+from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
 PAIRS = 100
 
@@ -38,7 +38,7 @@ class Plain(torch.nn.Module):
 
 def plain_losses(plain, readers, megas, config):
     """The algorithm as the paper describes it, dense from end to end."""
-    kind = {"adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[config.optimizer]
+    kind = OPTIMIZERS[config.optimizer]
     optimizer = kind([table.weight for table in plain.tables if table.weight.requires_grad], lr=config.learning_rate)
     losses = []
     for mega in megas:

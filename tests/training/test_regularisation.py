@@ -22,7 +22,7 @@ from paranmt_hf.training.regularisation import (
     towards_zero,
 )
 from paranmt_hf.workflows.train import bag_features, fit
-from tests.training.toys import encoder_of, random_text, store_of
+from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
 
 def test_penalties_by_hand():
@@ -110,7 +110,7 @@ def dense_steps(model, store, config):
     start = [weight.detach().clone() for weight in [table, *others]]
     to_initial = (config.regularise_to or part.family.centre) == "initial"
     trained = others if config.freeze_words else [table, *others]
-    kind = {"adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[config.optimizer]
+    kind = OPTIMIZERS[config.optimizer]
     optimizer = kind(trained, lr=config.learning_rate)
     losses = []
     for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0, least=2):

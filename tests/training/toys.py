@@ -1,10 +1,12 @@
 """Small corpora, encoders and stores of pairs that tests of training share."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
@@ -19,6 +21,12 @@ from paranmt_hf.training.token_store import write_tokens
 Sentences = list[str]
 # A run that takes a second.
 SMALL = {"batch_size": 10, "mega_batch": 4, "epochs": 2, "learning_rate": 0.01}
+
+# torch's own, dense, as `TrainConfig.optimizer` names them.
+OPTIMIZERS = {
+    "adam": torch.optim.Adam,
+    "adagrad": partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0),
+}
 
 
 def synonyms(pairs: int, seed: int = 1, concepts: int = 30, words: int = 4) -> tuple[Sentences, Sentences]:

@@ -106,6 +106,16 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
     fails(capsys, command, "v.txt, line 1: the vector of 'a' has a number that is not finite")
 
 
+def test_averages_of_an_encoders_vectors(model):
+    """Without weights they give what the encoder gives, whose unknown words are zeros."""
+    config = AverageConfig(weighting=("average", "blacklist"), blacklist=1)
+    own, plain, without = evaluate([model], SIMILARITY, vectors=[model], averages=config, bootstrap=0)
+    expected = own.result.sets[0].similarities
+    assert plain.result.sets[0].similarities == pytest.approx(expected, abs=1e-6)
+    assert plain.record.weights == own.record.weights == weights_checksum(model)
+    assert np.abs(without.result.sets[0].similarities - expected).max() > 0.01
+
+
 def test_baselines_alone_need_no_torch():
     pytest.importorskip("sacrebleu")
     code = (

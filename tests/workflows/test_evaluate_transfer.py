@@ -101,7 +101,11 @@ def test_bad_input(folder, capsys):
     base = ["evaluate", "transfer", "--data", "senteval"]
     fails(capsys, base, "name a model to evaluate, or a file of --vectors")
     fails(capsys, [*base, "nowhere"], "no model 'nowhere'")
-    fails(capsys, [*base, "--vectors", "no.txt"], "cannot read word vectors from no.txt: No such file or directory")
+    fails(
+        capsys,
+        [*base, "--vectors", "no.txt"],
+        "there is no no.txt: expected a file of word vectors, the folder of an encoder",
+    )
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "1"], "folds must be from 2 to 100, was 1")
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "30"], "MR: 30 folds need at least")
     fails(capsys, [*base, "--vectors", "v.txt", "--json", "no/r.json"], "--json no/r.json: there is no folder no")

@@ -16,7 +16,7 @@ DEV_GRID = tuple(2.0**power for power in range(-2, 4))
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E")
 # The averages that papers print, over accuracies.
 AVERAGES: Mapping[str, tuple[str, ...]] = {
-    # Sent2Vec (arXiv:1703.02507), table 2.
+    # Sent2Vec (arXiv:1703.02507), table 1.
     "Mean of 6": ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC"),
     # Sentence-BERT, SimCSE and others.
     "Mean of 7": ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),

@@ -1,4 +1,4 @@
-"""Transfer tasks: accuracy of simple classifiers over sentence vectors; ParaNMT-50M, table 14, Sent2Vec, table 2.
+"""Transfer tasks: accuracy of simple classifiers over sentence vectors; ParaNMT-50M, table 14, Sent2Vec, table 1.
 
 Vectors stay as they are, and a head is trained on them for each task, in SentEval's protocol. Features of a sentence
 are its vector u, of a pair of sentences |u - v| and u * v.

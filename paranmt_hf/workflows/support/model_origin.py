@@ -10,6 +10,7 @@ from typing import Any
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
+from paranmt_hf.training.sent2vec.record import is_sent2vec, read_sent2vec
 from paranmt_hf.workflows.support.conversion_record import (
     CONVERSION_FILE,
     conversion_card,
@@ -18,6 +19,7 @@ from paranmt_hf.workflows.support.conversion_record import (
     read_conversion,
 )
 from paranmt_hf.workflows.support.model_record import AboutModel, folder_card, model_record
+from paranmt_hf.workflows.support.sent2vec_card import missing_of_sent2vec, own_sent2vec_card, sent2vec_card
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,15 @@ def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord
 
 
 TRAINED = Origin(TRAINING_FILE, read_training, model_record, folder_card, _missing)
+OF_SENTENCES = Origin(TRAINING_FILE, read_sent2vec, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
 CONVERTED = Origin(CONVERSION_FILE, read_conversion, conversion_card, converted_card, missing_of)
 
 
 def origin_of(folder: Path) -> Origin:
     """Tell how the encoder in a folder came to be."""
-    return CONVERTED if (folder / CONVERSION_FILE).exists() else TRAINED
+    if (folder / CONVERSION_FILE).exists():
+        return CONVERTED
+    return OF_SENTENCES if is_sent2vec(folder) else TRAINED
 
 
 def stated_license(folder: str | Path) -> License | None:

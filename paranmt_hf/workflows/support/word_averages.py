@@ -23,7 +23,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.hub.repository import EMBEDDED, locate
+from paranmt_hf.hub.repository import EMBEDDED, locate, weights_checksum
 from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
@@ -35,32 +35,32 @@ _QUIET_SECONDS = 5.0
 
 
 def read_averages(
-    files: Sequence[str | Path], sentences: Sequence[str], config: AverageConfig
+    spaces: Sequence[str | Path], sentences: Sequence[str], config: AverageConfig
 ) -> list[tuple[str, WordAverage]]:
-    """Make encoders that average the word vectors of files.
+    """Make encoders that average the word vectors of files, or those of encoders with weights of another kind.
 
     Args:
-        files: Files of word vectors.
+        spaces: Files of word vectors, or encoders; see `word_vectors`.
         sentences: The sentences that will be encoded; only the vectors of their words are read.
-        config: How words are weighted; each weighting of each file is an encoder.
+        config: How words are weighted; each weighting of each space is an encoder.
 
     Returns:
-        The encoders with their names, such as `SIF of glove.txt`, file by file.
+        The encoders with their names, such as `SIF of glove.txt`, space by space.
 
     Raises:
-        InputError: A file cannot be read, has none of the words, or frequencies or norms are missing.
+        InputError: A space cannot be read, has none of the words, or frequencies or norms are missing.
     """
-    if not files:
+    if not spaces:
         return []
-    paths = [Path(path) for path in files]
+    paths = [Path(space) for space in spaces]
     vocabulary = set(WordTokenizer().tables(list(sentences))[0].vocabulary)
     norms = None if config.norms_of is None else l1_norms(config.norms_of, vocabulary)
     counted = count_words(config.frequencies) if config.needs_counts and config.frequencies != RANK else None
     short = [path.name for path in paths]
     averages = []
     for path in paths:
-        vectors, source = read_known(path, vocabulary), f"sha256:{checksum(path)}"
-        ranked = counts_by_rank(read_words(path), path.name) if config.needs_counts and counted is None else None
+        vectors, source = word_vectors(path, vocabulary), _checksum(path)
+        ranked = counts_by_rank(words_in_order(path), path.name) if config.needs_counts and counted is None else None
         for weighting in config.weighting:
             counts = (counted or ranked) if weighting in BY_FREQUENCY else None
             weights = word_weights(weighting, vectors.words, config, counts=counts, norms=norms)
@@ -74,6 +74,10 @@ def read_averages(
             name = path.name if short.count(path.name) == 1 else str(path)
             averages.append((f"{WEIGHTINGS[weighting]} of {name}", average))
     return averages
+
+
+def _checksum(space: Path) -> str:
+    return f"sha256:{checksum(space)}" if space.is_file() else weights_checksum(locate(str(space)).folder)
 
 
 def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:

@@ -1,0 +1,331 @@
+"""The compiled inner loops of Sent2Vec (arXiv:1703.02507, section 2): counting n-grams, and one pass over sentences.
+
+All targets of a sentence share their context but for one word and the n-grams that hold it, so no row of the context
+is read or written for each target. What is kept instead is the sum of the context's rows and the sum of all gradients,
+`delta`. While a sentence is trained on, a row with m copies in it stands for `inputs[row] + m * delta`; a gradient
+that did not reach a copy is taken off `inputs[row]`. At the end of the sentence the rows get their `m * delta`. The
+result is that of updating every row for every target, to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from paranmt_hf.encoders.ngrams import FACTOR
+
+# Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+# What stands in the place of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
+MISSING, DROPPED = 0, -1
+MOST_COUNTED = 255
+ONE = np.float32(1)
+
+
+class Model(NamedTuple):
+    """What is trained.
+
+    Attributes:
+        inputs: Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams.
+        outputs: Rows of targets and negatives [word, dimension], float32; the last one is the end of a line.
+        order: Words of the longest n-gram.
+        row_of_bucket: Row of each bucket [bucket], int32; 0 where none occurs.
+        placeholder: Whether n-grams that hold the placeholder take part.
+    """
+
+    inputs: np.ndarray
+    outputs: np.ndarray
+    order: int
+    row_of_bucket: np.ndarray
+    placeholder: bool
+
+
+class Sampling(NamedTuple):
+    """What is drawn by chance.
+
+    Attributes:
+        keep: Probability that a word is taken as a target [word].
+        table: Negatives in the order in which they are taken [entry], int32.
+        negatives: Negatives of a target.
+        dropped: N-grams of each sentence that are left out.
+    """
+
+    keep: np.ndarray
+    table: np.ndarray
+    negatives: int
+    dropped: int
+
+
+class Worker(NamedTuple):
+    """What belongs to one thread.
+
+    Attributes:
+        random: State of the generator [1], uint64.
+        cursor: Next entry of the table of negatives [1], int64.
+        copies: Room to count the copies of each row in a sentence [row], int32; zeros between sentences.
+    """
+
+    random: np.ndarray
+    cursor: np.ndarray
+    copies: np.ndarray
+
+
+class _Room(NamedTuple):
+    """Room for one sentence: rows of n-grams by first word and length, the places and rows of those that are there."""
+
+    rows: np.ndarray
+    places: np.ndarray
+    leaving: np.ndarray
+    entering: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _next_uniform(random: np.ndarray) -> float:
+    """Draw from [0, 1): SplitMix64 (Steele, Lea and Flood 2014), whose state is one number."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    bits = random[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return float(bits >> np.uint64(11)) * 2.0**-53
+
+
+@njit(nogil=True, cache=True)
+def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: int) -> np.int64:
+    """Hash an n-gram, as `encoders/ngrams.py` defines it.
+
+    Args:
+        words: Ids of words.
+        start: Where the n-gram begins.
+        size: Its words.
+        hidden: Which position counts as the placeholder, word 0; one outside the n-gram for none.
+        buckets: Number of buckets.
+    """
+    value = np.uint64(0 if start == hidden else words[start])
+    for at in range(start + 1, start + size):
+        value = value * FACTOR + np.uint64(0 if at == hidden else words[at])
+    return np.int64(value % np.uint64(buckets))
+
+
+@njit(nogil=True, cache=True)
+def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder: bool, counts: np.ndarray) -> None:
+    """Count the n-grams of sentences by bucket, up to 255.
+
+    Args:
+        words: Ids [word], int32, sentence after sentence.
+        bounds: Bounds of the sentences [sentence + 1], int64.
+        order: Words of the longest n-gram.
+        placeholder: Count also the n-grams that hold the placeholder in the place of each of their words.
+        counts: Counts [bucket], uint8; added to.
+    """
+    for sentence in range(len(bounds) - 1):
+        first, last = bounds[sentence], bounds[sentence + 1]
+        for start in range(first, last):
+            for size in range(2, min(order, last - start) + 1):
+                # The position before the n-gram hides none of its words.
+                for hidden in range(start - 1, start + size if placeholder else start):
+                    bucket = bucket_of(words, start, size, hidden, len(counts))
+                    if counts[bucket] < MOST_COUNTED:
+                        counts[bucket] += 1
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
+    total = np.float32(0)
+    for k in range(len(left)):
+        total += left[k] * right[k]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _add(target: np.ndarray, factor: float, row: np.ndarray) -> None:
+    for k in range(len(target)):
+        target[k] += factor * row[k]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _scale(target: np.ndarray, factor: float) -> None:
+    for k in range(len(target)):
+        target[k] *= factor
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _step(gradient: np.ndarray, row: np.ndarray, alpha: float, hidden: np.ndarray) -> None:
+    """Add a row to the gradient, and the hidden vector to the row."""
+    for k in range(len(row)):
+        value = row[k]
+        gradient[k] += alpha * value
+        row[k] = value + alpha * hidden[k]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _predict(
+    target: int,
+    hidden: np.ndarray,
+    gradient: np.ndarray,
+    outputs: np.ndarray,
+    sampling: Sampling,
+    cursor: np.ndarray,
+    rate: float,
+) -> float:
+    """Train the output rows of a target and its negatives (equation 3); returns the loss, leaves the gradient."""
+    gradient[:] = 0
+    linear, product = 0.0, 1.0
+    for index in range(sampling.negatives + 1):
+        word = target
+        while index > 0 and word == target:
+            word = sampling.table[cursor[0]]
+            cursor[0] = cursor[0] + 1 if cursor[0] + 1 < len(sampling.table) else 0
+        row = outputs[word]
+        score = float(_dot(hidden, row))
+        # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); the logarithm is taken of all factors at once.
+        small = math.exp(-abs(score))
+        product *= 1 + small
+        probability = 1 / (1 + small) if score > 0 else small / (1 + small)
+        if index == 0:
+            linear += max(-score, 0.0)
+            alpha = rate * (1 - probability)
+        else:
+            linear += max(score, 0.0)
+            alpha = -rate * probability
+        _step(gradient, row, np.float32(alpha), hidden)
+    return linear + math.log(product)
+
+
+@njit(nogil=True, cache=True)
+def _find_ngrams(words: np.ndarray, model: Model, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
+    """Find the rows of a sentence's n-grams, but for those that are dropped; returns how many are left."""
+    length, wide, count = len(words), model.order - 1, 0
+    for start in range(length):
+        for size in range(2, model.order + 1):
+            row = MISSING
+            if start + size <= length:
+                row = model.row_of_bucket[bucket_of(words, start, size, -1, len(model.row_of_bucket))]
+            room.rows[start, size - 2] = row
+            if row != MISSING:
+                room.places[count] = start * wide + size - 2
+                count += 1
+    for _ in range(min(sampling.dropped, count)):
+        index = int(_next_uniform(random) * count)
+        place = room.places[index]
+        room.rows[place // wide, place % wide] = DROPPED
+        count -= 1
+        room.places[index] = room.places[count]
+    for index in range(count):
+        place = room.places[index]
+        room.places[index] = room.rows[place // wide, place % wide]
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _exchange(words: np.ndarray, at: int, model: Model, room: _Room) -> tuple[int, int]:
+    """Find the rows that leave the context when a word becomes the placeholder, and those that enter it; how many."""
+    leaving, entering = 1, 1
+    room.leaving[0], room.entering[0] = words[at], 0
+    for start in range(max(0, at - model.order + 1), at + 1):
+        for size in range(max(2, at - start + 1), min(model.order, len(words) - start) + 1):
+            row = room.rows[start, size - 2]
+            if row > 0:
+                room.leaving[leaving] = row
+                leaving += 1
+            if model.placeholder and row != DROPPED:
+                row = model.row_of_bucket[bucket_of(words, start, size, at, len(model.row_of_bucket))]
+                if row != MISSING:
+                    room.entering[entering] = row
+                    entering += 1
+    return leaving, entering
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.ndarray) -> int:
+    """Add rows to the sum of the context and count their copies; returns by how much the sum of squares rises."""
+    rise = 0
+    for row in rows:
+        _add(total, ONE, inputs[row])
+        copies[row] += 1
+        rise += 2 * copies[row] - 1
+    return rise
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, trained: bool) -> None:
+    """Give the rows of a sentence their gradients, and forget their copies."""
+    for row in rows:
+        if trained and copies[row] > 0:
+            _add(inputs[row], np.float32(copies[row]), delta)
+        copies[row] = 0
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def train_sentences(
+    words: np.ndarray,
+    bounds: np.ndarray,
+    rates: np.ndarray,
+    model: Model,
+    sampling: Sampling,
+    worker: Worker,
+) -> tuple[float, int]:
+    """Train on sentences, one after the other.
+
+    Args:
+        words: Ids [word], int32, sentence after sentence.
+        bounds: Bounds of the sentences [sentence + 1], int64.
+        rates: Learning rate of each sentence [sentence].
+        model: The tables, changed in place.
+        sampling: What is drawn by chance.
+        worker: The state of this thread, changed in place.
+
+    Returns:
+        The sum of the losses of all targets, and the number of targets.
+    """
+    inputs, copies, random = model.inputs, worker.copies, worker.random
+    dimension = inputs.shape[1]
+    total, delta = np.empty(dimension, np.float32), np.empty(dimension, np.float32)
+    hidden, gradient = np.empty(dimension, np.float32), np.empty(dimension, np.float32)
+    longest, around = np.diff(bounds).max() if len(bounds) > 1 else 0, model.order * model.order
+    room = _Room(
+        np.empty((longest, max(model.order - 1, 1)), np.int64),
+        np.empty(longest * (model.order - 1), np.int64),
+        np.empty(around + 1, np.int64),
+        np.empty(around + 1, np.int64),
+    )
+    loss, targets = 0.0, 0
+    for sentence in range(len(bounds) - 1):
+        own = words[bounds[sentence] : bounds[sentence + 1]]
+        before, found = targets, _find_ngrams(own, model, sampling, random, room)
+        ngrams = room.places[:found]
+        total[:] = 0
+        delta[:] = 0
+        # What the sum rises by where all rows get a gradient of 1: each of m copies rises by m.
+        squares = _gather(own, inputs, copies, total) + _gather(ngrams, inputs, copies, total)
+        for at in range(len(own)):
+            if _next_uniform(random) >= sampling.keep[own[at]]:
+                continue
+            left, entered = _exchange(own, at, model, room)
+            leaving, entering = room.leaving[:left], room.entering[:entered]
+            share = ONE / np.float32(len(own) + found - left + entered)
+            hidden[:] = total
+            surplus = 0
+            for row in leaving:
+                _add(hidden, -ONE, inputs[row])
+                surplus += copies[row]
+            for row in entering:
+                _add(hidden, ONE, inputs[row])
+                surplus -= copies[row]
+            _add(hidden, -np.float32(surplus), delta)
+            _scale(hidden, share)
+            loss += _predict(own[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
+            targets += 1
+            _scale(gradient, share)
+            _add(delta, ONE, gradient)
+            _add(total, np.float32(squares - surplus), gradient)
+            for row in leaving:
+                _add(inputs[row], -ONE, gradient)
+            for row in entering:
+                _add(inputs[row], ONE, gradient)
+        _settle(own, inputs, copies, delta, targets > before)
+        _settle(ngrams, inputs, copies, delta, targets > before)
+    return loss, targets

@@ -1,0 +1,182 @@
+"""The course of training Sent2Vec: passes over the text, threads, checkpoints, going on after a kill."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.sent2vec.config import Sent2VecConfig
+from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
+from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
+from paranmt_hf.training.sent2vec.negative_table import negative_table
+from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
+from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.progress import Progress
+
+logger = logging.getLogger(__name__)
+# Rows that get random numbers at once.
+CHUNK = 100_000
+
+
+class Loop:
+    """Trains the tables of Sent2Vec.
+
+    Args:
+        text: The text.
+        config: The settings, resolved.
+        folder: For checkpoints.
+        block: Sentences between two looks at clock and loss; with one thread the result does not depend on it.
+
+    Raises:
+        InputError: The tables do not fit into memory.
+    """
+
+    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
+        self.text, self.config, self.course = text, config, Course()
+        self._checkpoint, self._block = folder / CHECKPOINT, block
+        self._epoch = self._sentence = 0
+        self._refuse_too_large()
+        seeds = np.random.SeedSequence(config.seed).spawn(3)
+        initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
+        counts = np.append(text.words.counts, text.words.lines)
+        table = negative_table(counts, order)
+        self._sampling = Sampling(text.words.keep(config), table, config.negatives, config.dropped_ngrams or 0)
+        random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
+        # The threads walk through the table from places far apart.
+        cursors = np.arange(config.threads) * len(table) // config.threads
+        self._workers = [
+            Worker(random[index : index + 1], cursors[index : index + 1], np.zeros(self._rows, np.int32))
+            for index in range(config.threads)
+        ]
+        self._tensors = self._restore() or self._begin(initial)
+
+    @property
+    def _rows(self) -> int:
+        return len(self.text.words.names) + len(self.text.hashes)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Rows of the context [row, dimension], float32: placeholder, words, n-grams."""
+        table: np.ndarray = self._tensors["inputs"].numpy()
+        return table
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
+        table: np.ndarray = self._tensors["outputs"].numpy()
+        return table
+
+    def _refuse_too_large(self) -> None:
+        rows, width = self._rows + len(self.text.words.names) + 1, self.config.dimension or 0
+        needed = 4 * rows * width
+        if needed > (memory := total_memory()):
+            raise InputError(
+                f"{rows:,} rows of {width:,} numbers take {needed / 1e9:,.0f} GB, and this machine has "
+                f"{memory / 1e9:,.0f} GB; lower --dimension, --max-words or --buckets, or raise --min-count or "
+                "--min-ngram-count"
+            )
+
+    def _begin(self, generator: np.random.Generator) -> dict[str, torch.Tensor]:
+        """Make the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
+        width = self.config.dimension or 0
+        inputs = np.empty((self._rows, width), np.float32)
+        for start in range(0, len(inputs), CHUNK):
+            part = inputs[start : start + CHUNK]
+            generator.random(out=part, dtype=np.float32)
+            part *= np.float32(2 / width)
+            part -= np.float32(1 / width)
+        outputs = np.zeros((len(self.text.words.names) + 1, width), np.float32)
+        return {"inputs": torch.from_numpy(inputs), "outputs": torch.from_numpy(outputs)}
+
+    def run(self) -> Course:
+        """Train to the end, from the last checkpoint if there is one.
+
+        Raises:
+            InputError: The loss is not a number, or a checkpoint cannot be written.
+        """
+        epochs = self.config.epochs or 1
+        model, total = self._model(), epochs * self.text.known
+        with (
+            ThreadPoolExecutor(self.config.threads) as pool,
+            Progress("train", total, done=self.course.words, unit="words") as progress,
+        ):
+            progress.advance_to(self.course.words)
+            saved, wait = time.monotonic(), self.config.checkpoint_seconds
+            while self._epoch < epochs:
+                for block in self.text.blocks(self._sentence, self._block * self.config.threads):
+                    started = time.monotonic()
+                    loss = self._train(block, model, pool, total)
+                    self._sentence += len(block.bounds) - 1
+                    self.course.seconds += time.monotonic() - started
+                    progress.advance_to(self.course.words, f"loss {loss:.3f}")
+                    if (now := time.monotonic()) - saved >= wait:
+                        self._save()
+                        saved = time.monotonic()
+                        # Large tables take long to write, which shall not take more than a tenth of the time.
+                        wait = max(wait, 10 * (saved - now)) if wait else 0
+                self._epoch, self._sentence = self._epoch + 1, 0
+        # If the encoder cannot be written now, nothing of this is lost.
+        self._save()
+        return self.course
+
+    def _model(self) -> Model:
+        hashes, first = self.text.hashes, len(self.text.words.names)
+        row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
+        row_of[hashes] = np.arange(first, first + len(hashes))
+        return Model(self.inputs, self.outputs, self.config.ngrams, row_of, self.config.with_placeholder)
+
+    def _train(self, block: Block, model: Model, pool: ThreadPoolExecutor, total: int) -> float:
+        """Train on a block; returns the mean loss of its targets."""
+        bounds, config = block.bounds, self.config
+        done = self._epoch * self.text.known + block.first
+        rates = config.learning_rate * (1 - (done + bounds[:-1]) / total)
+        # Each thread gets about as many words.
+        cuts = np.searchsorted(bounds, np.arange(1, config.threads) * bounds[-1] // config.threads)
+        cuts = np.concatenate([[0], cuts, [len(bounds) - 1]])
+        parts = [
+            pool.submit(
+                train_sentences, block.words, bounds[low : high + 1], rates[low:high], model, self._sampling, worker
+            )
+            for low, high, worker in zip(cuts[:-1], cuts[1:], self._workers, strict=True)
+        ]
+        results = [part.result() for part in parts]
+        loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
+        if not math.isfinite(loss):
+            # It cannot be gone on with, and must not keep a run with another rate from the folder.
+            self._checkpoint.unlink(missing_ok=True)
+            raise InputError(
+                f"the loss is {loss} after {self.course.words:,} words: the weights grew beyond all bounds; lower "
+                "--learning-rate and begin anew"
+            )
+        self.course.add(int(bounds[-1]), targets, loss)
+        return loss / max(targets, 1)
+
+    def _save(self) -> None:
+        state = {
+            "epoch": self._epoch,
+            "sentence": self._sentence,
+            "random": [int(worker.random[0]) for worker in self._workers],
+            "cursor": [int(worker.cursor[0]) for worker in self._workers],
+            "course": self.course.as_dict(),
+        }
+        write_checkpoint(self._checkpoint, self._tensors, state)
+
+    def _restore(self) -> dict[str, torch.Tensor] | None:
+        checkpoint = read_checkpoint(self._checkpoint)
+        if checkpoint is None:
+            return None
+        tensors, state = checkpoint
+        self._epoch, self._sentence = state["epoch"], state["sentence"]
+        for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
+            worker.random[0], worker.cursor[0] = random, cursor
+        self.course = Course.from_dict(state["course"])
+        logger.info(f"going on after {self.course.words:,} words")
+        return tensors
