@@ -144,6 +144,8 @@ def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: P
     # The row of unknown words may stand anywhere in the file, often at its end.
     shared = UNKNOWN_WORDS if config.unknown == "share" else ()
     vectors = read_vectors(path, limit=config.words, wanted=[*own.units, *shared])
+    if vectors.unknown is not None and config.unknown != "share":
+        logger.info(f"{path} has a vector for unknown words, which is left out; --unknown share takes it")
     if set(own.units).isdisjoint(vectors.words):
         shown = ", ".join(map(repr, own.units[1:4]))
         raise UnfitError(
