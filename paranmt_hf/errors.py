@@ -14,5 +14,9 @@ class WriteError(InputError):
     """Something cannot be written, most often for want of room; the same command goes on when it can."""
 
 
+class UnfitError(InputError):
+    """Settings that fit neither together nor to the data they are for: others may."""
+
+
 class DivergedError(InputError):
     """A loss that is no number: the settings of a training run do not fit its data."""

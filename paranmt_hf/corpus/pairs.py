@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
+from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
@@ -26,9 +27,12 @@ from paranmt_hf.hub.local_dataset import check_inside
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import check, setting
 
+logger = logging.getLogger(__name__)
 SIDES = ("reference", "translation")
 BATCH_ROWS = 20_000
 PARQUET = b"PAR1"
+# Forms of pairs of sentences that could be taken for a list of words.
+NO_PHRASES = {".csv", ".json", ".jsonl"}
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -157,6 +161,15 @@ class Pairs:
 
     def _phrases(self, path: Path) -> PhraseFiles:
         """A file of PPDB or a list of words; it has no columns but a score."""
+        first = first_line(path)
+        if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
+            raise InputError(
+                f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
+                "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
+            )
+        if not is_rule(first):
+            # Any text looks like one, so say what becomes of it.
+            logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
         chosen, score = self._selection, self._selection.ppdb_score
         if columns := chosen.ranges.keys() - {"para_score"}:
             raise InputError(
@@ -253,7 +266,7 @@ class Pairs:
                 kept = table.filter(pa.array(numbers <= np.uint64(bound)))
             seen += table.num_rows
             if left is not None:
-                kept = kept.slice(0, left)
+                kept = kept.slice(0, min(left, kept.num_rows))
                 left -= kept.num_rows
             if kept.num_rows:
                 yield kept

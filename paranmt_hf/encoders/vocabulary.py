@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.ngrams import NgramTable
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.text import spaced
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
 
@@ -37,7 +37,7 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if len(self.units) < 2:
-            raise InputError(f"the {self.kind} vocabulary is empty: the text holds no {self.kind} that is kept")
+            raise UnfitError(f"the {self.kind} vocabulary is empty: the text holds no {self.kind} that is kept")
         if self.units[0] != UNKNOWN or len(set(self.units)) != len(self.units):
             raise InputError(f"a {self.kind} vocabulary must begin with {UNKNOWN} and name each unit once")
 

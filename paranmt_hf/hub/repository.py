@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +32,8 @@ CODE = ("*.py",)
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
-# Numbers of a configuration that are no larger than the number of tensors, than their largest dimension, or than this.
+# Numbers of a configuration that are no larger than the number of tensors, than the largest dimension of those beside
+# it, or than this.
 LAYERS = re.compile(r"\w*layers?")
 WIDTHS = ("hidden_dim", "in_features", "out_features")
 LARGEST = {"num_labels": 2**20, "max_position_embeddings": 2**21}
@@ -180,19 +182,23 @@ def _is_file_elsewhere(name: str, folder: Path) -> bool:
 
 def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
     """Refuse a configuration of more or wider layers than there are weights for; making them would take for ever."""
-    shapes: list[list[int]] = []
+    shapes: dict[Path, list[list[int]]] = {}
     for path in files:
         if path.suffix == ".safetensors":
             # What is wrong with one that is damaged is said when it is read.
             with suppress(SafetensorError, OSError), safe_open(path, "np") as stored:
-                shapes += [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
-    widest = max((size for shape in shapes for size in shape), default=0)
+                found = [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
+                shapes.setdefault(path.parent, []).extend(found)
+    everywhere = list(chain.from_iterable(shapes.values()))
     for path in files:
-        for key, value in _entries(_json_or_none(path)) if path.name.endswith("config.json") and shapes else ():
-            if isinstance(value, int) and value > _limit(key, len(shapes), widest):
+        # A layer after a table of many words is no wider than its own weights.
+        widest = max(chain.from_iterable(shapes.get(path.parent, everywhere)), default=0)
+        for key, value in _entries(_json_or_none(path)) if path.name.endswith("config.json") and everywhere else ():
+            if isinstance(value, int) and value > _limit(key, len(everywhere), widest):
                 raise InputError(
-                    f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} ({len(shapes):,} "
-                    f"tensors, no dimension above {widest:,}); put a whole copy of the model in its place"
+                    f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} "
+                    f"({len(everywhere):,} tensors, no dimension above {widest:,}); put a whole copy of the model "
+                    "in its place"
                 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -16,11 +17,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.memory import total_memory
 from paranmt_hf.util.records import from_json, read_json
 
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 KIND = "paranmt_hf.supervised"
 EXPECTED = "the folder of a model made by `paranmt supervise`"
+# A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
+BYTES_TO_TRAIN = 20
 # The widest layer that is taken for meant.
 WIDEST = 1_000_000
 
@@ -112,7 +116,17 @@ def new_head(config: HeadConfig, seed: int) -> Head:
     Args:
         config: Its layers.
         seed: Decides the weights.
+
+    Raises:
+        InputError: It cannot be trained in the memory of this machine.
     """
+    widths = [config.features, config.hidden, len(config.classes)]
+    numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
+    if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
+        raise InputError(
+            f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes "
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --hidden or --projection"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Head(config)

@@ -11,6 +11,8 @@ from paranmt_hf.util.settings import check, seed_setting, setting
 Negatives = Literal["max", "mix", "rand"]
 # Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
 MOST = 1_000_000
+# A step of this size fits into 32 bits.
+LARGEST_RATE = 1e38
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class TrainConfig:
     optimizer: Literal["adam", "adagrad"] = setting(
         "adam", "adam (section 5.2); arXiv:1511.08198, section 4.2, tries both, AdaGrad at rates of 0.05 and less"
     )
-    learning_rate: float = setting(0.001, "rate of the optimiser (section 5.2)", above=0)
+    learning_rate: float = setting(0.001, "rate of the optimiser (section 5.2)", above=0, at_most=LARGEST_RATE)
     clip: float | None = setting(
         None,
         "largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1 (default: no limit)",

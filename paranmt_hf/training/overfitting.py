@@ -16,6 +16,9 @@ from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.megabatch import mine
 
+# Pairs that are encoded at once.
+ENCODED = 100_000
+
 
 def margins(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
     """Compute 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) of each pair (g1, g2) of a pool (arXiv:1511.08198, section 5).
@@ -59,12 +62,17 @@ def mean_margin(
     """
     tables, hashes = WordTokenizer().tables(first, second), TokenHashes()
     keys = np.stack([sentence_keys(table, hashes.of(table)) for table in tables])
-    vectors = torch.from_numpy(np.stack([np.asarray(encoder.encode(list(side))) for side in (first, second)]))
     order = np.random.default_rng(seed).permutation(keys.shape[1])
     values = []
-    for start in range(0, len(order), pool):
-        chosen = order[start : start + pool]
-        values.append(margins(vectors[:, chosen].flatten(0, 1), keys[:, chosen].ravel()))
+    # Whole pools are encoded together, and no more at once than bounds the memory.
+    block = pool * max(1, ENCODED // pool)
+    for begin in range(0, len(order), block):
+        own = order[begin : begin + block]
+        sides = [np.asarray(encoder.encode([side[pair] for pair in own])) for side in (first, second)]
+        vectors = torch.from_numpy(np.stack(sides))
+        for start in range(0, len(own), pool):
+            known = keys[:, own[start : start + pool]].ravel()
+            values.append(margins(vectors[:, start : start + pool].flatten(0, 1), known))
     found = np.concatenate([np.empty(0), *values])
     if not len(found):
         raise InputError(

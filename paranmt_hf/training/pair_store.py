@@ -17,6 +17,8 @@ from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writin
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
 BLOCK_PAIRS = 1024
 BUFFER_BLOCKS = 256
+# Units that are looked at together.
+UNITS = 1 << 24
 ABOUT = "pairs.json"
 
 
@@ -156,6 +158,15 @@ class PairStore:
     def keys(self) -> np.ndarray:
         """A number for each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
         return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
+
+    def rows_of(self, reader: str) -> np.ndarray:
+        """The rows that the pairs have under a reader [row], each once and ascending, int64."""
+        bounds = self._mapped(f"{reader}.bounds", np.int64, 2 * self.pairs + 1)
+        rows = self._mapped(f"{reader}.rows", _row_type(self._rows[reader]), int(bounds[-1]))
+        used = np.zeros(self._rows[reader], bool)
+        for start in range(0, len(rows), UNITS):
+            used[rows[start : start + UNITS]] = True
+        return np.flatnonzero(used)
 
     def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read pairs in a given order, each from where it lies on disk.

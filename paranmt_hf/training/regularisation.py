@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.nn.functional import embedding
 
 from paranmt_hf.errors import InputError
 
@@ -23,18 +24,22 @@ class Pull:
         weight: The weight, of any shape.
         strength: lambda, at least 0.
         centre: Values of the weight's shape; None for zeros.
+        rows: Rows of a table [row], each once, that alone are looked at: the others never leave the centre. The centre
+            has these rows, too, and the gradient is sparse.
     """
 
     weight: torch.Tensor
     strength: float
     centre: torch.Tensor | None = None
+    rows: torch.Tensor | None = None
 
     def penalty(self) -> torch.Tensor:
         """Strength times the squared distance from the centre, as a number that has a gradient."""
+        weight = self.weight if self.rows is None else embedding(self.rows, self.weight, sparse=True)
         if self.centre is None:
-            return self.strength * self.weight.square().sum()
-        self.centre = self.centre.to(self.weight.device)
-        return self.strength * (self.weight - self.centre).square().sum()
+            return self.strength * weight.square().sum()
+        self.centre = self.centre.to(weight.device)
+        return self.strength * (weight - self.centre).square().sum()
 
 
 def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
@@ -50,6 +55,17 @@ def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]
 def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
     """Pull weights towards the values that they have now; see `towards_zero`."""
     return [Pull(weight, strength, weight.detach().clone()) for weight in weights if strength and weight.requires_grad]
+
+
+def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
+    """Pull the rows of a table that are ever trained towards the values that they have now; see `towards_zero`.
+
+    Args:
+        table: The table [row, dimension].
+        rows: The rows [row], each once.
+        strength: lambda.
+    """
+    return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []
 
 
 def towards_given(module: nn.Module, centres: Mapping[str, torch.Tensor], strength: float) -> list[Pull]:

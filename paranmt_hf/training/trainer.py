@@ -29,7 +29,7 @@ from paranmt_hf.training.loop import Evaluate
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
-from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
+from paranmt_hf.training.regularisation import Pull, penalty, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
@@ -120,7 +120,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
         # Losses of the steps of the mega-batch in hand.
         self.losses: list[float] = []
-        self._pulls = pulls_of(readings, config)
+        self._pulls = pulls_of(readings, config, store)
         super().__init__(model, args, loss=nn.Identity(), **options)
 
     @cached_property
@@ -262,15 +262,22 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
 
 
-def pulls_of(readings: Sequence[Reading], config: TrainConfig) -> list[Pull]:
-    """What is regularised (arXiv:1511.08198, equation 1). With `lambda_w` every row of a table has a gradient.
+def pulls_of(readings: Sequence[Reading], config: TrainConfig, store: PairStore) -> list[Pull]:
+    """What is regularised (arXiv:1511.08198, equation 1). With `lambda_w` every row of the pairs has a gradient.
 
     Args:
         readings: The encoders, with their weights before the first step.
         config: lambda_w, lambda_c, and what the latter pulls towards.
+        store: The pairs; rows of a table that none of them has rest where they are.
     """
-    pulls = towards_initial([reading.table.weight for reading in readings], config.lambda_w)
+    pulls: list[Pull] = []
     for reading in readings:
+        table = reading.table.weight
+        if not reading.table.sparse:
+            pulls += towards_initial([table], config.lambda_w)
+        elif config.lambda_w:
+            rows = torch.from_numpy(store.rows_of(reading.reader))
+            pulls += rows_towards_initial(table, rows, config.lambda_w)
         centre = config.regularise_to or reading.centre
         pulls += (towards_zero if centre == "zero" else towards_initial)(reading.weights, config.lambda_c)
     return pulls

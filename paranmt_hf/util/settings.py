@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 import types
 import typing
 from collections.abc import Sequence
@@ -163,8 +164,10 @@ def _wrong(kind: Any, value: Any, limits: typing.Mapping[str, Any]) -> str | Non
         return next((f"a list of values that are each {reason}" for reason in reasons if reason), None)
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
         return f"a whole number{_described(limits, ' ')}"
-    if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
+    if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or value != value):
         return f"a number{_described(limits, ' ')}"
+    if kind is float and isinstance(value, int) and abs(value) > sys.float_info.max:
+        return "a number that 64 bits hold"
     if kind in (int, float) and not _inside(value, limits):
         return _described(limits)
     return None

@@ -29,7 +29,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, diverged
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
@@ -192,7 +192,25 @@ def fit(
         work: Folder for checkpoints.
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
+
+    Raises:
+        DivergedError: A loss, or a weight at the end, is not a number.
     """
+    history = _fit(model, store, config, work, held_out, teacher)
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        # What the last step did shows in no loss.
+        raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
+    return history
+
+
+def _fit(
+    model: SentenceEncoder,
+    store: PairStore,
+    config: TrainConfig,
+    work: Path,
+    held_out: StsSet | None,
+    teacher: TeacherVectors | None,
+) -> History:
     composition = take_apart(list(model))
     _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None

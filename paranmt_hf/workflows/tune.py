@@ -18,10 +18,12 @@ from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.work import (
     as_json,
     finished,
+    is_free,
     keep_identity,
     locked,
     put_in_place,
@@ -108,7 +110,9 @@ def tune(
     grid = grid if isinstance(grid, Grid) else Grid(grid)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     tuning, out = tuning or TuneConfig(), result_folder(out)
-    final = result_folder(final) if final is not None else None
+    final = _final_folder(final, out) if final is not None else None
+    if config.patience is not None:
+        raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
     order = Order(grid, tuning)
@@ -126,6 +130,15 @@ def tune(
         logger.info(f"training on all pairs for {best_config.epochs} epochs")
         trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
     return Tuned(out, record, best_encoder, best_config, fresh, trained)
+
+
+def _final_folder(final: str | Path, out: Path) -> Path:
+    """Where the final encoder goes; refused before the search where it cannot go there."""
+    folder = result_folder(final)
+    if folder == out or not (is_free(folder) or (folder / TRAINING_FILE).is_file()):
+        what = "is the folder of the outcome" if folder == out else "exists and is no encoder of this program"
+        raise InputError(f"--final {final} {what}; choose another place for the encoder")
+    return folder
 
 
 def _sample_of(selection: SelectionConfig, tuning: TuneConfig) -> SelectionConfig:
@@ -180,7 +193,9 @@ def _best(
 
 def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
     searched = {name: list(values) for name, values in order.grid.values.items()}
-    return as_json({**whole.identity, "grid": searched, "search": asdict(order.config)})
+    # In another order of the names other combinations come first.
+    search = {**asdict(order.config), "names": order.grid.names}
+    return as_json({**whole.identity, "grid": searched, "search": search})
 
 
 def _options(sources: Sequence[str | Path], selection: SelectionConfig, exclude: str | Path | None) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--data", "same.parquet"], ["nothing was learned"]),
         (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),
         (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
+        (["--learning-rate", "1e300"], ["learning_rate must be above 0 and at most 1e+38, was 1e+300"]),
         (["--learning-rate", "1e38", "--epochs", "5"], ["the loss of step", "lower the learning rate"]),
     ],
 )

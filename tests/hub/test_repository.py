@@ -130,6 +130,19 @@ def test_configurations_of_more_than_there_are_weights_for(tmp_path, file, conte
     assert locate(folder).name == "model"
 
 
+def test_a_layer_is_no_wider_than_its_own_weights(tmp_path):
+    """Behind a table of a million words a layer of that width would take all memory."""
+    folder = make(tmp_path / "model", "1_IdentityRNN/recurrent_config.json")
+    save_file({"table": torch.zeros(1000, 1)}, folder / "model.safetensors")
+    save_file({"input.weight": torch.zeros(4, 4)}, folder / "1_IdentityRNN" / "model.safetensors")
+    config = folder / "1_IdentityRNN" / "recurrent_config.json"
+    config.write_text('{"out_features": 1000}')
+    with pytest.raises(InputError, match="'out_features' is 1,000, which does not fit .*no dimension above 4"):
+        locate(folder)
+    config.write_text('{"out_features": 4}')
+    assert locate(folder).name == "model"
+
+
 def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     """Some installers make links of all its files."""
     carried = make(tmp_path / "cache", "model.safetensors")

@@ -38,6 +38,11 @@ def test_layers_are_those_of_the_paper(sides, projection):
     assert found.shape == (5, 3)
 
 
+def test_a_head_that_no_machine_holds():
+    with pytest.raises(InputError, match=r"have 2,000,007,000,000 weights here, .* 40,000 GB, .*; lower --hidden or"):
+        head_of(dimension=4, projection=10**6, hidden=10**6)
+
+
 def test_the_order_of_two_sentences_changes_nothing():
     head, (left, right) = head_of(), torch.randn(2, 5, 4)
     torch.testing.assert_close(head(left, right), head(right, left))

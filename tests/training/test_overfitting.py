@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.training import overfitting
 from paranmt_hf.training.overfitting import margins, mean_margin
 
 
@@ -33,7 +34,7 @@ def test_two_pairs_by_hand():
     assert mean_margin(encoder, ["a", "c"], ["b", "d"]) == pytest.approx((0.4 - 0.2) / 2)
 
 
-def test_plain_loops():
+def test_plain_loops(monkeypatch):
     random = np.random.default_rng(3)
     names = [f"s{index}" for index in range(24)]
     # Sentences 0 and 5 are one; so 0's partner and 5's partner are no negatives of it, nor of each other.
@@ -53,6 +54,9 @@ def test_plain_loops():
     assert small > np.mean(expected)
     assert small == mean_margin(Fixed(vectors), first, second, pool=3)
     assert small != mean_margin(Fixed(vectors), first, second, pool=3, seed=2)
+    # Encoded in three parts.
+    monkeypatch.setattr(overfitting, "ENCODED", 4)
+    assert small == mean_margin(Fixed(vectors), first, second, pool=3)
 
 
 def test_pairs_without_negatives():

@@ -14,7 +14,13 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import mine
 from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
-from paranmt_hf.training.regularisation import penalty, towards_given, towards_initial, towards_zero
+from paranmt_hf.training.regularisation import (
+    penalty,
+    rows_towards_initial,
+    towards_given,
+    towards_initial,
+    towards_zero,
+)
 from paranmt_hf.workflows.train import bag_features, fit
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
@@ -32,6 +38,25 @@ def test_penalties_by_hand():
     total.backward()
     assert first.grad.tolist() == [20, -40] and second.grad.tolist() == [[0]]
     assert penalty([]) == 0 == penalty(towards_zero([first], 0.0))
+
+
+def test_rows_that_no_pair_has_are_left_alone():
+    """The penalty and the gradient are those of the whole table, where the others stay."""
+    table = nn.Parameter(torch.arange(10.0).reshape(5, 2))
+    (some,) = rows_towards_initial(table, torch.tensor([1, 3]), 0.5)
+    (whole,) = towards_initial([table], 0.5)
+    with torch.no_grad():
+        table[1] += 2
+        table[3, 0] -= 1
+    found = []
+    for pull in (some, whole):
+        table.grad = None
+        pull.penalty().backward()
+        found.append((float(pull.penalty().detach()), table.grad))
+    assert found[0][0] == found[1][0] == 0.5 * (4 + 4 + 1)
+    assert found[0][1].is_sparse and torch.equal(found[0][1].to_dense(), found[1][1])
+    assert found[1][1][1].tolist() == [2, 2] and found[1][1][3].tolist() == [-1, 0]
+    assert rows_towards_initial(table, torch.tensor([1]), 0.0) == []
 
 
 def test_penalty_towards_given_values():
@@ -128,6 +153,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     )
     found, wanted = (trainable(encoder_of(sides, model=model, dimension=6, words=30)) for _ in range(2))
     store = store_of(sides, found, tmp_path / "pairs")
+    assert store.rows_of("word").tolist() == list(range(31))
     before = {name: weight.clone() for name, weight in found.state_dict().items()}
     history = fit(found.train(), store, config, tmp_path)
     losses = dense_steps(wanted.train(), store, config)

@@ -42,6 +42,14 @@ def test_words_and_files_give_values_of_the_settings(tmp_path):
         ({"negatives": ["hard"]}, "negatives must be one of max, mix, rand, was 'hard'"),
         ({"decay": ["yes"]}, "decay must be true or false, was 'yes'"),
         ({"lambda-w": ["1e-5", "0.00001"]}, "the grid's lambda-w has a value twice: 1e-05, 1e-05"),
+        ({"lambda-w": [10**400]}, "lambda_w must be a number that 64 bits hold, was 1000"),
+        (
+            {
+                name: range(1, 1001)
+                for name in ("seed", "batch-size", "words", "trigrams", "min-count", "dimension", "margin")
+            },
+            "1,000,000,000,000,000,000,000 combinations; the most is",
+        ),
         ({"seed": list(range(1001)), "batch-size": list(range(1, 1001))}, "1,001,000 combinations; the most is"),
     ],
 )

@@ -1,6 +1,7 @@
 """train(): from pairs to an encoder, whatever happens on the way."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training import trainer
 from paranmt_hf.training.config import TrainConfig
@@ -31,6 +32,16 @@ def gold() -> StsSet:
     left, right = synonyms(40, seed=7)
     shifted = right[20:][1:] + right[20:][:1]
     return StsSet("toy", left, right[:20] + shifted, np.repeat([5.0, 0.0], 20))
+
+
+@pytest.mark.parametrize("model", ["word", "dan"])
+def test_a_last_step_that_diverges(tmp_path, model):
+    """No loss comes after it that would show it."""
+    sides = synonyms(20)
+    encoder = trainable(encoder_of(sides, model=model, dimension=4))
+    config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=math.inf, device="cpu")
+    with pytest.raises(DivergedError, match="the loss of step 1 is nan; lower the learning rate"):
+        fit(encoder, store_of(sides, encoder, tmp_path / "pairs"), config, tmp_path)
 
 
 # Learning

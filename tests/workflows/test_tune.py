@@ -16,6 +16,7 @@ from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.support import trials
 from paranmt_hf.workflows.support.grid_order import TuneConfig
@@ -150,6 +151,34 @@ def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, samp
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
+    """And with none but its own settings, whose order decides which trial is which."""
+    grid, config = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}, replace(CONFIG, checkpoint_seconds=0)
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": config}
+    given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
+    whole = tune(root / "pairs.parquet", tmp_path / "whole", grid, **given)
+    calls, train_on = [], AveragingTrainer.train_on
+
+    def stopped(*arguments):
+        calls.append(1)
+        # Ten mega-batches are a trial.
+        if len(calls) == 18:
+            raise KeyboardInterrupt
+        return train_on(*arguments)
+
+    monkeypatch.setattr(AveragingTrainer, "train_on", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+    assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
+    turned = dict(reversed(grid.items()))
+    with pytest.raises(
+        InputError, match=r"holds unfinished search with other settings: search.names: was \['learning_r"
+    ):
+        tune(root / "pairs.parquet", tmp_path / "out", turned, **given)
+    resumed = tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+    assert len(calls) == 18 + 23 and figures(resumed.record) == figures(whole.record)
+
+
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
     fit = trials.fit
 
@@ -182,6 +211,48 @@ def test_settings_that_do_not_fit_together(root, tmp_path):
     with pytest.raises(InputError, match="no combination of the grid fits together; the last one: --lambda-c would"):
         search(root, tmp_path / "none", {"lambda-c": [0.1]})
     assert not (tmp_path / "none.work").exists()
+
+
+def test_settings_that_do_not_fit_the_data(root, tmp_path):
+    """What shows when an encoder is made ends no search; vectors are of one width, and words have counts."""
+    lines = [f"left{index} {' '.join(['0.5', str(index)] * 4)}\n" for index in range(30)]
+    (tmp_path / "v.txt").write_text("".join(lines))
+    grid = {"dimension": [6, 8], "min-count": [1, 10_000]}
+    record = tune(
+        root / "pairs.parquet",
+        tmp_path / "out",
+        grid,
+        development=root / "phrases.tsv",
+        encoder=EncoderConfig(vectors=str(tmp_path / "v.txt")),
+        config=CONFIG,
+        tuning=TuneConfig(sampler="grid", tune_pairs=50),
+    ).record
+    assert [trial.settings for trial in record.trials] == [{"dimension": 8, "min_count": 1}]
+    assert record.refused == 3 and "the word vocabulary is empty" in record.refusal
+    with pytest.raises(
+        InputError, match="no combination of the grid fits together; the last one: the word vocabulary"
+    ):
+        search(root, tmp_path / "none", {"min-count": [10_000]})
+    assert not (tmp_path / "none.work").exists()
+
+
+def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
+    for final, message in (("out", "is the folder of the outcome"), ("taken", "exists and is no encoder")):
+        with pytest.raises(InputError, match=f"--final .*{final} {message}.*; choose another place"):
+            tune(root / "pairs.parquet", tmp_path / "out", GRID, **given, final=tmp_path / final)
+    with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
+        tune(root / "pairs.parquet", tmp_path / "out", GRID, **{**given, "config": replace(CONFIG, patience=2)})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
+    (tmp_path / "few.tsv").write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
+    given = {"encoder": ENCODER, "config": CONFIG, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
+    found = tune(root / "pairs.parquet", tmp_path / "out", {"seed": [1]}, development=tmp_path / "few.tsv", **given)
+    assert abs(found.record.best.spearman) == 1 and found.record.best.development_margin is None
 
 
 def test_the_command(root, tmp_path, capsys):

@@ -61,10 +61,9 @@ class Grid:
             if len(set(checked[name])) < len(values):
                 raise InputError(f"the grid's {given} has a value twice: {', '.join(map(str, checked[name]))}")
         object.__setattr__(self, "values", checked)
-        if len(self) > MOST:
-            raise InputError(
-                f"the grid has {len(self):,} combinations; the most is {MOST:,}, so leave out some values"
-            )
+        # `len` itself takes no number beyond 64 bits.
+        if (count := self.__len__()) > MOST:
+            raise InputError(f"the grid has {count:,} combinations; the most is {MOST:,}, so leave out some values")
 
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.values.values())

@@ -25,7 +25,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.pair_store import ABOUT, PairStore, write_pairs
 from paranmt_hf.training.teacher import TeacherVectors, teach
@@ -126,10 +126,14 @@ def build_for(
         seed: Decides random weights.
 
     Raises:
-        InputError: The file knows none of the text's words, or does not fit the settings.
+        UnfitError: The settings fit neither together nor to the text or the file, or the memory is too small for them.
+        InputError: The file cannot be read.
     """
     vectors = _vectors(config, counts, path)
-    return build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
+    try:
+        return build_encoder(config, choose_vocabularies(config, counts, vectors), vectors=vectors, seed=seed)
+    except InputError as error:
+        raise UnfitError(str(error)) from None
 
 
 def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None) -> WordVectors | None:
@@ -140,9 +144,11 @@ def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: P
     # The row of unknown words may stand anywhere in the file, often at its end.
     shared = UNKNOWN_WORDS if config.unknown == "share" else ()
     vectors = read_vectors(path, limit=config.words, wanted=[*own.units, *shared])
+    if vectors.unknown is not None and config.unknown != "share":
+        logger.info(f"{path} has a vector for unknown words, which is left out; --unknown share takes it")
     if set(own.units).isdisjoint(vectors.words):
         shown = ", ".join(map(repr, own.units[1:4]))
-        raise InputError(
+        raise UnfitError(
             f"--vectors {path} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
             "expected vectors of words of their language"
         )

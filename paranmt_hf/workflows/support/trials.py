@@ -8,6 +8,7 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.errors import DivergedError, InputError, UnfitError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
@@ -92,11 +93,18 @@ class Trials:
             try:
                 resolved = self._resolve(combination, sample)
             except InputError as error:
-                self.refused, self.refusal = self.refused + 1, str(error)
+                self._refuse(error)
                 continue
-            self._one(combination, resolved, margins)
+            try:
+                self._one(combination, resolved, margins)
+            except UnfitError as error:
+                # Such as a width that is not that of the vectors, which shows when the encoder is made.
+                self._refuse(error)
         if not self.done:
             raise InputError(f"no combination of the grid fits together; the last one: {self.refusal}")
+
+    def _refuse(self, reason: InputError) -> None:
+        self.refused, self.refusal = self.refused + 1, str(reason)
 
     def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
         """The run of a combination.
@@ -131,27 +139,36 @@ class Trials:
     def _train(self, number: int, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> TuneTrial:
         started = time.monotonic()
         # What goes before the first step depends on the encoder and the seed alone.
-        key = json.dumps([asdict(run.encoder), run.config.seed], sort_keys=True)
-        prepared = self._work / PREPARED / hashlib.sha256(key.encode()).hexdigest()[:16]
+        prepared = self._work / PREPARED / _short([asdict(run.encoder), run.config.seed])
+        # Named after its settings, so that no other trial goes on from its checkpoint.
+        running = self._work / RUNNING / _short(combination)
         model, store, teacher = prepare(run, prepared, self._work / "teacher")
         held_out = self._whole.development
         assert held_out is not None
         try:
-            history = fit(model, store, run.config, self._work / RUNNING / f"{number:06}", teacher=teacher)
+            history = fit(model, store, run.config, running, teacher=teacher)
             model.eval()
             score = _spearman(Quiet(model), held_out)
         except (DivergedError, _NoScoreError) as error:
             return TuneTrial(number, combination, reason=str(error), seconds=time.monotonic() - started)
-        measured = margins.measure(Quiet(model))
+        measured: dict[str, float | None] = {}
+        # The pairs of a small development set may have no negatives; it can be ranked all the same.
+        with suppress(InputError):
+            measured = asdict(margins.measure(Quiet(model)))
         return TuneTrial(
             number,
             combination,
             spearman=score,
-            train_margin=measured.train,
-            development_margin=measured.development,
+            train_margin=measured.get("train"),
+            development_margin=measured.get("development"),
             loss=history.losses[-1][1] if history.losses else None,
             seconds=time.monotonic() - started,
         )
+
+
+def _short(values: object) -> str:
+    """A name for a folder that is that of some JSON values alone."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class _NoScoreError(InputError):

@@ -49,6 +49,29 @@ def test_phrases_beside_other_pairs(ppdb, tmp_path):
     assert phrases(tmp_path / "p.parquet", ppdb, tmp_path / "list")[0][-3:] == ["a19", "smart", "smart"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pairs.csv", "the cat sat,a cat was sitting\n"),
+        ("pairs.jsonl.txt", '{"reference": "the cat sat", "translation": "a cat"}\n'),
+        ("pairs", '[{"reference": "the cat sat"},\n'),
+        ("pairs.JSON", "[ 1\n"),
+    ],
+)
+def test_pairs_of_sentences_are_no_list_of_words(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=f"{name} is CSV or JSON; expected a file of PPDB, or a list of words"):
+        phrases(tmp_path / name)
+
+
+def test_a_list_is_named(tmp_path, caplog):
+    (tmp_path / "list").write_text("smart bright clever\n")
+    with caplog.at_level("INFO"):
+        # More than there are, and more than 64 bits hold.
+        assert phrases(tmp_path / "list", first_pairs=10**30)[0] == ["smart", "smart"]
+    assert "list is read as a list: on each line a word" in caplog.text
+
+
 def test_what_tells_runs_apart(ppdb, tmp_path):
     def identity(path, **settings):
         return Pairs([path], SelectionConfig(**settings)).identity
