@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -47,7 +48,8 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
             them find the row of unknown words.
 
     Raises:
-        InputError: The file is missing, empty, cut off, or a line is malformed; with file and line.
+        InputError: The file is missing, empty, cut off, or a line that is read, the last one, or one of unusual length
+            is malformed; with file and line.
     """
     path = Path(path)
     check_regular(path)
@@ -56,16 +58,23 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     unknown: dict[str, np.ndarray] = {}
     missing = {word.encode() for word in wanted}
     width = None
-    promised = 0
+    promised = longest = 0
+    shortest = sys.maxsize
     # A number beyond 32 bits becomes infinite, and is refused like one that is.
     with _lines(path) as lines, np.errstate(over="ignore"):
         for number, line in enumerate(lines, 1):
             if number == 1 and (header := _header(line)) is not None:
                 promised, width = header
                 continue
-            if limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing:
+            unread = limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing
+            if unread and shortest <= len(line) <= longest:
                 continue
+            # Looking at every line would cost a third more time: of those not needed only the last one, and one
+            # shorter or longer than all so far, as most damaged ones are.
             word, vector = _parse(line, path, number, width)
+            shortest, longest = min(shortest, len(line)), max(longest, len(line))
+            if unread:
+                continue
             width = len(vector)
             if word in UNKNOWN_WORDS:
                 unknown.setdefault(word, vector)
@@ -76,6 +85,8 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
             if limit is not None and len(rows) >= limit and not missing:
                 break
         else:
+            if rows and unread:
+                _parse(line, path, number, width)
             if promised and number <= promised:
                 raise InputError(
                     f"{path} is cut off: its first line promises {promised:,} words, {number - 1:,} follow; copy it "
@@ -93,7 +104,7 @@ def read_words(path: Path | str) -> list[str]:
     The row of unknown words is left out, and of a word that stands twice the first counts.
 
     Raises:
-        InputError: The file cannot be read, or its first lines are no word vectors.
+        InputError: The file cannot be read, or a line has too few or too many numbers; with file and line.
     """
     path = Path(path)
     # What is wrong with a file that is none is said first; the numbers below are not looked at.
@@ -104,12 +115,16 @@ def read_words(path: Path | str) -> list[str]:
             if number == 1 and _header(line) is not None:
                 continue
             try:
-                words[line.rstrip().rsplit(b" ", width)[0].decode("utf8")] = None
+                parts = line.rstrip().rsplit(b" ", width)
+                words[parts[0].decode("utf8")] = None
             except UnicodeDecodeError:
                 raise InputError(
                     f"{path}, line {number}: expected text in UTF-8, found {_start(line)}; save the file in that "
                     "encoding"
                 ) from None
+            if len(parts) <= width or b" " in parts[0]:
+                # Numbers are missing, or there are more; or the word holds a blank.
+                _parse(line, path, number, width)
     return [word for word in words if word not in UNKNOWN_WORDS]
 
 

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors, knows_any, read_vectors, write_vectors
+from paranmt_hf.vectors import (
+    UNKNOWN_WORDS,
+    WordVectors,
+    knows_any,
+    read_known,
+    read_vectors,
+    read_words,
+    write_vectors,
+)
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
 
@@ -38,7 +46,8 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
     found = read_vectors(tmp_path / "v.txt", limit=3, wanted=["w40", "w1", "w20"])
     assert found.words == ["w0", "w1", "w2", "w20", "w40"]
     assert found.matrix.tolist() == [[0, 0], [1, 0], [2, 0], [20, 0], [40, 0]]
-    assert read_vectors(tmp_path / "v.txt", limit=2, wanted=["absent"]).words == ["w0", "w1"]
+    (tmp_path / "whole.txt").write_text("".join(lines))
+    assert read_vectors(tmp_path / "whole.txt", limit=2, wanted=["absent"]).words == ["w0", "w1"]
     whole = read_vectors(tmp_path / "v.txt", limit=50, wanted=["w3"])
     assert len(whole.words) == 50
 
@@ -73,6 +82,29 @@ def test_malformed_line_is_named(tmp_path, content, message):
     (tmp_path / "v.txt").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_vectors(tmp_path / "v.txt")
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "numbers"),
+    [
+        ("a 1 2\nb 1\nc 1 2\n", 2, 1),
+        ("a 1 2\nb 1 2c 3 4\nd 1 2\n", 2, 3),
+        ("a 1 2\nb 1 2\nc 12\n", 3, 1),
+        ("a 1 2 \nb 1 2 3 4\nc 1 2 \n", 2, 4),
+    ],
+)
+def test_damaged_lines_that_are_not_needed(tmp_path, lines, number, numbers):
+    (tmp_path / "v.txt").write_text(lines)
+    message = rf"v.txt, line {number}: expected a word and 2 numbers, found .* \({numbers} numbers\)$"
+    for read in (lambda path: read_known(path, ["a", "absent"]), read_words):
+        with pytest.raises(InputError, match=message):
+            read(tmp_path / "v.txt")
+
+
+def test_lines_that_are_not_needed_may_be_unusual(tmp_path):
+    (tmp_path / "v.txt").write_text("2 2\na 1 2 \n. . . 1 2\nb\t1\t2\n\u00fc 12345 -1e-9\nc 1 2", encoding="utf8")
+    assert read_known(tmp_path / "v.txt", ["a", "absent"]).words == ["a"]
+    assert read_words(tmp_path / "v.txt") == ["a", ". . .", "b", "\u00fc", "c"]
 
 
 def test_fields_may_be_parted_by_tabs(tmp_path):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of, first_line, is_rule
+from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of, first_line, holds_sentences, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
@@ -166,6 +166,11 @@ class Pairs:
             raise InputError(
                 f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
                 "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
+            )
+        if holds_sentences(path):
+            raise InputError(
+                f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
+                "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`"
             )
         if not is_rule(first):
             # Any text looks like one, so say what becomes of it.

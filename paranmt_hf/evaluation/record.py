@@ -24,7 +24,8 @@ class SetRecord:
         pearson: Pearson's r, in [-1, 1].
         spearman: Spearman's rho, in [-1, 1].
         zero_vectors: Sentences (sides of pairs) with a vector of zeros; the cosine of their pairs is 0.
-        unknown_sentences: Sentences without a known token, if the encoder can tell.
+        unknown_sentences: Sentences without a known token that counts (one of a blacklist does not), if the
+            encoder can tell.
         interval: The 95 % bootstrap interval of Pearson's r, if asked for.
     """
 

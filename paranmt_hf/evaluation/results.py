@@ -100,11 +100,16 @@ class StsResult:
         counts = []
         if skipped := sum(result.skipped for result in whole):
             counts.append(f"{skipped:,} pairs without a gold score were skipped.")
-        if zeros := sum(result.zero_vectors for result in whole):
-            counts.append(f"{zeros:,} sentences have a vector of zeros; the cosine of their pairs counts as 0.")
-        if unknown := sum(result.unknown_sentences or 0 for result in whole):
-            counts.append(f"{unknown:,} sentences have no word that the model knows.")
-        return counts
+        zeros = sum(result.zero_vectors for result in whole)
+        unknown = sum(result.unknown_sentences or 0 for result in whole)
+        cosine = "zeros; the cosine of their pairs counts as 0"
+        # Words that are left out have a weight of 0, such as those of a blacklist.
+        reason = f"{unknown:,} sentences have no word that the model knows and does not leave out"
+        if zeros == unknown:
+            return [*counts, f"{reason}, so their vectors are {cosine}."] if zeros else counts
+        if zeros:
+            counts.append(f"{zeros:,} sentences have a vector of {cosine}.")
+        return [*counts, f"{reason}."] if unknown else counts
 
 
 def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] = "text") -> str:

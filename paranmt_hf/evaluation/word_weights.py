@@ -7,13 +7,13 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, is_given, setting
 
 # The weightings, and what a result calls them.
 WEIGHTINGS: Mapping[str, str] = {
@@ -60,6 +60,18 @@ class AverageConfig:
     def needs_counts(self) -> bool:
         """Whether the frequencies of words are needed."""
         return bool(set(self.weighting) & set(BY_FREQUENCY))
+
+    def refuse_unused(self) -> None:
+        """Refuse settings where nothing is averaged.
+
+        Raises:
+            InputError: One differs from its default.
+        """
+        if given := [entry.name for entry in fields(self) if is_given(self, entry.name)]:
+            raise InputError(
+                f"--{given[0].replace('_', '-')} is about --vectors, and changes nothing for other models; name word "
+                "vectors or an encoder that has some with --vectors, or leave it out"
+            )
 
 
 def word_weights(

@@ -113,13 +113,13 @@ def analyse_neighbours(
         top: Neighbours of each word.
 
     Raises:
-        InputError: A space cannot be read or has no word vectors, or a word is in none of them.
+        InputError: A space cannot be read or has no word vectors, or none of the words is in any.
     """
     _check_numbers(common, top)
     asked = [_one_word(word) for word in words]
     if not spaces or not asked:
         raise InputError("name encoders or files of word vectors, and --words")
-    names = _short_names(spaces)
+    names = [str(space) for space in spaces]
     by_rank = str(frequencies) == RANK
     counts = counts_by_rank(words_in_order(spaces[0]), names[0]) if by_rank else count_words(frequencies)
     frequent = counts.most_frequent(common)
@@ -162,17 +162,11 @@ def analyse_norms(
         raise InputError("name encoders or files of word vectors")
     counted = None if str(frequencies) == RANK else count_words(frequencies)
     found = []
-    for space, name in zip(spaces, _short_names(spaces), strict=True):
+    for space in spaces:
         vectors = word_vectors(space, limit=first_words)
-        found.append((name, vectors, counted or counts_by_rank(vectors.words, name)))
+        found.append((str(space), vectors, counted or counts_by_rank(vectors.words, str(space))))
     source = counted.source if counted else "order of the words of each (Zipf's law)"
     return measure_norms(found, source, common=common, top=top)
-
-
-def _short_names(spaces: Sequence[str | Path]) -> list[str]:
-    """Names without folders, where these tell them apart."""
-    short = [Path(name).name for name in spaces]
-    return [name if short.count(name) == 1 else str(space) for name, space in zip(short, spaces, strict=True)]
 
 
 def _check_numbers(common: int, top: int) -> None:

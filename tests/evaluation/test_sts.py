@@ -77,6 +77,11 @@ def test_zero_vectors_count_as_zero_and_are_counted():
     (one,) = evaluate_sts(Knowing(), [sts_set("a", rows)], bootstrap=0).sets
     assert one.similarities.tolist()[3:] == [0, 0]
     assert (one.zero_vectors, one.unknown_sentences) == (3, 3)
+    said = evaluate_sts(Knowing(), [sts_set("a", rows)], bootstrap=0).text().split("\n")[-1]
+    assert said == (
+        "3 sentences have no word that the model knows and does not leave out, so their vectors are zeros; the cosine "
+        "of their pairs counts as 0."
+    )
     result = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0)
     assert result.sets[0].unknown_sentences is None
     assert "3 sentences have a vector of zeros" in result.text()

@@ -113,6 +113,8 @@ def test_lengths(folder, capsys):
     assert main(["analyse", "lengths", "--config", "l.json.paranmt.yaml", "--json", "again.json"]) == 0
     assert (folder / "again.json").read_bytes() == (folder / "l.json").read_bytes()
     fails(capsys, ["analyse", "lengths", "--data", SIMILARITY], "name an encoder, or a file of --vectors")
+    without = ["analyse", "lengths", "embedded", "--data", SIMILARITY, "--sif-a", "0.1"]
+    fails(capsys, without, "--sif-a is about --vectors, and changes nothing for other models")
     fails(capsys, [*command[:-2], "7", "5"], "--up-to must be whole numbers from 1 that ascend, was 7 5")
     fails(capsys, [*command, "--picture", "l.jpg"], "--picture l.jpg: expected a name that ends in .png")
     fails(capsys, [*command, "--json", "no/l.json"], "--json no/l.json: there is no folder no")
@@ -134,7 +136,10 @@ def test_neighbours(models, folder, capsys):
     best = values["words"][0]["neighbours"][1][0]
     assert (best["word"], best["cosine"]) == (matrix.words[cosines.argmax()], pytest.approx(cosines.max(), abs=1e-6))
     fails(capsys, [*command[:3], "--words", "two words"], "'two words' is 2 words; neighbours are those of one word")
-    fails(capsys, [*command[:3], "--words", "yak"], "'yak' has no vector in both")
+    fails(capsys, [*command[:3], "--words", "yak", "gnu"], "yak gnu: no vector in")
+    assert main([*command[:3], "--words", "yak", "left3", "--top", "1"]) == 0
+    table = capsys.readouterr().out.split("\n\n")
+    assert table[0].split() == ["yak", str(models / "both"), "1", "not", "known"] and table[1].startswith("left3")
     fails(capsys, [*command, "--top", "0"], "--top must be at least 1, was 0")
     fails(capsys, ["analyse", "neighbours", str(models / "trigram"), "--words", "a"], "which reads no words")
     with pytest.raises(InputError, match="name encoders or files of word vectors"):
@@ -154,7 +159,7 @@ def test_norms(models, folder, capsys):
     out = capsys.readouterr().out
     assert "order of the words of each (Zipf's law)" in out and "v.txt, L1, largest: " in out
     values = json.loads((folder / "n.json").read_text())
-    assert [each["name"] for each in values["vectors"]] == ["v.txt", "word"]
+    assert [each["name"] for each in values["vectors"]] == ["v.txt", str(models / "word")]
     assert main(["analyse", "norms", "v.txt", "--frequencies", "text.txt", "--common", "2", "--markdown"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("| Vectors | Norm | Words | Unseen |") and "2 sentences of text.txt" in out
@@ -162,9 +167,7 @@ def test_norms(models, folder, capsys):
     assert norms.words == 5
     fails(capsys, ["analyse", "norms", "v.txt", "--first-words", "1"], "--first-words must be at least 2, was 1")
     fails(capsys, ["analyse", "norms", "v.txt", "--sif-a", "0"], "--sif-a must be above 0, was 0")
-    fails(
-        capsys, ["analyse", "norms", str(models / "word"), "--frequencies", "text.txt"], "none of the 60 words of word"
-    )
+    fails(capsys, ["analyse", "norms", str(models / "word"), "--frequencies", "text.txt"], "none of the 60 words of")
 
 
 def test_under_trained(folder, capsys):

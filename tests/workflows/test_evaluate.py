@@ -99,6 +99,8 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
     assert main([*command, *scaled, "--tables", "paragram", "sent2vec"]) == 0
     out = capsys.readouterr().out
     assert "scaled by norms of v.txt" in out and "Mean, 0 of 22 sets" in out and "Spearman / Pearson" in out
+    without = ["evaluate", "sts", "embedded", "--data", "s.tsv", "--weighting", "sif"]
+    fails(capsys, without, "--weighting is about --vectors, and changes nothing for other models")
     fails(capsys, [*command, "--norms-of", "other.txt"], "--weighting norms and --norms-of go together")
     fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
     (tmp_path / "v.txt").write_text("zzz 1 0 0\n")

@@ -101,6 +101,7 @@ def test_bad_input(folder, capsys):
     base = ["evaluate", "transfer", "--data", "senteval"]
     fails(capsys, base, "name a model to evaluate, or a file of --vectors")
     fails(capsys, [*base, "nowhere"], "no model 'nowhere'")
+    fails(capsys, [*base, "embedded", "--weighting", "sif"], "--weighting is about --vectors, and changes nothing")
     fails(
         capsys,
         [*base, "--vectors", "no.txt"],

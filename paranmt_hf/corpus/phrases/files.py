@@ -12,7 +12,7 @@ from paranmt_hf.corpus.bitext.lines import existing, file_identity
 from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader
 from paranmt_hf.corpus.phrases.lines import Lines, read_text_lines
 from paranmt_hf.corpus.phrases.ppdb import BAR, feature_names, has_gaps, parse_rules
-from paranmt_hf.corpus.phrases.word_list import parse_listed
+from paranmt_hf.corpus.phrases.word_list import FIRST_LINES, looks_like_sentences, parse_listed
 from paranmt_hf.errors import InputError
 
 SIDES = ("reference", "translation")
@@ -93,6 +93,16 @@ def first_line(path: Path) -> str:
 def is_rule(line: str) -> bool:
     """Tell whether a line is one of PPDB, and not of a list of words."""
     return BAR in line
+
+
+def holds_sentences(path: Path) -> bool:
+    """Tell from its first lines whether a text file holds single sentences, and no list of words.
+
+    Raises:
+        InputError: There is no line, or it cannot be read.
+    """
+    lines = next(read_text_lines(path)).text[:FIRST_LINES].to_pylist()
+    return not is_rule(lines[0]) and "\t" not in lines[0] and looks_like_sentences(lines)
 
 
 def features_of(path: Path) -> list[str]:

@@ -91,7 +91,7 @@ def find_neighbours(
         top: Neighbours of each word; equally near ones in the order of `common`.
 
     Raises:
-        InputError: No common word is in all spaces, or a word is in none.
+        InputError: No common word is in all spaces, or none of the words is in any.
     """
     rows = [{word: row for row, word in enumerate(vectors.words)} for _, vectors in spaces]
     candidates = [word for word in common if all(word in row_of for row_of in rows)]
@@ -100,11 +100,10 @@ def find_neighbours(
             f"none of the {len(common):,} most common words has a vector in all of "
             f"{', '.join(name for name, _ in spaces)}; give other frequencies (--frequencies)"
         )
-    for word in words:
-        if not any(word in row_of for row_of in rows):
-            raise InputError(
-                f"{word!r} has no vector in {', '.join(name for name, _ in spaces)}; ask for another word"
-            )
+    if not any(word in row_of for word in words for row_of in rows):
+        raise InputError(
+            f"{' '.join(words)}: no vector in {', '.join(name for name, _ in spaces)}; ask for other words (--words)"
+        )
     found = [
         _in_space(vectors, row_of, words, candidates, top) for (_, vectors), row_of in zip(spaces, rows, strict=True)
     ]

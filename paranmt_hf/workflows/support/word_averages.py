@@ -48,9 +48,11 @@ def read_averages(
         The encoders with their names, such as `SIF of glove.txt`, space by space.
 
     Raises:
-        InputError: A space cannot be read, has none of the words, or frequencies or norms are missing.
+        InputError: A space cannot be read, has none of the words, frequencies or norms are missing, or there is no
+            space and a setting that is not the default.
     """
     if not spaces:
+        config.refuse_unused()
         return []
     paths = [Path(space) for space in spaces]
     vocabulary = set(WordTokenizer().tables(list(sentences))[0].vocabulary)

@@ -1,10 +1,14 @@
 """Phrase pairs as training data: chosen by a feature, by count in order or by chance; and what is refused."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.phrases.files import holds_sentences
+from paranmt_hf.corpus.phrases.word_list import FIRST_LINES, looks_like_sentences
 from paranmt_hf.errors import InputError
 
 LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equivalence\n"
@@ -62,6 +66,51 @@ def test_pairs_of_sentences_are_no_list_of_words(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=f"{name} is CSV or JSON; expected a file of PPDB, or a list of words"):
         phrases(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The cat sat on the mat.\n",
+        "A man rides\nTwo dogs play here\nA dog sleeps\nTwo men talk\n",
+        'he said " no "\n\nwhat is it ?\n',
+        "a man in a hat\nchildren play\nthe dog and the cat\n",
+    ],
+)
+def test_single_sentences_are_no_list_of_words(tmp_path, text):
+    (tmp_path / "s.txt").write_text(text)
+    with pytest.raises(InputError, match="s.txt seems to hold single sentences; expected pairs, .*train-sent2vec`$"):
+        phrases(tmp_path / "s.txt", ppdb_score="X", min_score=0.1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bank shore\nriver stream\nbank lender\nbank institute\n",
+        "bank shore edge\nbank lender house\n",
+        "U.S. USA\nHund K\u00f6ter Tier\nkg. kilogram\n! ?\n",
+    ],
+)
+def test_lists_of_words_are_no_sentences(tmp_path, text):
+    (tmp_path / "list").write_text(text, encoding="utf8")
+    assert phrases(tmp_path / "list")[0][0] == text.split()[0]
+
+
+def test_sentences_beside_the_paraphrases_of_ppdb(shared_data):
+    """Every stretch of the list is one, and every stretch of captions and of news is none."""
+
+    def stretches(lines):
+        return [lines[start : start + FIRST_LINES] for start in range(0, len(lines), FIRST_LINES)]
+
+    listed = shared_data / "lexical" / "ppdb-xl-lexical.txt"
+    assert not holds_sentences(listed)
+    assert not any(map(looks_like_sentences, stretches(listed.read_text(encoding="utf8").split("\n"))))
+    captions = pq.read_table(shared_data / "pairs" / "captions.parquet")["caption_1"].slice(0, 5000).to_pylist()
+    news = (shared_data / "bitext" / "news" / "news.en").read_text(encoding="utf8").split("\n")[:5000]
+    for sentences in (captions, news):
+        assert all(map(looks_like_sentences, stretches(sentences)))
+        bare = [re.sub(r"[^\w ]", "", sentence).lower() for sentence in sentences]
+        assert all(map(looks_like_sentences, stretches(bare)))
 
 
 def test_a_list_is_named(tmp_path, caplog):

@@ -112,8 +112,10 @@ def test_neighbours_by_hand():
     assert [each.word for each in table.words[1].neighbours[1]] == ["cat"], "equally near as dog, and more common"
     text = table.write("markdown")
     assert "| cat | one | two |" in text and "| 1 | kitten 0.97 | dog 0.00 |" in text and "not known" in text
-    with pytest.raises(InputError, match="'yak' has no vector in one, two; ask for another word"):
-        find_neighbours([("one", SPACE), ("two", OTHER)], ["yak"], common, "", top=1)
+    some = find_neighbours([("one", SPACE), ("two", OTHER)], ["yak", "cat"], common, "", top=1)
+    assert some.words[0].neighbours == [None, None] and some.words[1] == table.words[0]
+    with pytest.raises(InputError, match="^yak gnu: no vector in one, two; ask for other words"):
+        find_neighbours([("one", SPACE), ("two", OTHER)], ["yak", "gnu"], common, "", top=1)
     with pytest.raises(InputError, match="none of the 1 most common words has a vector in all of one, two"):
         find_neighbours([("one", SPACE), ("two", OTHER)], ["cat"], ["the"], "", top=1)
 
