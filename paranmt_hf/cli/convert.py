@@ -34,14 +34,14 @@ def configure(parser: CommandParser) -> None:
             license=License(arguments.license, arguments.license_name, arguments.license_link),
             config=from_options(ConvertConfig, arguments),
         )
-        record = made.record
+        record, state = made.record, "" if made.fresh else " (was converted already)"
         print(
-            f"{arguments.out}: {made.encoder} of {record.dimension} dimensions, {record.words:,} words"
+            f"{arguments.out}{state}: {made.encoder} of {record.dimension} dimensions, {record.words:,} words"
             + (f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words" if record.ngrams else "")
         )
         if record.unreachable:
             print(f"{record.unreachable:,} words are never met, because text is cut otherwise; see --cut")
-        keep_options(arguments, arguments.out.expanduser())
+        keep_options(arguments, made.folder, fresh=made.fresh)
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt convert model.bin --out models/sent2vec --license cc-by-4.0")

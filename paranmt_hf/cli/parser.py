@@ -101,7 +101,11 @@ class CommandParser(argparse.ArgumentParser):
                 action.default, action.required = values[action.dest], False
                 if not action.option_strings and action.nargs in (None, "+"):
                     action.nargs = "?" if action.nargs is None else "*"
-        return super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            # Here, so that the usage shown is that of the command below `paranmt` which does not know them.
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
 
     def _expand(self, name: str, chosen: str, values: dict[str, Any]) -> None:
         """Add what a name stands for to the values; what is missing then, the command itself asks for."""

@@ -79,7 +79,9 @@ class BinReader:
             try:
                 read = self._stream.read(BLOCK)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise InputError(f"{self.name} is damaged behind byte {self.position:,}, unpacked: {error}") from None
+                raise InputError(
+                    f"{self.name} is damaged after byte {self.position:,} of the unpacked model: {error}"
+                ) from None
             except OSError as error:
                 raise InputError(f"cannot read {self.name}: {error.strerror or error}") from None
             if not read:
@@ -96,8 +98,8 @@ class BinReader:
         """
         if not self._fill(count):
             raise InputError(
-                f"{self.name} is cut off: {what} at byte {self.position:,} needs {count:,} bytes, "
-                f"{len(self._buffer) - self._at:,} came; copy it again"
+                f"{self.name} is cut off: expected {count:,} bytes ({what}) at byte {self.position:,}, found "
+                f"{len(self._buffer) - self._at:,}; copy it again"
             )
         taken = self._buffer[self._at : self._at + count]
         self._at += count
@@ -130,7 +132,10 @@ class BinReader:
     def end(self) -> None:
         """Refuse bytes behind the end."""
         if self._fill(1):
-            raise self.wrong("the end of the file", "there", "more bytes", self.position)
+            raise InputError(
+                f"{self.name} is damaged, or no model of Sent2Vec: it goes on at byte {self.position:,}, where it "
+                "should end"
+            )
 
 
 @dataclass(frozen=True)

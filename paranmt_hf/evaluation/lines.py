@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import check_regular, decode_line
 
 
 def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
@@ -31,7 +31,7 @@ def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1]:
         lines.pop()
-    return [_decoded(line, path, line_number) for line_number, line in enumerate(lines, 1)]
+    return [decode_line(line, path, line_number).removesuffix("\r") for line_number, line in enumerate(lines, 1)]
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -40,16 +40,6 @@ def _is_utf8(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _decoded(line: bytes, path: Path, line_number: int) -> str:
-    try:
-        return line.decode("utf8").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}, line {line_number}: expected UTF-8, found the byte {line[error.start]:#04x} at position "
-            f"{error.start + 1}; convert the file to UTF-8"
-        ) from None
 
 
 def parse_number(text: str, where: str, what: str) -> float:

@@ -66,6 +66,11 @@ def _read_tsv(path: Path) -> StsSet:
                 raise InputError(f"{path}, line {number}: expected {len(names)} columns, found {len(fields)}")
             rows.append(tuple(fields[names.index(column)] for column in COLUMNS))
         return collect(path.stem, rows, (path, path), first=2)
+    if len(first) >= 3 and all(names) and not any(map(_is_number, first)):
+        raise InputError(
+            f"{path}, line 1: expected a score and two sentences, or a header that names the columns sentence1, "
+            f"sentence2 and score; found {', '.join(first)[:80]!r}; rename the columns"
+        )
     score_last = len(first) >= 3 and not _is_number(first[0]) and _is_number(first[2])
     return read_tsv(path, columns=(3, 1, 2) if score_last else (1, 2, 3))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +18,9 @@ from paranmt_hf.errors import InputError, WriteError
 # What torch says in place of the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
+# What room helps against: a full disk, a used-up quota, a limit on the size of files.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_ACCESS = "check the path and its permissions, or choose another place"
 
 
 @contextmanager
@@ -25,7 +30,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
     Args:
         path: The file.
         doing: What is done to it, as the error says it: `cannot save PATH: ...`.
-        advice: What to do about an error.
+        advice: What to do where there is no room.
         shared: Whether other processes may write the same file meanwhile, so that each needs a place of its own.
 
     Yields:
@@ -46,7 +51,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
             aside.unlink()
         if (reason := write_failure(error)) is None:
             raise
-        raise WriteError(f"cannot {doing} {path}: {reason}; {advice}") from None
+        raise WriteError(f"cannot {doing} {path}: {reason}; {advise(error, advice)}") from None
 
 
 @contextmanager
@@ -61,7 +66,7 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
     except Exception as error:
         if (reason := write_failure(error)) is None:
             raise
-        raise WriteError(f"cannot write {path}: {reason}; {advice}") from None
+        raise WriteError(f"cannot write {path}: {reason}; {advise(error, advice)}") from None
 
 
 def write_failure(error: BaseException) -> str | None:
@@ -73,6 +78,14 @@ def write_failure(error: BaseException) -> str | None:
     if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):
         return None
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
+
+
+def advise(error: BaseException, advice: str) -> str:
+    """Say what to do about an error of writing: the advice where room may be wanted, else to look at the place."""
+    # Libraries written in Rust give the system's number in their text alone.
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(found[1]) if found else getattr(error, "errno", None)
+    return advice if number is None or number in FULL else NO_ACCESS
 
 
 def check_regular(path: Path) -> None:
@@ -95,6 +108,26 @@ def read_text(path: Path) -> str:
     """
     check_regular(path)
     return path.read_text(encoding="utf8")
+
+
+def decode_line(line: bytes, path: Path, number: int) -> str:
+    """Read a line as UTF-8.
+
+    Args:
+        line: The line.
+        path: The file that it is from, for the error.
+        number: Its number there, from 1.
+
+    Raises:
+        InputError: It is not UTF-8; with file, line, byte and position.
+    """
+    try:
+        return line.decode("utf8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: expected UTF-8, found the byte {line[error.start]:#04x} at position "
+            f"{error.start + 1}; convert the file to UTF-8"
+        ) from None
 
 
 def checksum(path: Path) -> str:

@@ -11,6 +11,7 @@ What determines a result is called its identity: JSON values that hold checksums
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import AGAIN, write_bytes, write_failure, writing
+from paranmt_hf.util.files import AGAIN, advise, write_bytes, write_failure, writing
 from paranmt_hf.util.records import read_json
 
 Record = TypeVar("Record")
@@ -30,6 +31,10 @@ Holds = Callable[[Path], bool]
 LOCK, OWNER = "lock", "command"
 # Characters of a value that are shown.
 BRIEF = 100
+# Differences that are named.
+NAMED = 5
+# Digits of a checksum that are shown.
+DIGITS = 12
 
 
 def work_folder(out: Path) -> Path:
@@ -148,7 +153,7 @@ def keep_identity(folder: Path, identity: Identity, *, worth: Holds, doing: str)
             return
         if worth(folder):
             raise InputError(
-                f"{folder} holds unfinished {doing} with other settings: {'; '.join(differences)}; give the same ones "
+                f"{folder} holds unfinished {doing} with other settings: {differences}; give the same ones "
                 "to go on, or delete that folder"
             )
         # A corrected command must not be refused for the sake of what is made again in no time. The settings go last:
@@ -236,9 +241,7 @@ def finished(
     sweep_removed(work_folder(out))
     _sweep_aside(out)
     if differences := describe_differences(identity_of(record), as_json(identity)):
-        raise InputError(
-            f"{out} was {made} with other settings: {'; '.join(differences)}; choose another --out or delete it"
-        )
+        raise InputError(f"{out} was {made} with other settings: {differences}; choose another --out or delete it")
     return record
 
 
@@ -256,7 +259,7 @@ def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Ite
     Args:
         out: The folder; nothing may be there but an empty folder.
         doing: What is done to it, as the error says it: `cannot write FOLDER: ...`.
-        advice: What to do about an error.
+        advice: What to do where there is no room.
 
     Yields:
         A new folder beside it, hidden, whose name ends in `.tmp`. What a kill left behind there is removed first.
@@ -278,7 +281,7 @@ def folder_aside(out: Path, *, doing: str = "write", advice: str = AGAIN) -> Ite
     except BaseException as error:
         if (reason := write_failure(error)) is None:
             raise
-        raise WriteError(f"cannot {doing} {out}: {reason}; {advice}") from None
+        raise WriteError(f"cannot {doing} {out}: {reason}; {advise(error, advice)}") from None
 
 
 def _aside(out: Path) -> Path:
@@ -307,13 +310,19 @@ def _sweep_aside(out: Path) -> None:
             shutil.rmtree(_aside(out), ignore_errors=True)
 
 
-def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Say where two nested identities differ, one `name: was X, now Y` each."""
+def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Say where two nested identities differ: `name: was X, now Y; ...`, the first few; empty where they are equal."""
+    differences = _differences(found, wanted)
+    more = len(differences) - NAMED
+    return "; ".join(differences[:NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
     differences = []
     for name in dict.fromkeys([*found, *wanted]):
         old, new = found.get(name), wanted.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
-            differences += describe_differences(old, new, f"{prefix}{name}.")
+            differences += _differences(old, new, f"{prefix}{name}.")
         elif old != new:
             was, now = _brief(old), _brief(new)
             differences.append(
@@ -324,5 +333,5 @@ def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any], pr
 
 def _brief(value: object) -> str:
     """Write a value, but no checksum or list of files to its end."""
-    text = repr(value)
+    text = re.sub(rf"\b([0-9a-f]{{{DIGITS}}})[0-9a-f]{{{64 - DIGITS}}}\b", r"\1", repr(value))
     return text if len(text) <= BRIEF else f"{text[:BRIEF]}..."

@@ -46,6 +46,13 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
     try:
         # The loader is a safe one: it makes plain values alone.
         return yaml.load(text, Loader=_Loader)  # noqa: S506
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise yaml.YAMLError(f"{place}{error.problem or error.context}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise yaml.YAMLError(f"line {line}: the character U+{ord(text[error.position]):04X} is not allowed") from None
     except RecursionError:
         raise yaml.YAMLError("it is nested too deeply") from None
     # What the library raises for `2024-13-45`, `!!int x`, `!!bool x`, `!!timestamp x` and `!!int ""`.

@@ -72,11 +72,13 @@ class Converted:
         folder: The encoder.
         record: What was read, and what was made of it.
         encoder: Name of the kind of encoder in the papers.
+        fresh: Whether this call made it; it may have been there already.
     """
 
     folder: Path
     record: ConversionRecord
     encoder: str
+    fresh: bool
 
 
 def convert_model(
@@ -120,11 +122,11 @@ def convert_model(
         if made is not None:
             _read_on(reader, Sent2VecRows(reader, found), size)
             _refuse_other_source(out, made, reader)
-            return Converted(out, made, _title(config))
+            return Converted(out, made, _title(config), fresh=False)
         with folder_aside(out, doing="write the folder") as aside:
             record = _convert(reader, found, config, aside, settings, size)
             _finish(aside, out.name, record)
-    return Converted(out, record, _title(config))
+    return Converted(out, record, _title(config), fresh=True)
 
 
 def _settings_of(record: ConversionRecord) -> dict[str, Any]:

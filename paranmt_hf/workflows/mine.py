@@ -313,9 +313,7 @@ def _found(out: Path, identity: Identity) -> int | None:
     if known is None:
         raise InputError(f"{out} is no file of mined pairs; choose another --out or move it away")
     if differences := describe_differences(known, identity):
-        raise InputError(
-            f"{out} was mined with other settings: {'; '.join(differences)}; choose another --out or delete it"
-        )
+        raise InputError(f"{out} was mined with other settings: {differences}; choose another --out or delete it")
     return int(pq.read_metadata(out).num_rows)
 
 

@@ -12,6 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
+from paranmt_hf.supervised.record import RECORD_FILE as SUPERVISED
 from paranmt_hf.workflows.support.check_folder import left_here, read_notes, refuse_unsafe
 from paranmt_hf.workflows.support.check_model import (
     RESULTS_FILE,
@@ -160,6 +161,11 @@ def plan_model(
     folder = Path(folder).expanduser()
     if (folder / RELEASE_RECORD).exists():
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
+    if (folder / SUPERVISED).exists():
+        raise InputError(
+            f"{folder} is a model for a task, made by `paranmt supervise`, which this command does not publish; send "
+            "it with huggingface_hub's upload_folder, as docs/supervised.md shows"
+        )
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
     origin = origin_of(folder)

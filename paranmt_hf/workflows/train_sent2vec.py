@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
@@ -135,7 +135,13 @@ def _train(
         shutil.rmtree(work / TEXT, ignore_errors=True)
         (work / TEXT).mkdir()
         report = Report()
-        text = write_corpus(sources.batches(report), work / TEXT, config)
+        try:
+            text = write_corpus(sources.batches(report), work / TEXT, config)
+        except WriteError:
+            raise
+        except InputError as error:
+            # What was dropped may be why too little is left.
+            raise InputError(f"{error} ({report.describe()})" if report.dropped else str(error)) from None
         logger.info(report.describe())
     logger.info(
         f"{text.sentences:,} sentences, {text.known:,} known words; rows for {len(text.words.names) - 1:,} words and "

@@ -100,6 +100,15 @@ def test_dataset_and_model_options_are_not_mixed(capsys):
     assert "unrecognized arguments: --results" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("name", "options"), [("analyse neighbours", "a --words b"), ("train", "--data a --out b")])
+def test_an_unknown_option_shows_the_usage_of_its_command(name, options, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*name.split(), *options.split(), "--nothing", "x"])
+    usage, error = capsys.readouterr().err.split("\n")[:2]
+    assert end.value.code == 2 and usage.startswith(f"usage: paranmt {name} ")
+    assert error == f"paranmt {name}: error: unrecognized arguments: --nothing x"
+
+
 def test_train_shows_usual_options_first(capsys):
     text = help_of("train", capsys)
     usual, _, advanced = text.partition("\nadvanced:\n")

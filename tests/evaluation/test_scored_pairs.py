@@ -46,9 +46,13 @@ def test_parquet_files_and_folders(tmp_path):
         ("sentence1\tsentence2\tscore\na\tc\t1\nb\td\n", "mine.tsv, line 3: expected 3 columns, found 2"),
         ("sentence1\tsentence2\tscore\na\tc\tbest\n", "mine.tsv, line 2: expected a gold similarity.*'best'"),
         ("sentence1\tsentence2\tscore\n\tc\t1\n", "mine.tsv, line 2: expected a sentence in the first"),
-        ("a\tb\tc\n", "mine.tsv, line 1: expected a gold similarity, which is a number, found 'a'"),
+        ("a\tb\tc\n", "mine.tsv, line 1: expected a score and two sentences, or a header that names"),
         ("1\ta\tb\n0\tc\n", "mine.tsv, line 2: expected a score and two sentences"),
         ("1\ta\tb\n1\tc\td\n", "all 2 scores are equal, so nothing can agree with them"),
+        (
+            "s1\ts2\tscore\na\tb\t1\n",
+            "mine.tsv, line 1: .* names .* sentence1, sentence2 and score; found 's1, s2, score'",
+        ),
         ("", "mine.tsv is empty"),
     ],
 )

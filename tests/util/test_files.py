@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
 import resource
 from pathlib import Path
@@ -88,8 +89,31 @@ def test_a_path_is_named_where_it_cannot_be_written(tmp_path):
             raise OSError(28, "No space left on device")
     with pytest.raises(KeyError), writing(Path("a/b")):
         raise KeyError("mine")
-    with pytest.raises(WriteError, match=f"^cannot write {tmp_path}/no/file: No such file or directory; make room"):
+    with pytest.raises(
+        WriteError, match=f"^cannot write {tmp_path}/no/file: No such file or directory; check the path"
+    ):
         ChecksummedFile(tmp_path / "no" / "file")
+
+
+@pytest.mark.parametrize(
+    ("error", "advised"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (OSError(errno.EPERM, "Operation not permitted"), False),
+        (PermissionError(errno.EACCES, "Permission denied"), False),
+        (OSError(errno.EROFS, "Read-only file system"), False),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), True),
+        (SafetensorError("I/O error: Permission denied (os error 13)"), False),
+        (RuntimeError("PytorchStreamWriter failed"), True),
+    ],
+)
+def test_room_helps_only_where_there_is_none(error, advised):
+    advice = (
+        "make room and run the same" if advised else "check the path and its permissions, or choose another place$"
+    )
+    with pytest.raises(WriteError, match=f"^cannot write a: .*; {advice}"), writing(Path("a")):
+        raise error
 
 
 def test_a_file_with_its_checksum(tmp_path):

@@ -224,14 +224,24 @@ def test_identities_as_json():
 @pytest.mark.parametrize(
     ("old", "new", "differences"),
     [
-        ({}, {}, []),
-        ({"a": 1}, {"a": 1}, []),
-        ({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 2, "d": 4}}, ["b.d: was 3, now 4"]),
-        ({"a": 1}, {"b": 2}, ["a: was 1, now None", "b: was None, now 2"]),
-        ({"a": {"x": 1}}, {"a": None}, ["a: was {'x': 1}, now None"]),
-        ({"a": 1}, {"a": None}, ["a: was 1, now None"]),
-        ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, [f"a: not the same '{'x' * 99}..."]),
-        ({"a": "x" * 200}, {"a": "y"}, [f"a: was '{'x' * 99}..., now 'y'"]),
+        ({}, {}, ""),
+        ({"a": 1}, {"a": 1}, ""),
+        ({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 2, "d": 4}}, "b.d: was 3, now 4"),
+        ({"a": 1}, {"b": 2}, "a: was 1, now None; b: was None, now 2"),
+        ({"a": {"x": 1}}, {"a": None}, "a: was {'x': 1}, now None"),
+        ({"a": 1}, {"a": None}, "a: was 1, now None"),
+        ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, f"a: not the same '{'x' * 99}..."),
+        ({"a": "x" * 200}, {"a": "y"}, f"a: was '{'x' * 99}..., now 'y'"),
+        (
+            {"data": f"sha256:{'a' * 64}", "files": ["b" * 64]},
+            {"data": f"sha256:{'c' * 64}", "files": ["d" * 64]},
+            f"data: was 'sha256:{'a' * 12}', now 'sha256:{'c' * 12}'; files: was ['{'b' * 12}'], now ['{'d' * 12}']",
+        ),
+        (
+            dict.fromkeys("abcdefg", 1),
+            dict.fromkeys("abcdefg", 2),
+            "; ".join(f"{name}: was 1, now 2" for name in "abcde") + "; and 2 more",
+        ),
     ],
 )
 def test_differences(old, new, differences):
@@ -290,7 +300,7 @@ def test_what_is_there_stays(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine").touch()
-    with pytest.raises(InputError, match=f"^cannot write {out}: Directory not empty; make room"):
+    with pytest.raises(InputError, match=f"^cannot write {out}: Directory not empty; check the path"):
         with folder_aside(out) as aside:
             (aside / "a").touch()
     assert names(tmp_path) == ["out"] and names(out) == ["mine"]

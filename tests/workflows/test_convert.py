@@ -152,14 +152,15 @@ def test_again_and_otherwise(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = convert(model, out)
     model.rename(tmp_path / "other.bin")
-    assert convert(tmp_path / "other.bin", out).record == first.record
+    again = convert(tmp_path / "other.bin", out)
+    assert again.record == first.record and first.fresh and not again.fresh
     with pytest.raises(InputError, match="was converted with other settings: cut: was 'words', now 'blanks'"):
         convert(tmp_path / "other.bin", out, cut="blanks")
     model.write_bytes(BinFile(WORDS, tokens=7).write())
     with pytest.raises(InputError, match=r"was converted from another model \(model.bin, sha256:"):
         convert(model, out)
     model.write_bytes(BinFile(WORDS).write()[:-3])
-    with pytest.raises(InputError, match="is cut off: the vectors of targets"):
+    with pytest.raises(InputError, match=r"is cut off: expected .* bytes \(the vectors of targets\) at byte"):
         convert(model, tmp_path / "cut")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "other.bin", "out"]
 
@@ -208,7 +209,9 @@ def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert cli.main(words) == 0
     printed = capsys.readouterr().out
     assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
-    assert "2 words are never met" in printed
+    assert "2 words are never met" in printed and "already" not in printed
+    assert cli.main(words) == 0
+    assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
     assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
     assert "conversion.json" in capsys.readouterr().out
     assert cli.main([*words[:3], str(tmp_path / "no"), "--license", "mitt"]) == 1

@@ -77,8 +77,8 @@ def read_blocks(path: Path) -> Iterator[bytes]:
     for block in _read(path):
         if isinstance(block, Exception):
             raise InputError(
-                f"{path}: cannot read on after line {lines:,} ({block}); the file is cut off, damaged or not what its "
-                "suffix says: get it again"
+                f"{path}: cannot be read to its end ({block}); the file is cut off, damaged or not what its suffix "
+                "says: get it again"
             )
         head, newline, tail = block.rpartition(b"\n")
         if newline:

@@ -135,7 +135,7 @@ class Manifest:
             return cls(folder, wanted, {}, {})
         if differences := describe_differences(manifest.identity, wanted):
             raise InputError(
-                f"{folder} was made with other settings: {'; '.join(differences)}; "
+                f"{folder} was made with other settings: {differences}; "
                 "use the former settings, or another output folder, or delete it"
             )
         return manifest

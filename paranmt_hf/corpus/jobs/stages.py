@@ -58,7 +58,7 @@ class TranslateStage:
         # A stage that was sent here brings the identity that the manifest has.
         if differences := describe_differences(self.identity["translator"], translator.identity):
             raise InputError(
-                f"this worker would not translate like the manifest says ({'; '.join(differences)}): "
+                f"this worker would not translate like the manifest says ({differences}): "
                 "name --device, --dtype and --backend instead of leaving them to each machine"
             )
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.bitext.lines import read_blocks, split_lines
 from paranmt_hf.corpus.bitext.normalisation import decode
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import decode_line
 
 # Characters of a line that an error shows.
 SHOWN = 60
@@ -65,7 +66,7 @@ def read_text_lines(path: Path) -> Iterator[Lines]:
         raw = split_lines(block)
         text = decode(raw)
         if text.null_count:
-            line = first + int(np.flatnonzero(np.asarray(text.is_null()))[0])
-            raise InputError(f"{path}, line {line}: expected UTF-8; convert the file to UTF-8")
+            index = int(np.flatnonzero(np.asarray(text.is_null()))[0])
+            decode_line(raw[index].as_py(), path, first + index)
         yield Lines(pc.utf8_rtrim(text, "\r"), path, first)
         first += len(raw)

@@ -91,19 +91,14 @@ def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
     packed = COMPRESS[suffix](content)
     path = tmp_path / f"text{suffix}"
     path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(
-        InputError, match=rf"text\{suffix}: cannot read on after line ([\d,]+) \(.*get it again"
-    ) as caught:
+    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read to its end \(.*get it again"):
         read(LineFiles({"a": path}))
-    reached = int(str(caught.value).split("after line ")[1].split()[0].replace(",", ""))
-    assert reached % 250 == 0
-    assert 25_000 < reached < 75_000
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_file_that_is_not_what_its_suffix_says(tmp_path, suffix):
     path = write(tmp_path / f"text{suffix}", "plain text", "and more")
-    with pytest.raises(InputError, match=rf"text\{suffix}: cannot read on after line 0 \(.*not what its suffix says"):
+    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read to its end \(.*not what its suffix says"):
         read(TabFile([path], {"a": 1}))
 
 
@@ -137,7 +132,7 @@ def test_missing_files_and_folders(tmp_path):
 def test_a_file_that_vanishes(tmp_path):
     text = LineFiles({"a": write(tmp_path / "a", "a")})
     (tmp_path / "a").unlink()
-    with pytest.raises(InputError, match="a: cannot read on after line 0"):
+    with pytest.raises(InputError, match="a: cannot be read to its end"):
         read(text)
 
 

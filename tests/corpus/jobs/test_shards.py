@@ -90,7 +90,7 @@ def test_other_settings_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"made with other settings: setting: was 1, now 2"):
         run_job(source, tmp_path / "output", fakes.UpperStage(log, setting=2), EngineConfig("local", 1, 1))
     other = fakes.make_input(tmp_path / "other", rows=6)
-    with pytest.raises(InputError, match=r"input: was '[0-9a-f]{64}', now '[0-9a-f]{64}'"):
+    with pytest.raises(InputError, match=r"input: was '[0-9a-f]{12}', now '[0-9a-f]{12}'"):
         run_job(other, tmp_path / "output", fakes.UpperStage(log), EngineConfig("local", 1, 1))
 
 
