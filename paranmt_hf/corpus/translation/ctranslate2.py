@@ -23,7 +23,6 @@ from paranmt_hf.corpus.translation.checkpoint import (
 )
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import advise
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import folder_aside
 
@@ -74,7 +73,7 @@ def converted(checkpoint: Checkpoint) -> Path:
                     aside.rmdir()
                     _convert(checkpoint, aside)
     except OSError as error:
-        raise InputError(f"cannot {doing} {target}: {error.strerror or error}; {advise(error, advice)}") from None
+        raise InputError(f"cannot {doing} {target}: {error.strerror or error}; {advice}") from None
     return target
 
 
