@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.encoders.distillation import principal_components
+from paranmt_hf.encoders.distillation import components
 from paranmt_hf.vectors import WordVectors, read_vectors, write_vectors
 
 # What all words share is what the frequent ones share: rare words are many, and the mean would be theirs.
@@ -44,7 +44,8 @@ def pieces(words: list[str]) -> np.ndarray:
 def join(left: np.ndarray, right: np.ndarray, dimension: int) -> np.ndarray:
     """Put two kinds of vectors beside each other and reduce them: [word, dimension]."""
     matrix = np.hstack([unit(left), unit(right)])
-    return unit(principal_components(matrix - matrix[:FREQUENT].mean(axis=0), dimension))
+    matrix -= matrix[:FREQUENT].mean(axis=0)
+    return unit(matrix @ components(matrix, dimension))
 
 
 def main() -> None:

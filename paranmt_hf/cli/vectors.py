@@ -14,7 +14,7 @@ SUMMARY = "make word vectors from a large encoder"
 def configure(parser: CommandParser) -> None:
     """Commands below `paranmt vectors`."""
     parser.show_example("paranmt vectors distill MODEL --data paranmt50m --out vectors.txt.gz")
-    summary = "let a large encoder encode words one by one"
+    summary = "let large encoders read words, alone or in sentences"
     description = f"{summary[0].upper()}{summary[1:]}."
     _configure_distill(parser.kinds("WAY").add_parser("distill", help=summary, description=description))
 
@@ -23,8 +23,11 @@ def _configure_distill(parser: CommandParser) -> None:
     """Options of `paranmt vectors distill`."""
     from paranmt_hf.encoders.distillation import DistillConfig
 
-    parser.add_argument("model", help="folder or Hub id of a SentenceTransformer")
+    parser.add_argument(
+        "model", nargs="+", help="folder or Hub id of a SentenceTransformer; the vectors of several are joined"
+    )
     parser.add_argument("--data", nargs="+", help=f"take the most frequent words of: {DATA_HELP}")
+    parser.add_argument("--text", nargs="+", help="and of sentences: text files with one on a line, Parquet, releases")
     parser.add_argument(
         "--vocabulary", type=Path, help="and the words in front of the lines of this file, most frequent first"
     )
@@ -38,6 +41,7 @@ def _configure_distill(parser: CommandParser) -> None:
             arguments.model,
             arguments.out,
             data=arguments.data,
+            text=arguments.text,
             vocabulary=arguments.vocabulary,
             config=from_options(DistillConfig, arguments),
         )

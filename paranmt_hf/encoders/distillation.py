@@ -1,6 +1,7 @@
-"""Word vectors out of a large encoder: encode each word alone, reduce, weigh by rank.
+"""Word vectors out of large encoders: of words alone or in context, reduced and weighed.
 
-The recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of whole words.
+Alone, weighed by rank: the recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of whole
+words. In context, see `contexts.py`: weighed by frequency (SIF, Arora et al. 2017).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from paranmt_hf.vectors import WordVectors
 
 Encode = Callable[[list[str]], np.ndarray]
 BATCH = 2_000
+# The a of SIF's weights a / (a + p).
+SIF_A = 1e-3
 
 
 @dataclass(frozen=True)
@@ -28,52 +31,117 @@ class DistillConfig:
     dimension: int | None = setting(
         None, "reduce to so many dimensions by principal components (default: the model's own)", at_least=1
     )
-    unweighted: bool = setting(False, "do not multiply each vector by the logarithm of the word's rank")
+    unweighted: bool = setting(
+        False, "do not weigh words: alone by the logarithm of their rank, in context by a / (a + frequency)"
+    )
+    contexts: int | None = setting(
+        None,
+        "take the mean of each word's states in so many sentences of the text (default: encode each word alone)",
+        at_least=1,
+    )
+    remove: int = setting(0, "leave out so many first principal components", at_least=0)
 
     def __post_init__(self) -> None:
         check(self)
 
 
-def distill(words: Sequence[str], encode: Encode, config: DistillConfig) -> WordVectors:
-    """Make word vectors.
+def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:
+    """Make word vectors out of words alone.
 
     The root mean square of their lengths is 1.
 
     Args:
         words: The words, most frequent first.
-        encode: From texts to vectors [text, dimension].
+        encoders: Each from texts to vectors [text, dimension].
         config: The settings.
 
     Raises:
         InputError: There are fewer dimensions or words than asked for, or a vector is not finite.
     """
+    matrix = _beside([_alone(words, encode) for encode in encoders])
+    if config.dimension is not None or config.remove:
+        matrix = matrix @ components(matrix, config.dimension, config.remove)
+    if not config.unweighted:
+        matrix *= np.log(1 + np.arange(1, len(words) + 1, dtype=np.float32))[:, None]
+    return WordVectors(list(words), _scaled(matrix))
+
+
+def distill_in_context(
+    words: Sequence[str],
+    states: Sequence[np.ndarray],
+    counts: np.ndarray,
+    average: Callable[[np.ndarray], np.ndarray],
+    config: DistillConfig,
+) -> WordVectors:
+    """Make word vectors out of the mean states of words in sentences.
+
+    The root mean square of their lengths is 1. Principal components are those of sentences, not of words: they are to
+    keep what tells sentences apart.
+
+    Args:
+        words: The words.
+        states: Mean states [word, dimension] under each encoder.
+        counts: How often each word occurs in the text [word].
+        average: From word vectors [word, dimension] to the means of some sentences of the text [sentence, dimension].
+        config: The settings.
+
+    Raises:
+        InputError: As of `distill`.
+    """
+    matrix = _beside(states)
+    if not config.unweighted:
+        matrix *= (SIF_A / (SIF_A + counts / counts.sum())).astype(np.float32)[:, None]
+    if config.dimension is not None or config.remove:
+        sentences = average(matrix)
+        matrix = matrix @ components(sentences - sentences.mean(axis=0), config.dimension, config.remove)
+    return WordVectors(list(words), _scaled(matrix))
+
+
+def _alone(words: Sequence[str], encode: Encode) -> np.ndarray:
     parts = []
     with Progress("distill", len(words), unit="words") as progress:
         for start in range(0, len(words), BATCH):
             parts.append(np.asarray(encode(list(words[start : start + BATCH])), np.float32))
             progress.advance_to(min(start + BATCH, len(words)))
-    matrix = np.concatenate(parts)
-    if not np.isfinite(matrix).all():
-        raise InputError("the model gave a vector that is not finite")
+    return np.concatenate(parts)
+
+
+def _beside(matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """Centre each encoder's vectors [word, dimension], give them a size of 1, and put them beside each other."""
+    for matrix in matrices:
+        if not np.isfinite(matrix).all():
+            raise InputError("the model gave a vector that is not finite")
     # What all words share tells nothing apart, and it would be the larger part of every average.
-    matrix -= matrix.mean(axis=0)
-    if config.dimension is not None:
-        matrix = principal_components(matrix, config.dimension)
-    if not config.unweighted:
-        matrix *= np.log(1 + np.arange(1, len(words) + 1, dtype=np.float32))[:, None]
-    # Steps of a fixed size are to mean the same whatever the model's own scale.
+    return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
+
+
+def _scaled(matrix: np.ndarray) -> np.ndarray:
+    """Give vectors a root mean square length of 1: steps of a fixed size mean the same whatever a model's scale is."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
     if not size > 0:
-        raise InputError(f"the model gives all {len(words)} words the same vector; name more words or another model")
-    matrix /= size
-    return WordVectors(list(words), matrix)
+        raise InputError(f"the model gives all {len(matrix)} words the same vector; name more words or another model")
+    return np.asarray(matrix / size, np.float32)
 
 
-def principal_components(matrix: np.ndarray, dimension: int) -> np.ndarray:
-    """Project centred rows [row, width] onto their first principal components [row, dimension]."""
-    if dimension > min(matrix.shape):
+def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.ndarray:
+    """Find the principal components of centred rows.
+
+    Args:
+        rows: The rows [row, width].
+        dimension: How many; None for all that are left.
+        remove: Leave out so many first ones.
+
+    Returns:
+        The components [width, dimension], float32, those of most variance first.
+
+    Raises:
+        InputError: There are not so many.
+    """
+    last = remove + dimension if dimension is not None else rows.shape[1]
+    if last > min(rows.shape) or last <= remove:
+        first = f" without the first {remove}" if remove else ""
         raise InputError(
-            f"{matrix.shape[0]} words of {matrix.shape[1]} dimensions cannot be reduced to {dimension} dimensions"
+            f"{rows.shape[0]} vectors of {rows.shape[1]} dimensions cannot be reduced to {dimension} dimensions{first}"
         )
-    _, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
-    return (matrix @ vectors[:, ::-1][:, :dimension]).astype(np.float32)
+    _, vectors = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+    return np.asarray(vectors[:, ::-1][:, remove:last], np.float32)

@@ -1,70 +1,145 @@
-"""Distill word vectors from a model into a file."""
+"""Distill word vectors from models into a file."""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import torch
+from torch.nn.functional import embedding_bag
 
+from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.encoders.distillation import DistillConfig, distill
+from paranmt_hf.encoders.contexts import mean_states
+from paranmt_hf.encoders.distillation import DistillConfig, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.vectors import WordVectors, write_vectors
+from paranmt_hf.workflows.support.sentence_sources import SentenceSources
+
+# Sentences whose averages have the principal components, at least.
+SAMPLE = 50_000
 
 
 def distill_vectors(
-    model: str | Path,
+    models: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     data: Sequence[str | Path] | None = None,
+    text: Sequence[str | Path] | None = None,
     vocabulary: str | Path | None = None,
     config: DistillConfig | None = None,
 ) -> WordVectors:
-    """Let a SentenceTransformer encode words one by one, and write a word-vector file.
+    """Let SentenceTransformers read words, alone or in sentences, and write a word-vector file.
 
     Args:
-        model: Folder or Hub id.
+        models: Folders or Hub ids; the vectors of several are put beside each other and reduced together.
         out: The file, in the text format of GloVe; `.gz` compresses it.
         data: Pairs whose most frequent words are taken first.
+        text: Sentences whose words are counted with them: text files, Parquet, releases.
         vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
         config: The settings.
 
     Raises:
-        InputError: Neither `data` nor `vocabulary` is given, or one cannot be read.
+        InputError: There is nothing to take words from, or a file cannot be read, or does not fit.
     """
     config = config or DistillConfig()
+    _check_place(out)
+    if data is None and text is None and vocabulary is None:
+        raise InputError(
+            "give training data, text or a vocabulary file (or several of these), from which the words are taken"
+        )
+    if config.contexts is not None and data is None and text is None:
+        raise InputError("--contexts reads words in sentences; give some with --data or --text")
+    sentences = _Sentences(data, text)
+    counts = count_units(sentences.columns(), ["word"])["word"]
+    words: dict[str, None] = {}
+    if counts:
+        words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
+    if vocabulary is not None:
+        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+    chosen = list(words)[: config.words]
+    names = [models] if isinstance(models, str | Path) else list(models)
+    encoders = [load(name) for name in names]
+    if config.contexts is None:
+        vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
+    else:
+        vectors = _in_context(chosen, counts, encoders, sentences, config)
+    write_vectors(Path(out), vectors)
+    return vectors
+
+
+def _check_place(out: str | Path) -> None:
     if Path(out).expanduser().is_dir():
         raise InputError(
             f"cannot write {out}: it is a folder; name a file in it, such as {Path(out) / 'vectors.txt.gz'}"
         )
     if not Path(out).expanduser().resolve().parent.is_dir():
         raise InputError(f"cannot write {out}: there is no folder {Path(out).parent}; make it first")
-    if data is None and vocabulary is None:
-        raise InputError("give training data or a vocabulary file (or both), from which the words are taken")
-    words: dict[str, None] = {}
-    if data is not None:
-        pairs = Pairs(list(data), SelectionConfig())
-        counts = count_units((table[side] for table in pairs.batches() for side in SIDES), ["word"])
-        words |= dict.fromkeys(
-            most_frequent("word", counts["word"], config.words, min_count=config.min_count).units[1:]
-        )
-    if vocabulary is not None:
-        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
-    chosen = list(words)[: config.words]
-    encoder = load(model)
 
-    def encode(texts: list[str]) -> np.ndarray:
-        return encoder.encode(texts, batch_size=256, show_progress_bar=False)
 
-    vectors = distill(chosen, encode, config)
-    write_vectors(Path(out), vectors)
-    return vectors
+def _encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
+    return encoder.encode(texts, batch_size=256, show_progress_bar=False)
+
+
+class _Sentences:
+    """The sentences of pairs and of text, as often as they are asked for."""
+
+    def __init__(self, data: Sequence[str | Path] | None, text: Sequence[str | Path] | None) -> None:
+        self._pairs = Pairs(list(data), SelectionConfig()) if data is not None else None
+        self._text = SentenceSources(text) if text is not None else None
+
+    def columns(self) -> Iterator[pa.Array]:
+        """Read them [sentence]."""
+        for table in self._pairs.batches() if self._pairs is not None else ():
+            for side in SIDES:
+                yield pa.concat_arrays(table[side].chunks)
+        if self._text is not None:
+            yield from self._text.batches(Report())
+
+
+def _in_context(
+    words: list[str],
+    counts: Counter[str],
+    encoders: Sequence[SentenceEncoder],
+    sentences: _Sentences,
+    config: DistillConfig,
+) -> WordVectors:
+    """Word vectors out of the states that words have in sentences."""
+    assert config.contexts is not None
+    known = lookup(Vocabulary("word", [UNKNOWN, *words]))
+    total = sum(len(column) for column in sentences.columns())
+    states = [mean_states(encoder, known, sentences.columns(), total, config.contexts)[1:] for encoder in encoders]
+    (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
+    bags = known.bags(table)
+
+    def average(matrix: np.ndarray) -> np.ndarray:
+        weight = torch.from_numpy(np.vstack([np.zeros((1, matrix.shape[1]), np.float32), matrix]))
+        rows, offsets = torch.from_numpy(bags.rows), torch.from_numpy(bags.offsets.astype(np.int32))
+        return embedding_bag(rows, weight, offsets, mode="mean", include_last_offset=True).numpy()
+
+    frequencies = np.array([counts[word] for word in words], np.float64)
+    return distill_in_context(words, states, frequencies, average, config)
+
+
+def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
+    """Take every so many sentences of all columns."""
+    taken, start = [], 0
+    for column in columns:
+        taken.append(column.take(pa.array(np.arange(start, len(column), step))))
+        # Where the next one lies, counted from the beginning of the next column.
+        start += step * len(taken[-1]) - len(column)
+    return pa.chunked_array(taken, pa.string())
 
 
 def _read_words(path: Path, limit: int) -> list[str]:

@@ -1,0 +1,180 @@
+"""Word vectors in context: the mean of a large encoder's token states over sentences that hold the word.
+
+A word that is encoded alone has the vector of a sentence of one word; what it adds to longer ones is nearer to the
+mean of its states in them. Words that no sentence holds are read alone. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import PreTrainedTokenizerFast
+
+from paranmt_hf.encoders.vocabulary import Lookup
+from paranmt_hf.errors import InputError
+from paranmt_hf.text import word_normalizer, word_pre_tokenizer
+from paranmt_hf.tokens import Bags, WordTokenizer
+from paranmt_hf.util.progress import Progress
+
+# Sentences whose states are in memory at once.
+BATCH = 32
+# Sentences that are cut, and chosen from, at once.
+BLOCK = 5_000
+
+
+def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the first sentences that hold each word.
+
+    Args:
+        bags: Rows of the words of the next sentences.
+        seen: Sentences so far that hold each word [row]; those of `bags` are added to it.
+        limit: So many sentences of each word.
+
+    Returns:
+        The sentence [holder] and the row [holder], each two once, by sentence.
+    """
+    sentences = np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
+    # Sentence and row as one number, so that a word counts once for each sentence; divmod takes them apart again.
+    sentences, rows = np.divmod(np.unique(sentences * len(seen) + bags.rows), len(seen))
+    order = np.argsort(rows, kind="stable")
+    counts = np.bincount(rows, minlength=len(seen))
+    # In the order of the rows those of row r begin at the sum of the counts before it.
+    rank = np.empty(len(rows), np.int64)
+    rank[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    wanted = (seen[rows] + rank < limit) & (rows > 0)
+    seen += counts
+    return sentences[wanted], rows[wanted]
+
+
+class StateMeans:
+    """Adds up the states that an encoder gives the words of sentences.
+
+    Args:
+        encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
+        lookup: Rows of the words; row 0 is for unknown ones and gets nothing.
+
+    Raises:
+        InputError: It is no such encoder.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, lookup: Lookup) -> None:
+        self._encoder, self._row_of = encoder, lookup.row_of
+        tokenizer = getattr(encoder, "tokenizer", None)
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise InputError(
+                "word vectors in context need a transformer with a fast tokenizer, and this model has none; leave out "
+                "--contexts"
+            )
+        self._tokenizer = tokenizer
+        self._normalizer, self._pre_tokenizer = word_normalizer(), word_pre_tokenizer()
+        self._sums: torch.Tensor | None = None
+        # Sentences of which each word has a state [row].
+        self.counts = np.zeros(len(lookup.vocabulary), np.int64)
+
+    def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray]) -> None:
+        """Read sentences.
+
+        Args:
+            sentences: The sentences.
+            wanted: The rows of the words of each sentence that are looked at, ascending.
+        """
+        order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
+        for start in range(0, len(order), BATCH):
+            part = order[start : start + BATCH].tolist()
+            self._add([sentences[index] for index in part], [wanted[index] for index in part])
+
+    def _add(self, sentences: list[str], wanted: list[np.ndarray]) -> None:
+        features = self._tokenizer(
+            sentences,
+            padding=True,
+            truncation=True,
+            max_length=self._encoder.max_seq_length,
+            return_offsets_mapping=True,
+            return_tensors="pt",
+        )
+        bounds = features.pop("offset_mapping").numpy()
+        device = self._encoder.device
+        with torch.inference_mode():
+            states = self._encoder[0]({name: value.to(device) for name, value in features.items()})["token_embeddings"]
+            self._sum(states.float().cpu(), bounds, sentences, wanted)
+
+    def _sum(self, states: torch.Tensor, bounds: np.ndarray, sentences: list[str], wanted: list[np.ndarray]) -> None:
+        # Which states [sentence, piece] count for which row, and how much.
+        flat, rows, shares = [], [], []
+        for index, sentence in enumerate(sentences):
+            pieces = np.flatnonzero(bounds[index, :, 1] > bounds[index, :, 0])
+            owners = self._owners(sentence, bounds[index, pieces, 0])
+            chosen = np.isin(owners, wanted[index])
+            present, position, counts = np.unique(owners[chosen], return_inverse=True, return_counts=True)
+            self.counts[present] += 1
+            flat.append(index * states.shape[1] + pieces[chosen])
+            rows.append(owners[chosen])
+            # A word's pieces in a sentence, all copies of it together, count as much as one state.
+            shares.append(1 / counts[position])
+        if self._sums is None:
+            self._sums = torch.zeros(len(self.counts), states.shape[2])
+        parts = states.flatten(0, 1)[torch.from_numpy(np.concatenate(flat))]
+        weighed = parts * torch.from_numpy(np.concatenate(shares)).float()[:, None]
+        self._sums.index_add_(0, torch.from_numpy(np.concatenate(rows)), weighed)
+
+    def _owners(self, sentence: str, starts: np.ndarray) -> np.ndarray:
+        """Row of the word in which each piece [piece] begins; 0 where that is not known."""
+        normal = self._normalizer.normalize_str(sentence)
+        # Positions are those of the sentence as written, if no character became two.
+        if len(normal) != len(sentence) or not len(starts):
+            return np.zeros(len(starts), np.int64)
+        words = self._pre_tokenizer.pre_tokenize_str(normal)
+        rows = np.array([self._row_of.get(word, 0) for word, _ in words], np.int64)
+        # The last word that begins at or before a piece holds it.
+        found = np.searchsorted([start for _, (start, _) in words], starts, side="right") - 1
+        return np.where(found >= 0, rows[found.clip(min=0)], 0)
+
+    def means(self) -> np.ndarray:
+        """Mean state of each word [row, dimension], float32; zeros where there is none."""
+        if self._sums is None:
+            raise InputError("no sentence holds one of the words; give more text")
+        return self._sums.numpy() / np.maximum(self.counts, 1)[:, None].astype(np.float32)
+
+
+def mean_states(
+    encoder: SentenceTransformer, lookup: Lookup, sentences: Iterable[pa.Array], total: int, limit: int
+) -> np.ndarray:
+    """Read text and average the states of words.
+
+    Args:
+        encoder: As of `StateMeans`.
+        lookup: Rows of the words.
+        sentences: Columns of sentences.
+        total: How many there are, for the progress.
+        limit: Sentences of each word.
+
+    Returns:
+        Mean states [row, dimension], float32; zeros in row 0.
+
+    Raises:
+        InputError: As of `StateMeans`; or a state is not finite.
+    """
+    tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup)
+    seen, done = np.zeros(len(lookup.vocabulary), np.int64), 0
+    with Progress("distill", total, unit="sentences") as progress:
+        for column in sentences:
+            for start in range(0, len(column), BLOCK):
+                block = column[start : start + BLOCK]
+                (table,) = tokenizer.tables(block)
+                holders, rows = first_holders(lookup.bags(table), seen, limit)
+                chosen, bounds = np.unique(holders, return_index=True)
+                means.add([block[index].as_py() for index in chosen.tolist()], np.split(rows, bounds[1:]))
+                done += len(block)
+                progress.advance_to(done)
+    # Row 0, of unknown words, is read nowhere.
+    alone = 1 + np.flatnonzero(means.counts[1:] == 0)
+    units = lookup.vocabulary.units
+    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()])
+    found = means.means()
+    if not np.isfinite(found).all():
+        raise InputError("the model gave a state that is not finite")
+    return found

@@ -1,0 +1,130 @@
+"""Word vectors in context against one sentence and one word at a time."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import Pooling, Transformer
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from paranmt_hf.encoders import contexts
+from paranmt_hf.encoders.contexts import first_holders, mean_states
+from paranmt_hf.encoders.distillation import DistillConfig, distill_in_context
+from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.errors import InputError
+from paranmt_hf.tokens import Bags
+from paranmt_hf.workflows.vectors import distill_vectors
+from tests.training.toys import encoder_of
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e", "the", "'", "s", "."]
+SENTENCES = ["The ade a.", "b ade ade c", "cd b's", "a c.", "Ade cde a"]
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(PIECES))
+    torch.manual_seed(1)
+    sizes = {"num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=len(PIECES), **sizes)).save_pretrained(folder)
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    module = Transformer(str(folder), max_seq_length=16)
+    model = SentenceTransformer(modules=[module, Pooling(8)], device="cpu")
+    model.save(str(folder / "model"))
+    return folder / "model"
+
+
+def slow(model, word, sentences, limit):
+    """Mean state of a word: over its sentences the mean over all its pieces there."""
+    found = []
+    for sentence in sentences:
+        tokens = contexts.word_pre_tokenizer().pre_tokenize_str(sentence.lower())
+        spans = [span for token, span in tokens if token == word]
+        if not spans or len(found) == limit:
+            continue
+        features = model.tokenizer(sentence, return_offsets_mapping=True, return_tensors="pt")
+        bounds = features.pop("offset_mapping")[0].tolist()
+        states = model[0](dict(features))["token_embeddings"][0].detach().numpy()
+        inside = [any(low <= begin < high for low, high in spans) and end > begin for begin, end in bounds]
+        found.append(states[inside].mean(axis=0))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
+    monkeypatch.setattr(contexts, "BATCH", 2)
+    monkeypatch.setattr(contexts, "BLOCK", 3)
+    model = SentenceTransformer(str(transformer), device="cpu")
+    words = ["ade", "a", "'s", "cde", "b", "bd"]
+    known = lookup(Vocabulary("word", ["[UNK]", *words]))
+    columns = [pa.array(SENTENCES[:2]), pa.array(SENTENCES[2:])]
+    found = mean_states(model, known, columns, len(SENTENCES), limit)
+    assert found.shape == (7, 8)
+    assert not found[0].any()
+    for row, word in enumerate(words, start=1):
+        # No sentence holds the last one, which is read alone.
+        sentences = SENTENCES if word != "bd" else ["bd"]
+        np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
+
+
+def test_first_holders_by_hand():
+    seen = np.array([0, 1, 0, 0])
+    # Sentences: 1 1 2, 3, 0 1, 2.
+    bags = Bags(np.array([1, 1, 2, 3, 0, 1, 2], np.int32), np.array([0, 3, 4, 6, 7]))
+    sentences, rows = first_holders(bags, seen, 2)
+    # Word 1 was held once before, so that its sentence 0 is the second one and sentence 2 one too many.
+    assert list(zip(sentences.tolist(), rows.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 3), (3, 2)]
+    assert seen.tolist() == [1, 3, 2, 1]
+
+
+def test_weighed_by_frequency_and_reduced_by_sentences():
+    generator = np.random.default_rng(1)
+    states = [generator.standard_normal((5, 4)).astype(np.float32) + 2 for _ in range(2)]
+    counts = np.array([100.0, 10, 5, 1, 0])
+    mixing = generator.random((20, 5)).astype(np.float32)
+    whole = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, DistillConfig())
+    parts = [state - state.mean(axis=0) for state in states]
+    parts = [part / np.sqrt(np.square(part).sum(axis=1).mean()) for part in parts]
+    wanted = np.hstack(parts) * (1e-3 / (1e-3 + counts / 116))[:, None]
+    wanted /= np.sqrt(np.square(wanted).sum(axis=1).mean())
+    np.testing.assert_allclose(whole.matrix, wanted, atol=1e-5)
+    config = DistillConfig(dimension=2, remove=1)
+    cut = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, config).matrix
+    sentences = mixing @ wanted
+    _, _, directions = np.linalg.svd(sentences - sentences.mean(axis=0))
+    wanted = wanted @ directions[1:3].T
+    wanted /= np.sqrt(np.square(wanted).sum(axis=1).mean())
+    signs = np.sign((cut * wanted).sum(axis=0))
+    np.testing.assert_allclose(cut, wanted * signs, atol=1e-4)
+
+
+def test_command_in_python(transformer, tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    config = DistillConfig(contexts=3, dimension=3)
+    vectors = distill_vectors([transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config)
+    # ade three times in three sentences; a as well; then b, and c.
+    assert vectors.words[:2] == ["ade", "a"]
+    assert vectors.matrix.shape == (len(vectors.words), 3)
+    first = (tmp_path / "v").read_bytes()
+    distill_vectors([transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config)
+    assert (tmp_path / "v").read_bytes() == first
+
+
+def test_what_cannot_be_done(transformer, tmp_path):
+    (tmp_path / "words").write_text("a\nb\n")
+    with pytest.raises(InputError, match="--contexts reads words in sentences; give some with --data or --text"):
+        distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=DistillConfig(contexts=1))
+    encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
+    (tmp_path / "text.txt").write_text("a b\n")
+    with pytest.raises(InputError, match="need a transformer with a fast tokenizer, and this model has none"):
+        distill_vectors(
+            tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1)
+        )
+    with pytest.raises(InputError, match="cannot be reduced to 7 dimensions without the first 2"):
+        distill_vectors(
+            transformer,
+            tmp_path / "v",
+            text=[tmp_path / "text.txt"],
+            config=DistillConfig(contexts=1, dimension=7, remove=2),
+        )
