@@ -195,7 +195,10 @@ class Averages:
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""
-        table = self._tokenised(sentences)
+        return self.encode_tokens(self._tokenised(sentences))
+
+    def encode_tokens(self, table: TokenTable) -> np.ndarray:
+        """Encode tokenised sentences into vectors [sentence, dimension], float32."""
         parts = zip(self._tables.parts, self._lookups, strict=True)
         vectors = [mean_rows(part.rows, look.bags(table)) for part, look in parts]
         if self._tables.mode != "add":

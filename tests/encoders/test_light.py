@@ -28,6 +28,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.tables import Tables, read_tables
 from paranmt_hf.hub.repository import locate
+from paranmt_hf.tokens import Bags
 from tests.encoders.test_sent2vec import module as sent2vec
 from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, encoder, rows, word
 
@@ -150,6 +151,15 @@ def test_queries_and_documents(saved: Path, tmp_path: Path, task: str) -> None:
     assert not np.allclose(model.encode_query("sat"), model.encode_document("sat"))
     found = light_of(tmp_path / "model")
     np.testing.assert_allclose(getattr(found, task)(sentences="sat"), getattr(model, task)("sat"), atol=1e-6)
+
+
+def test_means_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.array([[0, 0], [1, 10], [2, 20], [6, 30]], np.float32)
+    bags = Bags(np.array([1, 2, 3, 3, 0], np.int32), np.array([0, 3, 3, 5]))
+    for piece in (4096, 2, 1):
+        monkeypatch.setattr(light, "PIECE", piece)
+        assert light.mean_rows(table, bags).tolist() == [[3, 20], [0, 0], [3, 15]]
+    assert light.mean_rows(table, Bags(bags.rows[:0], bags.offsets[:1])).shape == (0, 2)
 
 
 def test_vectors_of_a_call_belong_to_the_caller(saved: Path) -> None:
