@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # Chunks of text to remember; sentences that are encoded at once; rows that are added up at once.
 CHUNKS, BATCH, PIECE = 120_000, 8192, 4096
-# So many sentences at once take longer here than torch takes to start and to encode them.
-MANY = 200_000
+# So many sentences, in calls of more than a few, take longer here than torch takes to start and to encode them. Calls
+# of a few are faster here, however many there are.
+MANY, FEW = 200_000, 32
 # torch's smallest divisor when it normalises.
 SMALLEST = 1e-12
 
@@ -32,10 +33,10 @@ SMALLEST = 1e-12
 class LightEncoder:
     """Encodes with numpy alone, and becomes a `SentenceEncoder` as soon as anything else is asked of it.
 
-    `encode`, `encode_query` and `encode_document` of usual calls need neither torch nor sentence-transformers, whose
-    imports take seconds and hundreds of megabytes. Any other call, attribute, copy or check of its class takes place
-    on the encoder of the same rows that the object itself is from then on: its class is changed in place, so whoever
-    holds it holds a `SentenceTransformer`.
+    Usual calls of `encode`, `encode_query` and `encode_document` need neither torch nor sentence-transformers, whose
+    imports take seconds and hundreds of megabytes. For any other call, attribute or copy, and for many sentences, the
+    object becomes a `SentenceEncoder` of the same rows: its class is changed in place, so whoever holds it holds a
+    `SentenceTransformer`. `encoder.eval()` makes that happen at once.
 
     Args:
         tables: The encoder's rows.
@@ -64,8 +65,9 @@ class LightEncoder:
         if args or inputs is None or "task" in kwargs:
             given = () if inputs is None else (inputs, *args)
             return getattr(become(self), f"encode_{task}")(*given, **kwargs)
-        named = kwargs.get("prompt") is not None or kwargs.get("prompt_name") is not None
-        return self.encode(inputs, **kwargs, task=task, **({} if named else {"prompt_name": task}))
+        if kwargs.get("prompt") is None and kwargs.get("prompt_name") is None:
+            kwargs["prompt_name"] = task
+        return self.encode(inputs, task=task, **kwargs)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -129,13 +131,15 @@ class _State:
         given = tables.settings.get("prompts", {})
         self._prompts = {name: prompt or "" for name, prompt in {"query": "", "document": "", **given}.items()}
         self._free: list[Averages] = []
+        # Sentences so far, in calls of more than a few.
+        self._read = 0
 
     def serves(self, texts: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
         """Tell whether a call can be answered here."""
         prompt, name = options.get("prompt"), options.get("prompt_name")
         return (
             is_plain(texts, options)
-            and len(texts) <= MANY
+            and (isinstance(texts, str) or len(texts) <= FEW or self._read + len(texts) <= MANY)
             and bool(options.get("convert_to_numpy", True))
             and not options.get("convert_to_tensor")
             and (name is None or (prompt is None and name in self._prompts))
@@ -155,6 +159,7 @@ class _State:
         sentences = [texts] if isinstance(texts, str) else texts
         if prompt_name is not None:
             prompt = self._prompts[prompt_name]
+        self._read += len(sentences) if len(sentences) > FEW else 0
         cut = truncate_dim if truncate_dim is not None else self.tables.settings.get("truncate_dim")
         vectors = np.empty((len(sentences), len(range(self.tables.dimension)[:cut])), np.float32)
         with self._lend() as averages:

@@ -143,7 +143,13 @@ def test_usual_options(saved: Path, options: dict[str, object]) -> None:
 def test_queries_and_documents(saved: Path, tmp_path: Path, task: str) -> None:
     model = SentenceEncoder(modules=list(encoder("word")), device="cpu", prompts={"query": "cat ", "document": "it "})
     save(model, tmp_path / "model")
-    for options in ({}, {"prompt": "sat "}, {"prompt_name": "document"}, {"normalize_embeddings": True}):
+    for options in (
+        {},
+        {"prompt": "sat ", "prompt_name": None},
+        {"prompt": None, "prompt_name": None},
+        {"prompt_name": "document"},
+        {"normalize_embeddings": True},
+    ):
         found = light_of(tmp_path / "model")
         vectors = getattr(found, task)(SENTENCES, **options)
         assert is_light(found)
@@ -245,12 +251,22 @@ def test_errors_are_those_of_the_full_encoder(saved: Path, options: dict[str, ob
     assert errors[0] == errors[1]
 
 
-def test_many_sentences_at_once_are_for_torch(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(light, "MANY", len(SENTENCES) - 1)
+def test_many_sentences_are_for_torch(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once or in several calls; those of a few do not count."""
+    monkeypatch.setattr(light, "MANY", 20)
+    monkeypatch.setattr(light, "FEW", 3)
+    expected = full_of(saved / "word").encode(SENTENCES)
     found = light_of(saved / "word")
-    found.encode(SENTENCES[1:])
+    for _ in range(20):
+        found.encode(SENTENCES[:3])
+        found.encode("a sentence of more characters than sentences are few")
+    for _ in range(2):
+        np.testing.assert_allclose(found.encode(SENTENCES), expected, atol=1e-6)
     assert is_light(found)
-    found.encode(SENTENCES)
+    np.testing.assert_allclose(found.encode(SENTENCES), expected, atol=1e-6)
+    assert type(found) is SentenceEncoder
+    found = light_of(saved / "word")
+    found.encode(["cat"] * 21)
     assert type(found) is SentenceEncoder
 
 
