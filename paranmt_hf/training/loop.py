@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
@@ -153,13 +154,15 @@ class Loop:
         for index, table in enumerate(self.trainer.tables):
             tensors |= {f"{index}.{name}": value for name, value in table.optimizer.state().items()}
         state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
-        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
+        arithmetic = self.trainer.arithmetic.as_dict()
+        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step, "arithmetic": arithmetic})
 
     def _resume(self) -> None:
         checkpoint = read_checkpoint(self._checkpoint)
         if checkpoint is None:
             return
         tensors, state = checkpoint
+        self.trainer.compute_with(Arithmetic.of_checkpoint(state.get("arithmetic")))
         for index, table in enumerate(self.trainer.tables):
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
