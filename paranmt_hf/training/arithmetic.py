@@ -38,20 +38,20 @@ class Arithmetic:
     mining: Literal["float32", "int8", "torch"] = "torch"
 
     def as_dict(self) -> dict[str, str]:
-        """As JSON values, for a checkpoint."""
+        """As JSON values, for checkpoint and record."""
         return asdict(self)
 
     @classmethod
-    def of_checkpoint(cls, values: Mapping[str, Any] | None) -> Arithmetic:
+    def of_checkpoint(cls, values: Mapping[str, Any]) -> Arithmetic:
         """Find how a run computed that is to go on.
 
         Args:
-            values: What `as_dict` gave; None of a checkpoint that names nothing, which was computed with torch.
+            values: What `as_dict` gave; nothing where a version wrote it that had only torch.
 
         Raises:
             InputError: It was compiled, and numba is not there.
         """
-        found = cls(**values) if values else cls()
+        found = cls(**values)
         if found != cls() and not compiler_works():
             raise InputError(
                 "this run was begun with compiled loops, which need the package 'numba': pip install "

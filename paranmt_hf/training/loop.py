@@ -81,6 +81,7 @@ class Loop:
             InputError: The loss is not a number, or a checkpoint cannot be written.
         """
         self._resume()
+        self.history.arithmetic = self.trainer.arithmetic.as_dict()
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
@@ -154,19 +155,19 @@ class Loop:
         for index, table in enumerate(self.trainer.tables):
             tensors |= {f"{index}.{name}": value for name, value in table.optimizer.state().items()}
         state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
-        arithmetic = self.trainer.arithmetic.as_dict()
-        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step, "arithmetic": arithmetic})
+        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
     def _resume(self) -> None:
         checkpoint = read_checkpoint(self._checkpoint)
         if checkpoint is None:
             return
         tensors, state = checkpoint
-        self.trainer.compute_with(Arithmetic.of_checkpoint(state.get("arithmetic")))
         for index, table in enumerate(self.trainer.tables):
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
             table.optimizer.restore(own, state["step"])
         self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
+        # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
+        self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
         logger.info(f"going on after {self.history.pairs:,} pairs")

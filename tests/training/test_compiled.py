@@ -210,7 +210,7 @@ def test_a_run_goes_on_as_it_began(tmp_path, monkeypatch, way):
     assert resumed.arithmetic == way
     assert weights(resumed) == whole
     checkpoint = read_checkpoint(tmp_path / "killed" / "checkpoint.safetensors")
-    assert checkpoint[1]["arithmetic"] == way.as_dict()
+    assert checkpoint[1]["history"]["arithmetic"] == way.as_dict()
 
 
 def test_a_compiled_run_does_not_go_on_without_numba(tmp_path, monkeypatch):
@@ -230,7 +230,7 @@ def test_checkpoint_of_before(tmp_path, monkeypatch):
 
     def without(path, tensors, state):
         state = json.loads(json.dumps(state))
-        del state["arithmetic"]
+        del state["history"]["arithmetic"]
         original(path, tensors, state)
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
