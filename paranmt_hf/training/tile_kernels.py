@@ -1,4 +1,4 @@
-"""The compiled inner loops of mining: the best of each tile of products, and which of those is the best of all."""
+"""The compiled inner loops of mining: the best of each part of a tile of products, and which is the best of all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 # third of the time.
 UNIT = np.float32(1 << 24)
 LOWEST = np.int32(-(1 << 31))
+# Sentences that are looked at together, and of which the best one is kept.
+SEGMENT = 128
 # What an excluded similarity is, and below what there is none but excluded ones.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
@@ -45,31 +47,34 @@ def best_of_tile(
     of_rows: tuple[np.ndarray, np.ndarray],
     of_columns: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Find the most similar sentence in a tile, of each row and of each column.
+    """Find the most similar sentence in each segment of a tile, of each row and of each column.
 
     Args:
         products: The tile [row, column].
         scales: What a row's and a column's products are multiplied by [row], [column], float32.
-        of_rows: Room for the largest similarity of each row, in units of 2^-24, and its column [row], both int32.
-        of_columns: The same of each column, and its row [column].
+        of_rows: Room for the largest similarity of each row in each segment of columns, in units of 2^-24, and for its
+            column [row, segment], both int32.
+        of_columns: The same of each column in each segment of rows, and its row [segment, column].
     """
     height, width = products.shape
-    similarities = np.empty(width, np.int32)
-    best, chosen = of_columns
-    best[:] = LOWEST
+    segments = of_rows[0].shape[1]
+    # Room for whole segments: loops of a fixed length are several times as fast.
+    similarities = np.full(segments * SEGMENT, LOWEST, np.int32)
+    of_columns[0][:] = LOWEST
     for row in range(height):
         own, scale = products[row], scales[0][row] * UNIT
-        largest = LOWEST
         for column in range(width):
-            value = np.int32(np.float32(own[column]) * scales[1][column] * scale)
-            similarities[column] = value
-            largest = max(largest, value)
-        of_rows[0][row] = largest
-        for column in range(width):
-            if similarities[column] == largest:
-                of_rows[1][row] = column
-                break
+            similarities[column] = np.int32(np.float32(own[column]) * scales[1][column] * scale)
+        for index in range(segments):
+            start, largest = index * SEGMENT, LOWEST
+            for offset in range(SEGMENT):
+                largest = max(largest, similarities[start + offset])
+            place = start
+            while similarities[place] != largest:
+                place += 1
+            of_rows[0][row, index], of_rows[1][row, index] = largest, place
         number = np.int32(row)
+        best, chosen = of_columns[0][row // SEGMENT], of_columns[1][row // SEGMENT]
         for column in range(width):
             better = similarities[column] > best[column]
             best[column] = similarities[column] if better else best[column]
@@ -86,11 +91,11 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 
 @njit(nogil=True, cache=True)
 def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, tolerance: int) -> np.ndarray:
-    """Choose among the best of the tiles.
+    """Choose among the best of the segments.
 
     Args:
-        values: Similarity of each sentence's best in each tile, in units of 2^-24 [sentence, tile], int32.
-        places: Which sentence that is [sentence, tile], int32.
+        values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
+        places: Which sentence that is [sentence, segment], int32.
         unit: Vectors of length 1 [sentence, dimension], float32.
         tolerance: Similarities this much below the best are compared again, by float32 vectors; 0 for none.
 
@@ -107,9 +112,9 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, tolera
         if tolerance == 0:
             continue
         best = np.float32(-2)
-        for tile in range(len(own)):
-            if own[tile] >= own[first] - tolerance and own[tile] >= NONE:
-                similarity = _dot(unit[sentence], unit[places[sentence, tile]])
+        for index in range(len(own)):
+            if own[index] >= own[first] - tolerance and own[index] >= NONE:
+                similarity = _dot(unit[sentence], unit[places[sentence, index]])
                 if similarity > best:
-                    best, chosen[sentence] = similarity, places[sentence, tile]
+                    best, chosen[sentence] = similarity, places[sentence, index]
     return chosen

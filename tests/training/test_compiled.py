@@ -165,6 +165,10 @@ def test_mining_with_int8(monkeypatch):
     unit = torch.nn.functional.normalize(vectors, dim=1)
     cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1) for chosen in (wanted, found)]
     assert 0 <= (cosines[0] - cosines[1]).max() < 0.01
+    # More segments than places to keep their best: still the best of all, in float32 the very same.
+    monkeypatch.setattr(tile_mining, "SLOTS", 4)
+    assert (mine_tiles(vectors, keys, precision="int8") == wanted).mean() > 0.99
+    np.testing.assert_array_equal(mine_tiles(vectors, keys), wanted)
     # What float32 has the last word on is more often right.
     monkeypatch.setattr(tile_mining, "tolerance", lambda scales: 0)
     alone = (mine_tiles(vectors, keys, precision="int8") == wanted).mean()
