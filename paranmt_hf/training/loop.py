@@ -173,7 +173,8 @@ class Loop:
         prepare, megas = self._prepare, self._mega_batches()
         if prepare is None:
             return megas
-        numbered = enumerate(megas, self._position.mega)
+        # Reading in one thread, preparing in another.
+        numbered = enumerate(_ahead(megas), self._position.mega)
         return _ahead(prepare(mega, self._generator(number)) for number, mega in numbered)
 
     def _mega_batches(self) -> Iterator[MegaBatch]:

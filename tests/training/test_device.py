@@ -15,6 +15,8 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device import mining
 from paranmt_hf.training.device.building import device_trainer
 from paranmt_hf.training.device.graph import WARM_UP, Capturing
+from paranmt_hf.training.device.margin import margin_loss_and_gradient
+from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import excluded, mine
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.training.test_averaging import tight_loop
@@ -90,9 +92,9 @@ LOOKS = {"cpu", "numpy", "tolist", "item", "__bool__", "__float__", "__int__", "
 # What a step may call: no shape of theirs depends on values, and all of them run on the device alone.
 OPERATIONS = set(
     """
-    _to_copy add add_ addcmul_ cat clamp clamp_min cumsum detach div eq expand ge index_add_ index_select lerp_
-    linalg_vector_norm masked_fill masked_fill_ mean mul mul_ neg new_zeros ones_like pow reciprocal rsub scalar_tensor
-    searchsorted select slice split sqrt stack sub sum unbind unsqueeze where zero_ zeros_like
+    _to_copy add add_ addcmul_ cat clamp clamp_min cumsum div eq flip ge index_add_ index_select lerp_
+    linalg_vector_norm masked_fill mul mul_ neg new_zeros pow reciprocal rsub searchsorted select slice split_with_sizes
+    sqrt stack sub sum unbind unsqueeze view zero_ zeros_like
     """.split()
 )
 
@@ -295,3 +297,19 @@ def test_mining_by_blocks(one_sided):
         pair = torch.from_numpy(sentences), torch.from_numpy(columns)
         found = mining.hardest(vectors, pair, bounds, one_sided=one_sided, block=block).numpy()
         np.testing.assert_array_equal(found[allowed], wanted[allowed])
+
+
+@pytest.mark.parametrize("roles", [3, 4])
+def test_gradient_of_the_margin_loss(roles):
+    generator = torch.Generator().manual_seed(2)
+    vectors = torch.randn(roles * 9, 6, generator=generator, dtype=torch.float64)
+    # Pairs that are told apart well enough on one side, on both, on none.
+    vectors[9:12] = vectors[:3]
+    vectors[18:20] = -vectors[:2]
+    leaf = vectors.clone().requires_grad_()
+    wanted = margin_loss(*leaf.chunk(roles), margin=0.4)
+    wanted.backward()
+    loss, gradient = margin_loss_and_gradient(vectors, roles, 0.4)
+    assert float(loss) == pytest.approx(float(wanted.detach()), abs=1e-12)
+    torch.testing.assert_close(gradient, leaf.grad, atol=1e-12, rtol=0)
+    assert (leaf.grad.abs().sum(dim=1) == 0).any()

@@ -18,7 +18,7 @@ from paranmt_hf.training.device.plan import TablePlan
 # Shapes are multiples of this, so that few of them occur.
 GRAIN = 256
 # Room that is left when memory is made larger.
-ROOM = 1.25
+ROOM = 1.1
 
 
 @dataclass

@@ -15,6 +15,7 @@ import torch
 from paranmt_hf.training.averaging import diverged
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.graph import Capturing, Repeated
+from paranmt_hf.training.device.margin import margin_loss_and_gradient
 from paranmt_hf.training.device.mining import hardest
 from paranmt_hf.training.device.plan import Plan, make_plan
 from paranmt_hf.training.device.tables import DeviceTable
@@ -165,9 +166,8 @@ class DeviceTrainer:
             asking = own[: len(own) // 2] if self.config.one_sided else own
             sentences = torch.cat([own, self._negatives.index_select(0, asking)])
         units = [table.units_of(sentences) for table in self.tables]
-        vectors = [table.mean(part).requires_grad_() for table, part in zip(self.tables, units, strict=True)]
-        loss = self._loss(self._combine(vectors), own)
-        slopes = torch.autograd.grad(loss, vectors)
+        vectors = [table.mean(part) for table, part in zip(self.tables, units, strict=True)]
+        loss, slopes = self._loss(vectors, own)
         gradients: list[torch.Tensor | None] = [
             None if table.fixed else table.gradient(part, slope)
             for table, part, slope in zip(self.tables, units, slopes, strict=True)
@@ -182,16 +182,20 @@ class DeviceTrainer:
         for table, gradient in zip(self.tables, gradients, strict=True):
             if gradient is not None:
                 table.update(gradient)
-        return torch.stack([loss.detach().double(), *(part.count.double() for part in units)])
+        return torch.stack([loss.double(), *(part.count.double() for part in units)])
 
-    def _loss(self, vectors: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        """Weigh the margin loss and the teacher's term; see `combined_loss`."""
-        config, terms = self.config, []
+    def _loss(self, vectors: list[torch.Tensor], own: torch.Tensor) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        """Weigh the margin loss and the teacher's term, see `combined_loss`; with the gradient under each table."""
+        config, roles = self.config, 3 if self.config.one_sided else 4
+        if self.teacher is None:
+            loss, slope = margin_loss_and_gradient(self._combine(vectors), roles, config.margin)
+            widths = [part.shape[1] for part in vectors]
+            return loss, [slope] * len(vectors) if self.mode == "add" else slope.split(widths, dim=1)
+        leaves = [part.requires_grad_() for part in vectors]
+        combined, terms = self._combine(leaves), []
         if config.margin_weight:
-            roles = 3 if config.one_sided else 4
-            terms.append(config.margin_weight * margin_loss(*vectors.chunk(roles), margin=config.margin))
-        if self.teacher is not None:
-            taught = self._taught.index_select(0, own).float()
-            term = similarity_loss(vectors[: len(own)], taught, weighted=config.weigh_similar)
-            terms.append(config.teacher_weight * term)
-        return torch.stack(terms).sum()
+            terms.append(config.margin_weight * margin_loss(*combined.chunk(roles), margin=config.margin))
+        taught = self._taught.index_select(0, own).float()
+        term = similarity_loss(combined[: len(own)], taught, weighted=config.weigh_similar)
+        loss = torch.stack([*terms, config.teacher_weight * term]).sum()
+        return loss.detach(), torch.autograd.grad(loss, leaves)
