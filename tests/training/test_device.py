@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.errors import DivergedError
+from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device import mining
 from paranmt_hf.training.device.building import device_trainer
@@ -278,6 +278,16 @@ def test_sentences_that_are_all_the_same_make_no_step(tmp_path):
     trainer = device_trainer(take_apart(list(encoder)), TrainConfig(batch_size=5, mega_batch=2), 10, None, CPU)
     assert trainer.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
     assert trainer.tables[0].optimizer.step == 0
+
+
+def test_too_little_memory_is_said(tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 7 GiB.")
+
+    trainer, plans = prepared(tmp_path, TrainConfig(batch_size=10, mega_batch=2), model="word")
+    monkeypatch.setattr("paranmt_hf.training.device.trainer.hardest", full)
+    with pytest.raises(InputError, match="a mega-batch of 20 pairs does not fit .* lower --mega-batch"):
+        trainer.train_on(plans[0], None)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

@@ -27,7 +27,8 @@ class Capturing:
     def capture(self, step: Step) -> Step:
         """Capture a step; that does not run it."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # Meanwhile the thread that prepares the next mega-batch asks for pinned memory, which "global" would refuse.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             step()
         return graph.replay
 

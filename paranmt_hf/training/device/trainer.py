@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.training.averaging import diverged
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.graph import Capturing, Repeated
@@ -71,7 +72,17 @@ class DeviceTrainer:
 
         Raises:
             DivergedError: A loss is not a number.
+            InputError: The device has too little memory.
         """
+        try:
+            return self._train_on(mega, generator)
+        except torch.cuda.OutOfMemoryError:
+            raise InputError(
+                f"--device cuda: a mega-batch of {mega.pairs:,} pairs does not fit beside the tables into the memory "
+                "of the GPU; lower --mega-batch, or leave --device out"
+            ) from None
+
+    def _train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         plan = mega if isinstance(mega, Plan) else self.prepare(mega, generator)
         if not plan.steps:
             return []
