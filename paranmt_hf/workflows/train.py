@@ -315,6 +315,7 @@ def _write(
 ) -> TrainingRecord:
     """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
+    compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()
     record = TrainingRecord(
         settings=run.identity,
         inputs=run.inputs,
@@ -323,7 +324,7 @@ def _write(
         development=development_score(model, run.development) if run.development is not None else None,
         dimension=model.get_embedding_dimension() or 0,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
+        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers", *compiled)},
         machine=platform.machine(),
         paranmt_hf=__version__,
     )

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device import mining
 from paranmt_hf.training.device.building import device_trainer
@@ -34,6 +35,7 @@ def trained(kind, sides, folder, model, unknown, config, teacher=None, **options
     else:
         trainer = tight_loop(encoder, config, store.pairs)
         trainer.teacher = teacher
+        trainer.compute_with(Arithmetic())
     losses = []
     for epoch in range(config.epochs):
         for index, mega in enumerate(store.mega_batches(config.mega_pairs, seed=1, epoch=epoch)):
@@ -93,8 +95,8 @@ LOOKS = {"cpu", "numpy", "tolist", "item", "__bool__", "__float__", "__int__", "
 OPERATIONS = set(
     """
     _to_copy add add_ addcmul_ cat clamp clamp_min cumsum div eq flip ge index_add_ index_select lerp_
-    linalg_vector_norm masked_fill mul mul_ neg new_zeros pow reciprocal rsub searchsorted select slice split_with_sizes
-    sqrt stack sub sum unbind unsqueeze view zero_ zeros_like
+    linalg_vector_norm masked_fill mul mul_ neg new_zeros pow reciprocal rsub searchsorted select slice
+    split_with_sizes sqrt stack sub sum unbind unsqueeze view zero_ zeros_like
     """.split()
 )
 

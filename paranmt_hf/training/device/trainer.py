@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.averaging import diverged
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.graph import Capturing, Repeated
@@ -45,6 +46,7 @@ class DeviceTrainer:
         capturing: Capturing | None = None,
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
+        self.arithmetic = Arithmetic()
         self._schedule = tables[0].optimizer.schedule
         self._device = tables[0].optimizer.table.device
         # What a whole mini-batch's step reads and writes: its sentences, all negatives, the teacher, what came of it.
@@ -53,6 +55,9 @@ class DeviceTrainer:
         self._taught = self._schedule.now[:0]
         self._result = torch.zeros(1 + len(tables), dtype=torch.float64, device=self._device)
         self._repeated = Repeated(self._whole_step, capturing)
+
+    def compute_with(self, arithmetic: Arithmetic) -> None:
+        """Do nothing: on a device there is one way to compute, with torch in float32."""
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
         """Do what the host can do for a mega-batch before the ones before it are done; arguments as of `train_on`."""

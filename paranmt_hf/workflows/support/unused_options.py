@@ -84,6 +84,7 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
     with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
     in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
     by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
+    averages = "averaging models (WORD, TRIGRAM and their combinations) on the CPU"
     reads_words = "word" in encoder.kinds
     beside_words = f"models that train something beside their word embeddings ({with_weights}, or a TRIGRAM)"
     return [
@@ -99,9 +100,10 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
             not dense and not config.needs_trainer(processes),
             "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
         ),
+        (("mining_precision",), not trainer, averages),
         (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
         (
-            ("margin", "negatives", "one_sided", "gather_negatives"),
+            ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision"),
             config.margin_weight > 0,
             "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
         ),
