@@ -344,7 +344,7 @@ def main() -> None:
         for name, (run, _, _) in systems.items():
             if name.endswith("compiled"):
                 # Loops are compiled, and the processor is measured, before anything counts.
-                run((sides[0][: 2 * CONFIG.batch_size], sides[1][: 2 * CONFIG.batch_size]))
+                run((sides[0][: CONFIG.mega_pairs], sides[1][: CONFIG.mega_pairs]))
         for repeat in range(arguments.repeats):
             for name, (run, share, slow) in systems.items():
                 if slow and repeat >= 2:

@@ -37,6 +37,7 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import ROWWISE
 from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import (
     finished,
     folder_aside,
@@ -113,6 +114,8 @@ def train(
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     out = result_folder(out)
     _check_device(config)
+    if config.mining_precision == "int8":
+        require("numba", "fast")
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(

@@ -22,6 +22,7 @@ from paranmt_hf.training.megabatch import mine  # noqa: E402
 from paranmt_hf.training.rowwise import RowwiseAdam, TrainedTable  # noqa: E402
 from paranmt_hf.training.teacher import TeacherVectors  # noqa: E402
 from paranmt_hf.training.tile_mining import mine_tiles, whole_numbers  # noqa: E402
+from paranmt_hf.workflows.train import train  # noqa: E402
 from tests.training.test_rowwise import STEPS, run_rowwise  # noqa: E402
 from tests.training.toys import encoder_of, random_text, store_of  # noqa: E402
 
@@ -269,6 +270,12 @@ def test_without_numba(monkeypatch):
     finally:
         monkeypatch.undo()
         arithmetic.compiler_works.cache_clear()
+
+
+def test_int8_without_numba_is_refused_before_the_data_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+    with pytest.raises(InputError, match=r"needs the package 'numba'.*pip install 'paranmt-hf\[fast\]'"):
+        train("no such data", tmp_path / "out", config=TrainConfig(mining_precision="int8"))
 
 
 def test_products_that_are_wrong_are_not_used(monkeypatch):
