@@ -80,7 +80,7 @@ class TrainConfig:
     )
     neighbours: bool = setting(
         False,
-        "mini-batches of pairs that the teacher finds similar; averaging models on the CPU (not in the papers)",
+        "mini-batches of pairs that the teacher finds similar; averaging models, one process (not in the papers)",
     )
     seed: int = seed_setting(1, "decides the order of pairs, scrambling, random negatives")
     patience: int | None = setting(
@@ -120,3 +120,7 @@ class TrainConfig:
     def mega_pairs(self) -> int:
         """Pairs of a mega-batch."""
         return self.batch_size * self.mega_batch
+
+    def needs_trainer(self, processes: int) -> bool:
+        """Whether averaging models too run through the trainer: on a GPU, for what the loop there does not do."""
+        return self.device == "cuda" and (processes > 1 or self.precision != "float32" or self.report_to is not None)

@@ -1,27 +1,82 @@
-"""The course of a run on the CPU: epochs, evaluations, early stopping, checkpoints, going on after a kill."""
+"""The course of a run of averaging encoders: epochs, evaluations, early stop, checkpoints, going on after a kill."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from paranmt_hf.training.arithmetic import Arithmetic
-from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.neighbours import neighbour_order
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
+from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
+# What a trainer does with a mega-batch before its turn, given the generator for its random negatives.
+Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
+
+
+class Optimizer(Protocol):
+    """What the loop asks of the optimiser of a table."""
+
+    # Number of steps made.
+    step: int
+    # The model's table on the host [row, dimension], with all rows as of now after `catch_up`.
+    weight: torch.Tensor
+
+    def catch_up(self) -> None:
+        """Bring all rows up to date."""
+        ...
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint must hold but the number of steps."""
+        ...
+
+    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
+        """Go back to a checkpoint."""
+        ...
+
+
+class Table(Protocol):
+    """What the loop asks of a table under training."""
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """Its optimiser."""
+        ...
+
+
+class Trainer(Protocol):
+    """What the loop asks of a trainer of averaging encoders."""
+
+    config: TrainConfig
+    teacher: TeacherVectors | None
+    arithmetic: Arithmetic
+
+    def compute_with(self, arithmetic: Arithmetic) -> None:
+        """Compute in another way from now on: as a checkpoint says."""
+        ...
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The encoders' tables."""
+        ...
+
+    def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
+        """Mine negatives once, then make one step for each mini-batch; returns the loss of each."""
+        ...
 
 
 def steps_of(pairs: int, config: TrainConfig) -> int:
@@ -58,12 +113,18 @@ class Loop:
         store: The pairs.
         folder: For checkpoints.
         evaluate: Scores the weights as they are on the development set; None if there is none.
+        prepare: Done with each mega-batch in a thread, while the trainer is at the one before.
     """
 
     def __init__(
-        self, trainer: AveragingTrainer, store: PairStore, folder: Path, evaluate: Evaluate | None = None
+        self,
+        trainer: Trainer,
+        store: PairStore,
+        folder: Path,
+        evaluate: Evaluate | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
-        self.trainer, self.store, self.evaluate = trainer, store, evaluate
+        self.trainer, self.store, self.evaluate, self._prepare = trainer, store, evaluate, prepare
         self.config = trainer.config
         self.history = History()
         self._checkpoint = folder / "checkpoint.safetensors"
@@ -88,10 +149,9 @@ class Loop:
         with Progress("train", total, done=self.history.pairs, unit="pairs") as progress:
             saved = time.monotonic()
             while position.epoch < config.epochs and not self._is_over():
-                for mega in self._mega_batches():
+                for mega in self._prepared():
                     started = time.monotonic()
-                    generator = np.random.default_rng([config.seed, position.epoch, position.mega, 1])
-                    losses = self.trainer.train_on(mega, generator)
+                    losses = self.trainer.train_on(mega, self._generator(position.mega))
                     position.mega += 1
                     self.history.pairs += mega.pairs
                     if losses:
@@ -110,6 +170,19 @@ class Loop:
         self._save()
         self._finish()
         return self.history
+
+    def _generator(self, mega: int) -> np.random.Generator:
+        """For the random negatives of a mega-batch of this epoch."""
+        return np.random.default_rng([self.config.seed, self._position.epoch, mega, 1])
+
+    def _prepared(self) -> Iterator[MegaBatch]:
+        """What is left of the epoch, each mega-batch prepared while the one before is in use."""
+        prepare, megas = self._prepare, self._mega_batches()
+        if prepare is None:
+            return megas
+        # Reading in one thread, preparing in another.
+        numbered = enumerate(_ahead(megas), self._position.mega)
+        return _ahead(prepare(mega, self._generator(number)) for number, mega in numbered)
 
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """What is left of the epoch."""
@@ -171,3 +244,12 @@ class Loop:
         # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
         self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
         logger.info(f"going on after {self.history.pairs:,} pairs")
+
+
+def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:
+    """Make each item in a thread while the one before is in use."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = pool.submit(next, items, None)
+            yield item

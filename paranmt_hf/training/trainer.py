@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,9 +161,10 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         features = self._features(mega, sentences.ravel())
         vectors = model(features)["sentence_embedding"].float()
         loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
-        if not torch.isfinite(loss):
-            raise diverged(self._describe(epoch, index, mini), float(loss.detach()))
-        self.losses.append(float(loss.detach()))
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise diverged(self._describe(epoch, index, mini), value)
+        self.losses.append(value)
         loss = loss + penalty(self._pulls)
         return (loss, {}) if return_outputs else loss
 
@@ -236,7 +238,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         for reading, rows in zip(self._readings, mega.scrambled, strict=True):
             bags = Bags(rows, mega.batch.bags[reading.reader].offsets).take(sentences)
             for name, value in reading.features(bags.rows, bags.offsets).items():
-                features[name + reading.suffix] = value.to(self.args.device)
+                # Lengths are asked for on the host, where sequences are packed.
+                stays = name == "sentence_lengths"
+                features[name + reading.suffix] = value if stays else value.to(self.args.device)
         return features
 
     @torch.no_grad()

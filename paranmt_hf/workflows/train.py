@@ -185,8 +185,10 @@ def fit(
     work: Path,
     held_out: StsSet | None = None,
     teacher: TeacherVectors | None = None,
+    *,
+    loop_device: torch.device | None = None,
 ) -> History:
-    """Train a model on stored pairs; the tight loop runs averaging models on the CPU, the trainer everything else.
+    """Train a model on stored pairs; loops of our own run averaging models, the trainer everything else.
 
     Args:
         model: The encoder, from `trainable`; it holds the final weights afterwards.
@@ -195,11 +197,12 @@ def fit(
         work: Folder for checkpoints.
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
+        loop_device: Where the loop for GPUs runs an averaging model, instead of what the settings say; the CPU, too.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
-    history = _fit(model, store, config, work, held_out, teacher)
+    history = _fit(model, store, config, work, held_out, teacher, loop_device)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         # What the last step did shows in no loss.
         raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
@@ -213,18 +216,27 @@ def _fit(
     work: Path,
     held_out: StsSet | None,
     teacher: TeacherVectors | None,
+    loop_device: torch.device | None,
 ) -> History:
     composition = take_apart(list(model))
     _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
-    if not composition.only_tables or config.device == "cuda":
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if not composition.only_tables or config.needs_trainer(processes):
         from paranmt_hf.training.trainer import train_with_trainer
 
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
         with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
             return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if processes > 1:
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
+    if loop_device is None and config.device == "cuda":
+        loop_device = torch.device("cuda")
+    if loop_device is not None:
+        from paranmt_hf.training.device.building import device_trainer
+
+        trainer = device_trainer(composition, config, store.pairs, teacher, loop_device)
+        return Loop(trainer, store, work, evaluate, trainer.prepare).run()
     rates = learning_rates(store.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
     return Loop(AveragingTrainer(tables, composition.mode, config, teacher), store, work, evaluate).run()

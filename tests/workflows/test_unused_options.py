@@ -77,7 +77,12 @@ def test_options_of_other_encoders(model, settings, message):
         ("word", {**TEACHER, "negatives": "rand"}, "--negatives .* the margin loss"),
         ("word", {**TEACHER, "one_sided": True}, "--one-sided .* the margin loss"),
         ("lstm", {**TEACHER, "neighbours": True}, "--neighbours .* averaging models"),
-        ("word", {**TEACHER, "neighbours": True, "device": "cuda"}, "--neighbours .* averaging models"),
+        (
+            "word",
+            {**TEACHER, "neighbours": True, "device": "cuda", "precision": "bf16"},
+            "--neighbours .* averaging models",
+        ),
+        ("word", {"mining_precision": "int8", "device": "cuda"}, "--mining-precision .* on the CPU"),
         ("word", {"freeze_words": True}, "--freeze-words .* models that train something beside their word embeddings"),
         ("trigram", {"freeze_words": True}, "--freeze-words .* models that train something beside"),
         ("lstm", {"freeze_words": True, "lambda_w": 0.1}, "--lambda-w .* embeddings that are not frozen"),
@@ -100,6 +105,7 @@ def test_what_makes_them_matter():
     check("word,trigram", {"freeze_words": True, "lambda_w": 0.1, "optimizer": "adagrad", "clip": 1.0})
     check("irnn", {"freeze_words": True, "lambda_c": 0.1, "regularise_to": "zero"})
     check("word", {"precision": "bf16", "device": "cuda"})
+    check("word", {**TEACHER, "neighbours": True, "device": "cuda"})
     with pytest.raises(InputError, match="^--teacher-cache .* the vectors of a --teacher; leave it out$"):
         check(teacher_cache=True)
 

@@ -30,7 +30,7 @@ def refuse_unused(
         InputError: A setting would be ignored; with what it is for.
     """
     refuse_unused_encoder(encoder)
-    _refuse(config, _train_rules(config, encoder), encoder)
+    _refuse(config, _train_rules(config, encoder, processes), encoder)
     for name, asked, matters, purpose in (
         ("teacher_cache", teacher_cache, config.teacher is not None, "the vectors of a --teacher"),
         ("evaluations", is_given(config, "evaluations"), development, "a --development set"),
@@ -75,7 +75,7 @@ def _encoder_rules(encoder: EncoderConfig) -> list[Rule]:
     ]
 
 
-def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
+def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) -> list[Rule]:
     ordered = any(family.ordered for family in encoder.families)
     dense = any(family.dense for family in encoder.families)
     trainer = dense or config.device == "cuda"
@@ -95,7 +95,12 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
         (("lambda_c",), dense, f"compositional parameters, which only some models have ({with_weights})"),
         (("report_to", "gather_negatives"), trainer, by_trainer),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
-        (("neighbours", "mining_precision"), not trainer, averages),
+        (
+            ("neighbours",),
+            not dense and not config.needs_trainer(processes),
+            "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
+        ),
+        (("mining_precision",), not trainer, averages),
         (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
         (
             ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision"),

@@ -1,0 +1,78 @@
+"""Steps of one shape as a CUDA graph: launched as a whole, without the host's cost for each kernel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+
+import torch
+
+logger = logging.getLogger(__name__)
+Step = Callable[[], None]
+# Steps that run plainly before one is captured, so that libraries have set up what they need.
+WARM_UP = 3
+
+
+class Capturing:
+    """How steps are captured on a GPU; `warm_up` runs one, `capture` makes of one what runs it again."""
+
+    def warm_up(self, step: Step) -> None:
+        """Run a step on a stream of its own, as torch asks for before a capture."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            step()
+        torch.cuda.current_stream().wait_stream(stream)
+
+    def capture(self, step: Step) -> Step:
+        """Capture a step; that does not run it."""
+        graph = torch.cuda.CUDAGraph()
+        # Meanwhile the thread that prepares the next mega-batch asks for pinned memory, which "global" would refuse.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            step()
+        return graph.replay
+
+
+class Repeated:
+    """Runs one step again and again: captured where that is possible, else plainly.
+
+    The step must read and write the same memory each time, and run the same operations on it.
+
+    Args:
+        step: What is run.
+        capturing: How it is captured; None runs it plainly.
+    """
+
+    def __init__(self, step: Step, capturing: Capturing | None) -> None:
+        self._step, self._capturing = step, capturing
+        self._key: Hashable = None
+        self._runs = 0
+        self._replay: Step | None = None
+
+    def run(self, key: Hashable) -> None:
+        """Run the step once.
+
+        Args:
+            key: Another one than before says that the step's memory or its shapes are others now.
+        """
+        if key != self._key:
+            self._key, self._runs, self._replay = key, 0, None
+        if self._capturing is None:
+            self._step()
+        elif self._runs < WARM_UP:
+            self._capturing.warm_up(self._step)
+        else:
+            self._replay_or_capture(self._capturing)
+        self._runs += 1
+
+    def _replay_or_capture(self, capturing: Capturing) -> None:
+        if self._replay is None:
+            try:
+                self._replay = capturing.capture(self._step)
+            except RuntimeError as error:
+                reason = str(error).split("\n")[0]
+                logger.warning(f"steps cannot be captured as a CUDA graph, and run one kernel at a time: {reason}")
+                self._capturing = None
+                self._step()
+                return
+        self._replay()
