@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from paranmt_hf.tokens import Bags
-from paranmt_hf.training.rowwise import BETA1, BETA2, EPSILON, RowwiseAdam, TrainedTable
+from paranmt_hf.training.rowwise import BETA1, BETA2, RowwiseAdam, TrainedTable
 from paranmt_hf.training.step_kernels import (
     Decay,
     Table,
@@ -43,6 +42,7 @@ class CompiledTable:
             second=(BETA2**steps).astype(np.float32),
             ratio=self.optimizer.ratio**steps,
             drift=self.optimizer.drift.numpy(),
+            floors=self.optimizer.floors.numpy(),
         )
         # Numbers of rows while they are counted; -1 between calls.
         self._place = np.full(len(self._table.weight), -1, np.int32)
@@ -80,7 +80,7 @@ class CompiledTable:
         if self.trained.fixed:
             return
         size = np.float32(optimizer.sizes[optimizer.step])
-        floor = np.float32(EPSILON * math.sqrt(1 - BETA2**optimizer.step))
+        floor = np.float32(optimizer.floors[optimizer.step])
         frozen = self.trained.frozen
         adam(self._table, units, gradient, moves, self.column, lengths, frozen, optimizer.step, BETAS, size, floor)
 

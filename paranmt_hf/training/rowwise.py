@@ -2,8 +2,8 @@
 
 Dense Adam moves every row in every step, also those without a gradient: their averages decay and the row drifts on.
 Here a row is left alone until it is read again, and then makes up for the steps that it missed: the averages decay by
-a power, and the drift of k steps is a geometric sum in closed form, exact but for Adam's epsilon, which is nothing
-beside the root of the second moment of a row that has had a gradient.
+a power, and the drift of k steps is a geometric sum in closed form, exact but for Adam's epsilon, which shrinks there as the
+root of the second moment does. It matters where a gradient is next to nothing, as in a dimension without variance.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class RowwiseAdam:
         sizes: Size of each step, if the averages were those of step 0 [step + 1].
         ratio: By how much the drift of a row without a gradient shrinks in each step.
         drift: What a row drifts, in units of its own, from each step to the end [step + 1], float64.
+        floors: What Adam's epsilon adds to the root of the second moment in each step [step + 1], float32.
     """
 
     def __init__(self, weight: torch.Tensor, rates: np.ndarray) -> None:
@@ -51,6 +52,9 @@ class RowwiseAdam:
         for step in range(len(rates) - 1, -1, -1):
             drift[step] = self.ratio * (self.sizes[step + 1] + drift[step + 1])
         self.drift = torch.from_numpy(drift)
+        # A row that never had a gradient was last touched in step 0, and has zeros over this.
+        floors = EPSILON * np.sqrt(1 - BETA2 ** np.concatenate([[1], steps]))
+        self.floors = torch.from_numpy(floors.astype(np.float32))
 
     def read(self, rows: torch.Tensor) -> Rows:
         """Copy rows as of now, the steps they missed made up for.
@@ -66,9 +70,8 @@ class RowwiseAdam:
             return local
         power = missed.double()
         total = self.drift[last.long()] - self.ratio**power * self.drift[self.step]
-        # A row that never had a gradient has zeros over zeros here, and stays.
         change = first * -total.float()[:, None]
-        local.weight.addcdiv_(change, second.sqrt().add_(1e-30))
+        local.weight.addcdiv_(change, second.sqrt().add_(self.floors[last.long()][:, None]))
         first.mul_((BETA1**power).float()[:, None])
         second.mul_((BETA2**power).float()[:, None])
         return local

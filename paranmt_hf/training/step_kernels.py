@@ -14,8 +14,8 @@ from numba import njit
 # Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 ZERO, ONE = np.float32(0), np.float32(1)
-# What `torch.nn.functional.normalize` divides by at least, and what `RowwiseAdam.read` adds under a division.
-SHORTEST, TINY = np.float32(1e-12), np.float32(1e-30)
+# What `torch.nn.functional.normalize` divides by at least.
+SHORTEST = np.float32(1e-12)
 
 
 class Table(NamedTuple):
@@ -42,12 +42,14 @@ class Decay(NamedTuple):
         second: The same of `Table.second` [step + 1], float32.
         ratio: Power of beta1 / sqrt(beta2) [step + 1], float64.
         drift: Sum over what follows a step, see `RowwiseAdam` [step + 1], float64.
+        floors: What is added to the root of the second moment, by the last step of a row [step + 1], float32.
     """
 
     first: np.ndarray
     second: np.ndarray
     ratio: np.ndarray
     drift: np.ndarray
+    floors: np.ndarray
 
 
 class Units(NamedTuple):
@@ -103,10 +105,16 @@ def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, pla
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 def _rest(
-    weight: np.ndarray, first: np.ndarray, second: np.ndarray, total: np.float32, fade1: np.float32, fade2: np.float32
+    weight: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    total: np.float32,
+    floor: np.float32,
+    fade1: np.float32,
+    fade2: np.float32,
 ) -> None:
     for k in range(len(weight)):
-        weight[k] -= total * first[k] / (np.sqrt(second[k]) + TINY)
+        weight[k] -= total * first[k] / (np.sqrt(second[k]) + floor)
         first[k] *= fade1
         second[k] *= fade2
 
@@ -128,7 +136,8 @@ def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
         missed = step - last
         total = decay.drift[last] - decay.ratio[missed] * decay.drift[step]
         fade1, fade2 = decay.first[missed], decay.second[missed]
-        _rest(table.weight[row], table.first[row], table.second[row], np.float32(total), fade1, fade2)
+        floor = decay.floors[last]
+        _rest(table.weight[row], table.first[row], table.second[row], np.float32(total), floor, fade1, fade2)
         table.last[row] = step
 
 

@@ -160,3 +160,34 @@ def test_table_adam_equals_torch_on_dense_and_sparse():
         theirs.step()
     torch.testing.assert_close(dense, other, atol=1e-6, rtol=0)
     torch.testing.assert_close(table.detach(), run_torch(torch.optim.SparseAdam), atol=1e-5, rtol=0)
+
+
+def tiny_gradients(step: Callable[[torch.Tensor, torch.Tensor], None], size: float) -> None:
+    """Gradients of which one dimension has next to nothing, for rows that rest most of the time."""
+    generator = np.random.default_rng(3)
+    for number in range(200):
+        rows = torch.tensor([0, 1 + number % 50])
+        values = torch.from_numpy(generator.standard_normal((2, WIDTH)).astype(np.float32))
+        values[:, 0] *= size
+        step(rows, values)
+
+
+@pytest.mark.parametrize("size", [1e-22, 1e-14, 1e-9, 1e-6])
+def test_a_dimension_without_variance_does_not_run_away(size):
+    # The second moment of such a gradient is below what 32 bits can hold, and the first one is not.
+    adam = RowwiseAdam(torch.zeros(ROWS, WIDTH), np.full(200, 0.01))
+    tiny_gradients(lambda rows, values: adam.update(adam.read(rows), values), size)
+    adam.catch_up()
+    weight = torch.zeros(ROWS, WIDTH, requires_grad=True)
+    dense = torch.optim.Adam([weight], lr=0.01)
+
+    def step(rows: torch.Tensor, values: torch.Tensor) -> None:
+        weight.grad = torch.zeros(ROWS, WIDTH).index_copy(0, rows, values)
+        dense.step()
+
+    tiny_gradients(step, size)
+    difference = (adam.weight - weight.detach()).abs()
+    assert difference[:, 1:].max() < 1e-4
+    # What drifts of such a dimension is a fifth off at most, of a way that is short.
+    assert difference[:, 0].max() <= 0.2 * weight[:, 0].abs().max() + 1e-6
+    assert weight[:, 0].abs().max() < 0.5

@@ -131,7 +131,9 @@ class DeviceAdam(DeviceOptimizer):
         drift, ratio = self.schedule.drift, self.schedule.ratio
         power = (self.step - last).double()
         total = drift.index_select(0, last.long()) - ratio**power * drift[self.step]
-        weight.addcdiv_(first * -total.float()[:, None], second.sqrt().add_(1e-30))
+        # Row t - 1 of the schedule is step t; a row whose last step is 0 has zeros over this.
+        floors = self.schedule.steps[:, 1].index_select(0, (last.long() - 1).clamp(min=0))
+        weight.addcdiv_(first * -total.float()[:, None], second.sqrt().add_(floors[:, None]))
         first.mul_((BETA1**power).float()[:, None])
         second.mul_((BETA2**power).float()[:, None])
 
