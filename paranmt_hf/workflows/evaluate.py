@@ -246,8 +246,9 @@ def evaluate_mteb(
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         tasks: Names of tasks or benchmarks, see `find_tasks`.
-        out: Folder for the results, which grows: a task whose result is there is not run again. `out/results` is laid
-            out as the repository of results to which mteb takes pull requests.
+        out: Folder for the results, which grows: a task whose result is there is not run again. Of each
+            model it has all figures (`NAME.json`) and the `ModelMeta` (`NAME.py`); `out/results` is laid out as the
+            repository of results to which mteb takes pull requests.
         data: A folder that holds a folder for each task, see `data_folder`; the Hub if left out.
         languages: Which parts of tasks in several languages, by codes of three letters.
         name: Name under which the model is submitted, `ORGANISATION/NAME`; for one model alone.

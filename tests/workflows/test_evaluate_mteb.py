@@ -1,11 +1,13 @@
 """`paranmt evaluate mteb`: local data in the Hub's layout, figures, what is kept, what mteb knows of an encoder."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from filelock import FileLock
 
 from paranmt_hf import InputError
 from paranmt_hf.cli import main
@@ -91,7 +93,10 @@ class TestFigures:
         assert by_name["NFCorpus"].score == pytest.approx(1)
         # Of the languages only English.
         assert [part.subset for part in by_name["STS17"].parts] == ["en-en"]
-        assert json.loads((tmp_path / "out" / "results.json").read_text()) == [made.record.to_json()]
+        assert json.loads((tmp_path / "out" / "ORGANISATION__word.json").read_text()) == {
+            **made.record.to_json(),
+            "tasks": sorted(made.record.to_json()["tasks"], key=lambda task: task["name"]),
+        }
         korean = evaluate_mteb(model, "STS17", tmp_path / "korean", data=data, languages=["kor"])
         assert [part.subset for part in korean[0].record.tasks[0].parts] == ["ko-ko"]
 
@@ -106,7 +111,7 @@ class TestResults:
     def test_finished_tasks_are_not_run_again(self, out, data, model, monkeypatch):
         import paranmt_hf.workflows.support.mteb_run as runs
 
-        first = json.loads((out / "results.json").read_text())
+        first = json.loads((out / "ORGANISATION__word.json").read_text())
         run, ran = runs.run_task, []
         monkeypatch.setattr(runs, "run_task", lambda *a, **k: ran.append(a[2].metadata.name) or run(*a, **k))
         # A kill between a result and its place in the layout of mteb.
@@ -115,7 +120,13 @@ class TestResults:
         submitted.unlink()
         (made,) = evaluate_mteb(model, ["STS12", "NFCorpus"], out, data=data)
         assert ran == ["NFCorpus"]
-        assert made.record.to_json()["tasks"][0] == first[0]["tasks"][0]
+        assert made.record.to_json()["tasks"][0] == first["tasks"][0]
+        # Figures of all commands stand together.
+        whole = json.loads((out / "ORGANISATION__word.json").read_text())
+        (made,) = evaluate_mteb(model, "NFCorpus", out, data=data)
+        assert [task.name for task in made.record.tasks] == ["NFCorpus"]
+        assert json.loads((out / "ORGANISATION__word.json").read_text()) == whole
+        assert [task["name"] for task in whole["tasks"]] == ["NFCorpus", "STS12"]
         assert submitted.read_bytes() == before
 
     def test_mteb_finds_them(self, out, model):
@@ -123,18 +134,40 @@ class TestResults:
 
         revision = weights_checksum(model).removeprefix("sha256:")[:40]
         found = ResultCache(out).load_task_result("STS12", "ORGANISATION/word", revision)
-        (kept,) = json.loads((out / "results.json").read_text())
+        kept = json.loads((out / "ORGANISATION__word.json").read_text())
         assert found.main_score == pytest.approx(kept["tasks"][0]["score"], abs=1e-6)
         # The files were not compared with the Hub's.
         assert found.dataset_revision.startswith("sha256:")
-        assert {path.name for path in out.iterdir()} == {"tasks", "results", "results.json", "ORGANISATION__word.py"}
+        assert {path.name for path in out.iterdir()} == {
+            "tasks",
+            "results",
+            "ORGANISATION__word.json",
+            "ORGANISATION__word.py",
+        }
 
     def test_other_weights_or_data_are_told(self, out, data, model, tmp_path):
         other = encoder("word")
         other[0].embedding.weight.data *= 2
         save(other, tmp_path / "word")
-        with pytest.raises(InputError, match=r"STS12.json is the result of another evaluation: weights: was .*--out"):
-            evaluate_mteb(tmp_path / "word", "STS12", out, data=data)
+        with pytest.raises(InputError, match=r"holds results of other weights \(STS12\); choose another --out"):
+            evaluate_mteb(tmp_path / "word", "NFCorpus", out, data=data)
+        shutil.copytree(data / "STS12", tmp_path / "data" / "STS12")
+        (tmp_path / "data" / "STS12" / "README.md").write_text("# other files")
+        with pytest.raises(InputError, match=r"STS12.json is the result of another evaluation: data: was .*--out"):
+            evaluate_mteb(model, "STS12", out, data=tmp_path / "data")
+
+    def test_one_command_at_a_time(self, out, data, model):
+        with FileLock(out / ".lock"), pytest.raises(InputError, match="another command is writing .*out; wait for it"):
+            evaluate_mteb(model, "NFCorpus", out, data=data)
+        # What a kill leaves is no hindrance.
+        (out / ".lock").touch()
+        evaluate_mteb(model, "NFCorpus", out, data=data)
+
+    def test_a_damaged_result_is_told(self, out, data, model):
+        path = out / "tasks" / "ORGANISATION__word" / "STS12.json"
+        path.write_text(path.read_text().replace('"score"', '"mark"'))
+        with pytest.raises(InputError, match=r"STS12.json is damaged: .*score"):
+            evaluate_mteb(model, "STS12", out, data=data)
 
     def test_a_folder_of_something_else_is_left_alone(self, data, model):
         with pytest.raises(InputError, match="exists and holds no results of mteb; choose another --out"):
@@ -267,7 +300,7 @@ def test_the_command(data, model, tmp_path, capsys, monkeypatch):
     assert main([*command, "--markdown"]) == 0
     assert "| STS12 | STS | cosine_spearman |" in capsys.readouterr().out
     assert main(["evaluate", "mteb", "--config", "out/paranmt.yaml", "--out", "again"]) == 0
-    assert (tmp_path / "again" / "results.json").is_file()
+    assert (tmp_path / "again" / "ORGANISATION__word.json").is_file()
     fails(
         capsys, [*command[:-1], "other", "--languages", "dan"], "the task STS12 has no part in dan alone; it has eng"
     )

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.work import describe_differences, result_folder
 from paranmt_hf.workflows.support.mteb_meta import (
-    Learned,
     learned_from,
     left_open,
     meta_code,
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from mteb.models import ModelMeta
 
 logger = logging.getLogger(__name__)
-# In the result: what each task gave and what determined it; the same as mteb lays it out; all figures; the lock.
-TASKS, SUBMISSION, RESULTS_FILE, LOCK = "tasks", "results", "results.json", ".lock"
+# In the result: what each task gave and what determined it; the same as mteb lays it out; the lock.
+TASKS, SUBMISSION, LOCK = "tasks", "results", ".lock"
 LIBRARIES = ("paranmt-hf", "mteb", "sentence-transformers", "torch", "numpy")
 
 
@@ -88,14 +87,10 @@ def run_mteb(
     read = [(task, revision_of_data(task)) if place is None else with_local_data(task, place) for task in chosen]
     folder = result_folder(out)
     with _held(folder):
-        made = [
-            _Model(str(each), model, title, folder).evaluate(read, place, languages)
+        return [
+            _Model(str(each), model, title, folder).evaluate(read, place)
             for each, model, title in zip(names, located, titles, strict=True)
         ]
-        write_bytes(
-            folder / RESULTS_FILE, f"{json.dumps([each.record.to_json() for each in made], indent=2)}\n".encode()
-        )
-    return made
 
 
 @contextmanager
@@ -128,10 +123,9 @@ class _Model:
         self._tasks = out / TASKS / title.replace("/", "__")
         self._weights = weights_checksum(model.folder)
 
-    def evaluate(
-        self, tasks: Sequence[tuple[AbsTask, str]], data: Path | None, languages: Sequence[str]
-    ) -> MtebEvaluation:
+    def evaluate(self, tasks: Sequence[tuple[AbsTask, str]], data: Path | None) -> MtebEvaluation:
         """Run the tasks that have no result yet."""
+        self._all()
         libraries = versions(LIBRARIES)
         learned = learned_from(self._model.folder)
         encoder = load(self._model)
@@ -156,7 +150,27 @@ class _Model:
             self._submit(meta, result)
             results.append(result)
         record = MtebRecord(self._given, self._title, self._weights, results, libraries)
-        return MtebEvaluation(record, self._write_meta(meta, learned), left_open(meta), learned.notes)
+        whole = replace(record, tasks=self._all())
+        write_bytes(self._beside("json"), f"{json.dumps(whole.to_json(), indent=2)}\n".encode())
+        code = meta_code(meta, learned)
+        write_bytes(self._beside("py"), code.encode())
+        return MtebEvaluation(record, code, left_open(meta), learned.notes)
+
+    def _beside(self, ending: str) -> Path:
+        return self._out / f"{self._tasks.name}.{ending}"
+
+    def _all(self) -> list[MtebTask]:
+        """Read all results of the model, of earlier commands too, by name; refuse those of other weights."""
+        found = [self._read(path) for path in sorted(self._tasks.glob("*.json"))]
+        if others := [task.name for task in found if task.identity.get("weights") != self._weights]:
+            raise InputError(
+                f"{self._tasks} holds results of other weights ({', '.join(others)}); choose another --out or "
+                "--name, or delete them"
+            )
+        return found
+
+    def _read(self, path: Path) -> MtebTask:
+        return MtebTask.from_json(read_json(path, "the result of a task; delete it to run that again"), path)
 
     def _path(self, task: str) -> Path:
         return self._tasks / f"{task}.json"
@@ -166,7 +180,7 @@ class _Model:
         path = self._path(task.metadata.name)
         if not path.exists():
             return None
-        found = MtebTask.from_json(read_json(path, "the result of a task; delete it to run that again"), path)
+        found = self._read(path)
         if differences := describe_differences(found.identity, identity):
             raise InputError(
                 f"{path} is the result of another evaluation: {differences}; choose another --out or delete that file"
@@ -174,19 +188,12 @@ class _Model:
         return found
 
     def _submit(self, meta: ModelMeta, result: MtebTask) -> None:
-        """Lay a result out as mteb's repository of results has it; again where a kill was in between."""
+        """Lay a result out as mteb's repository of results has it."""
         from mteb import TaskResult
 
         folder = self._out / SUBMISSION / meta.model_name_as_path() / revision_of(self._model)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / f"{result.name}.json").exists():
-            with replacing(folder / f"{result.name}.json") as aside, quiet():
-                TaskResult.from_dict(result.result).to_disk(aside)
+        with replacing(folder / f"{result.name}.json") as aside, quiet():
+            TaskResult.from_dict(result.result).to_disk(aside)
         write_bytes(folder / "model_meta.json", json.dumps(meta.to_dict(), default=str, indent=4).encode())
-
-    def _write_meta(self, meta: ModelMeta, learned: Learned) -> str:
-        """Write the Python that makes the `ModelMeta` of the model."""
-        code = meta_code(meta, learned)
-        write_bytes(self._out / f"{self._tasks.name}.py", code.encode())
-        return code
