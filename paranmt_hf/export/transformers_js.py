@@ -113,9 +113,9 @@ for (const part of {suffixes}) {{
 const vectors = (await model(inputs)).sentence_embedding;
 console.log(vectors.tolist());"""
 NOTE = (
-    "A path that begins with `./` is a folder of this machine; else it is the id of a repository. Pooling by `cls` "
-    "gives the same vectors. Rows keep the precision of the source and are calculated with in float32, so "
-    "there is no other `dtype`. A sentence without known units is zeros."
+    "A path that begins with `./` is a folder of this machine; else it is the id of a repository. In the pipeline "
+    "pooling by `cls` gives the same vectors. Rows keep the precision of the source and are calculated with in "
+    "float32, so there is no other `dtype`. A sentence without known units is zeros."
 )
 TRANSFORMERS_JS = Format(
     "transformers.js",

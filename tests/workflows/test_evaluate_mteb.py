@@ -20,6 +20,7 @@ from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.util.optional import available
 from paranmt_hf.workflows.evaluate import evaluate_mteb
+from paranmt_hf.workflows.support.mteb_meta import learned_from
 from tests.cli.commands import fails
 from tests.encoders.toys import encoder
 
@@ -186,25 +187,38 @@ def trained(folder, **changes):
 @needs_mteb
 class TestModelMeta:
     def test_says_what_an_encoder_learned_from(self, data, tmp_path):
-        trained(tmp_path / "word", inputs={"teacher": "all-MiniLM-L6-v2"}, mean_of=[{"name": "a", "revision": "b"}])
+        trained(tmp_path / "word", inputs={}, mean_of=[{"name": "a", "revision": "b"}])
         (made,) = evaluate_mteb(tmp_path / "word", "STS12", tmp_path / "out", data=data, name="you/my-word.1")
         namespace = {}
         exec(made.meta, namespace)  # what a person would put into mteb
         meta = namespace["my_word_1"]
         own = {"mteb/sts12-sts", "STS12", "captions.parquet", "every.parquet", "STS17", "STSBenchmark"}
-        assert own <= meta.training_datasets
-        # Those of the teacher, as mteb lists them.
-        assert {"MSMARCO", "NQ"} <= meta.training_datasets
+        assert meta.training_datasets == own
         assert (meta.name, meta.license, meta.embed_dim, meta.n_parameters) == ("you/my-word.1", "mit", 4, 44)
         assert (meta.loader_kwargs, meta.max_tokens, meta.n_embedding_parameters) == ({}, float("inf"), 44)
         assert meta.revision == weights_checksum(tmp_path / "word").removeprefix("sha256:")[:40]
         assert made.open == ["release_date", "public_training_code", "public_training_data", "adapted_from"]
         assert [note.split(";")[0] for note in made.notes] == [
             "STS17 and STSBenchmark: it was not trained on their pairs but chosen by those of STS 2017",
-            "teacher: all-MiniLM-L6-v2",
             "made from a: add what those were trained on",
         ]
         assert (tmp_path / "out" / "you__my-word.1.py").read_text() == made.meta
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("teacher", "known", "note"),
+        [
+            ("all-MiniLM-L6-v2", {"MSMARCO", "NQ"}, "what mteb names of its data counts too"),
+            ("sentence-transformers/all-MiniLM-L6-v2", {"MSMARCO", "NQ"}, "what mteb names of its data counts too"),
+            ("mine", set(), "mteb does not know its data: add them"),
+        ],
+    )
+    def test_counts_what_a_teacher_learned_from(self, tmp_path, teacher, known, note):
+        trained(tmp_path / "word", inputs={"teacher": teacher})
+        learned = learned_from(tmp_path / "word")
+        assert known <= learned.datasets
+        assert ("MSMARCO" in learned.datasets) == bool(known)
+        assert f"teacher: {teacher}; {note}" in learned.notes
 
     def test_says_that_nothing_is_known(self, data, model, tmp_path):
         (made,) = evaluate_mteb(model, "STS12", tmp_path / "out", data=data)
@@ -231,6 +245,7 @@ class TestBadInput:
                 {"tasks": "MTEB(eng, v2)"}, "no data of the task ArguAna in .*ArguAna or", marks=pytest.mark.slow
             ),
             ({"tasks": []}, "name a task of mteb"),
+            ({"tasks": "CIFAR10"}, "the task CIFAR10 is about image, and encoders read text"),
             ({"models": []}, "name a model to evaluate"),
             ({"tasks": "BornholmBitextMining"}, "has no part in eng alone; it has dan: name one with --languages"),
             (

@@ -58,7 +58,8 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
         The tasks, each once, in their order.
 
     Raises:
-        InputError: No name is given, one is unknown, a task has no part in these languages, or mteb is missing.
+        InputError: No name is given, one is unknown, a task has no part in these languages or is not about text alone,
+            or mteb is missing.
     """
     mteb = require("mteb", EXTRA)
     if not names:
@@ -67,6 +68,10 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
     with quiet():
         for name in names:
             for task in _named(mteb, name, languages):
+                if others := [kind for kind in task.metadata.modalities if kind != "text"]:
+                    raise InputError(
+                        f"the task {task.metadata.name} is about {', '.join(others)}, and encoders read text"
+                    )
                 found.setdefault(task.metadata.name, task)
     return list(found.values())
 
