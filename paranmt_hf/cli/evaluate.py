@@ -10,7 +10,7 @@ from paranmt_hf.cli.options import DATA_HELP, add_options, add_switch, from_opti
 from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.cli.word_vectors import add_averages, averages_of
 
-SUMMARY = "measure encoders on semantic textual similarity or on transfer tasks, or their overfitting"
+SUMMARY = "measure encoders: semantic textual similarity, transfer tasks, tasks of mteb, overfitting"
 
 
 def configure(parser: CommandParser) -> None:
@@ -21,6 +21,7 @@ def configure(parser: CommandParser) -> None:
         ("sts", "semantic textual similarity", _configure_sts),
         ("transfer", "transfer tasks: classifiers trained on their vectors", _configure_transfer),
         ("overfitting", "how far pairs stand out from their negatives", _configure_overfitting),
+        ("mteb", "tasks of the library mteb", _configure_mteb),
     ):
         add(kinds.add_parser(name, help=summary, description=f"Measure encoders on {summary}."))
 
@@ -169,6 +170,66 @@ def _configure_overfitting(parser: CommandParser) -> None:
             _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample")
+
+
+def _configure_mteb(parser: CommandParser) -> None:
+    """Options of `paranmt evaluate mteb`."""
+    _add_models(parser)
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        required=True,
+        metavar="TASK",
+        help="names of tasks, such as STS12 SICK-R, or of benchmarks, such as 'MTEB(eng, v2)'",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="folder with the tasks' data, FOLDER/TASK laid out as the data set on the Hub; else they are fetched",
+    )
+    parser.add_argument(
+        "--languages",
+        nargs="+",
+        default=["eng"],
+        metavar="CODE",
+        help="which parts of tasks in several languages (default: eng)",
+    )
+    parser.add_argument("--name", help="ORGANISATION/NAME under which the model is submitted")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for the results; tasks whose results are there are not run again",
+    )
+    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.mteb.record import compare_mteb
+        from paranmt_hf.workflows.evaluate import evaluate_mteb
+
+        made = evaluate_mteb(
+            arguments.models,
+            arguments.tasks,
+            arguments.out,
+            data=arguments.data,
+            languages=arguments.languages,
+            name=arguments.name,
+        )
+        keep_options(arguments, arguments.out)
+        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
+        print(compare_mteb([each.record for each in made], style=style), end="\n\n")
+        for each in made:
+            fence = ("```python\n", "```\n") if arguments.markdown else ("", "")
+            print(f"{fence[0]}{each.meta}{fence[1]}")
+            for note in each.notes:
+                print(f"training_datasets: {note}")
+            if each.open:
+                print(f"for you to fill in before you submit it: {', '.join(each.open)}")
+        print(f"results: {arguments.out}; to submit: {arguments.out / 'results'}")
+
+    parser.finish(
+        run, "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word"
+    )
 
 
 def _add_models(parser: CommandParser) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
 # Those of `workflows/export.py`, which loads torch.
-FORMATS = ("static", "tokenizers", "model2vec", "onnx")
-SUMMARY = "write an encoder for other libraries: static, model2vec, ONNX"
+FORMATS = ("static", "tokenizers", "model2vec", "onnx", "transformers.js")
+SUMMARY = "write an encoder for other libraries: static, model2vec, ONNX, transformers.js"
 
 
 def configure(parser: CommandParser) -> None:
@@ -22,7 +22,7 @@ def configure(parser: CommandParser) -> None:
         required=True,
         choices=FORMATS,
         help="static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or "
-        "TRIGRAM; onnx: each encoder",
+        "TRIGRAM; onnx: each encoder; transformers.js: each, for JavaScript",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
 

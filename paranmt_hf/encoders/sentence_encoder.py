@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 
 from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.fast import FastPath
@@ -52,6 +53,13 @@ class SentenceEncoder(SentenceTransformer):
         if not args and self.device.type == "cpu" and is_plain(texts, kwargs) and self.fast_path is not None:
             return self._encode_fast(self.fast_path, texts, **kwargs)
         return super().encode(inputs, *args, **kwargs)
+
+    def preprocess(self, inputs: Any, prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Cut texts as `SentenceTransformer.preprocess` does."""
+        if isinstance(self[0], WordEmbeddings):
+            # The stock module hands it on to a tokenizer that does not take it, so queries could not be encoded.
+            kwargs.pop("task", None)
+        return dict(super().preprocess(inputs, prompt=prompt, **kwargs))
 
     @property
     def composition(self) -> Composition | None:

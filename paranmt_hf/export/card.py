@@ -45,17 +45,19 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
     if not license:
         notes.append("The source states no licence; ask its authors before you pass this on.")
     text = "\n\n".join(notes)
+    program = f"```{format.language}\n{_usage(name, format, len(kinds))}\n```"
     return (
         f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {escape(name)}\n\n"
         f"{', '.join(kinds)}: the sentence encoder {escape(source.name)} of paranmt-hf, exported with "
-        f"`paranmt export --format {format.name}`.\n\n```python\n{_usage(name, format, len(kinds))}\n```\n\n{text}\n"
+        f"`paranmt export --format {format.name}`.\n\n{program}\n\n{text}\n"
     )
 
 
 def _usage(name: str, format: Format, parts: int) -> str:
     suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
     # It stands in a string of Python there.
-    return format.usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
+    usage = format.usage_combined if parts > 1 and format.usage_combined else format.usage
+    return usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
 
 
 def stated_license(source: Model) -> dict[str, str]:

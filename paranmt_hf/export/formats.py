@@ -44,11 +44,13 @@ class Format:
         tolerance: How far its vectors may be from ours.
         distance: How that is measured.
         library: Name of the library that reads it, for the header of its README.
-        usage: Python that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its parts end with.
+        usage: A program that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its parts end with.
         note: What its README says of it.
         package: Package that writing needs, which is also the name of the extra.
         holds_settings: Whether it can hold a default prompt and a `truncate_dim`.
         holds_unknown: Whether it can hold a trained vector for unknown units.
+        language: What `usage` is written in.
+        usage_combined: The same for encoders that are combined, where that differs.
     """
 
     name: str
@@ -64,3 +66,5 @@ class Format:
     package: str | None = None
     holds_settings: bool = True
     holds_unknown: bool = True
+    language: str = "python"
+    usage_combined: str | None = None

@@ -6,7 +6,7 @@ Rows keep the precision they are stored in and become float32 where they are rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.composition import Composition, take_apart
 from paranmt_hf.encoders.graph import Graph
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.export.formats import Encode, Format
@@ -43,31 +43,65 @@ def write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
     """
     composition = take_apart(list(encoder))
     graph = Graph()
-    vectors, inputs = [], []
-    for index, part in enumerate(composition.parts):
-        # Encoders that are combined have inputs of their own, told apart by their index.
-        suffix = f"_{index}" if len(composition.parts) > 1 else ""
-        names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
-        # One column of padding more, so that sentences without units make no empty sequence.
-        more = graph.weight([0, 0, 0, 1])
-        ids, mask = (graph.node("Pad", name, more) for name in names)
-        vectors.append(part.family.load_code().add_to_graph(graph, part.modules, ids, mask))
-        inputs += names
+    inputs, vectors = add_encoder(graph, composition)
+    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
         tokenizer = tokenizer_of(part)
         # It pads with row 0, which the mask hides.
         tokenizer.enable_padding(pad_id=0, pad_token=part.vocabulary.units[0])
         tokenizer.save(str(folder / f"tokenizer{suffix}.json"))
+    save_graph(graph, folder, inputs, {OUTPUT: (vectors, ["batch", composition.dimension])})
+
+
+def suffixes(composition: Composition) -> list[str]:
+    """What the names of the parts' inputs end with: encoders that are combined are told apart by their index."""
+    several = len(composition.parts) > 1
+    return [f"_{index}" if several else "" for index in range(len(composition.parts))]
+
+
+def add_encoder(graph: Graph, composition: Composition, *, leading: int = 0) -> tuple[list[str], str]:
+    """Add an encoder to a graph.
+
+    Args:
+        graph: The graph.
+        composition: The encoder.
+        leading: Number of ids at the beginning of each sentence that stand for no unit.
+
+    Returns:
+        The names of the inputs, `input_ids` and `attention_mask` [batch, length] of each part, and the name of the
+        sentence vectors [batch, dimension].
+    """
+    vectors, inputs = [], []
+    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
+        names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
+        # One column of padding more, so that sentences without units make no empty sequence.
+        more = graph.weight([0, -leading, 0, 1])
+        ids, mask = (graph.node("Pad", name, more) for name in names)
+        vectors.append(part.family.load_code().add_to_graph(graph, part.modules, ids, mask))
+        inputs += names
     if composition.mode == "add":
-        graph.node("Sum", *vectors)
-    else:
-        graph.node("Concat", *vectors, axis=1)
-    _save(graph, folder, inputs, composition.dimension)
+        return inputs, graph.node("Sum", *vectors)
+    return inputs, graph.node("Concat", *vectors, axis=1)
 
 
-def _save(graph: Graph, folder: Path, inputs: Sequence[str], dimension: int) -> None:
-    """Write the graph, whose last node gives the sentence vectors."""
+def save_graph(
+    graph: Graph,
+    folder: Path,
+    inputs: Sequence[str],
+    outputs: Mapping[str, tuple[str, list[str | int]]],
+    *,
+    weights_file: str = WEIGHTS_FILE,
+) -> None:
+    """Write a graph.
+
+    Args:
+        graph: The graph.
+        folder: Where to; must exist.
+        inputs: Names of the inputs, each int64 [batch, length].
+        outputs: Of each output, float32, the node that gives it, and its shape.
+        weights_file: Name of the file for weights that are too large for the graph itself.
+    """
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
-    graph.nodes.append(helper.make_node("Identity", [graph.nodes[-1].output[0]], [OUTPUT]))
+    graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
     # Encoders that are combined cut a text into different numbers of units.
     shapes = {
         name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
@@ -76,8 +110,8 @@ def _save(graph: Graph, folder: Path, inputs: Sequence[str], dimension: int) -> 
         graph.nodes,
         "sentence_encoder",
         [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
-        [helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dimension])],
-        _stored(graph, folder),
+        [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, (_, shape) in outputs.items()],
+        _stored(graph, folder / weights_file),
     )
     model = helper.make_model(
         whole,
@@ -89,17 +123,17 @@ def _save(graph: Graph, folder: Path, inputs: Sequence[str], dimension: int) -> 
     graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
 
 
-def _stored(graph: Graph, folder: Path) -> list[Any]:
-    """Turn the weights into what the graph holds; what is too large for it goes into a file of the folder."""
+def _stored(graph: Graph, beside: Path) -> list[Any]:
+    """Turn the weights into what the graph holds; what is too large for it goes into a file beside it."""
     if sum(array.nbytes for array in graph.weights.values()) <= LIMIT:
         return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
     stored = []
-    with (folder / WEIGHTS_FILE).open("wb") as file:
+    with beside.open("wb") as file:
         for name, array in graph.weights.items():
             if array.nbytes < SMALL:
                 stored.append(graph.onnx.numpy_helper.from_array(array, name))
                 continue
-            place = {"location": WEIGHTS_FILE, "offset": file.tell(), "length": array.nbytes}
+            place = {"location": beside.name, "offset": file.tell(), "length": array.nbytes}
             file.write(array.data)
             stored.append(_outside(graph, name, array, place))
     return stored

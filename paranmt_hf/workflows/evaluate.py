@@ -31,6 +31,7 @@ from paranmt_hf.workflows.support.word_averages import read_averages
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.workflows.support.mteb_run import MtebEvaluation
     from paranmt_hf.workflows.support.pair_margins import MarginsRecord
 
 
@@ -229,6 +230,43 @@ def evaluate_overfitting(
         margins = pairs.measure(Quiet(load(model)))
         records.append(MarginsRecord(str(name), weights_checksum(model.folder), pairs.pairs, margins))
     return records
+
+
+def evaluate_mteb(
+    models: str | Path | Sequence[str | Path],
+    tasks: str | Sequence[str],
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    languages: Sequence[str] = ("eng",),
+    name: str | None = None,
+) -> list[MtebEvaluation]:
+    """Evaluate models on tasks of the library `mteb`.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        tasks: Names of tasks or benchmarks, see `find_tasks`.
+        out: Folder for the results, which grows: a task whose result is there is not run again. Of each
+            model it has all figures (`NAME.json`) and the `ModelMeta` (`NAME.py`); `out/results` is laid out as the
+            repository of results to which mteb takes pull requests.
+        data: A folder that holds a folder for each task, see `data_folder`; the Hub if left out.
+        languages: Which parts of tasks in several languages, by codes of three letters.
+        name: Name under which the model is submitted, `ORGANISATION/NAME`; for one model alone.
+
+    Returns:
+        The evaluations of the models, in their order.
+
+    Raises:
+        InputError: There is no such model, task or data; the data are not such as a task expects; a result of other
+            settings is there; or mteb is not installed.
+    """
+    # It brings torch, which baselines can do without.
+    from paranmt_hf.workflows.support.mteb_run import run_mteb
+
+    names = [models] if isinstance(models, str | Path) else list(models)
+    return run_mteb(
+        names, [tasks] if isinstance(tasks, str) else list(tasks), Path(out), data=data, languages=languages, name=name
+    )
 
 
 def _sentences(tasks: Sequence[TransferTask]) -> list[str]:

@@ -21,6 +21,7 @@ from paranmt_hf.export.formats import Encode, Format
 from paranmt_hf.export.model2vec import MODEL2VEC
 from paranmt_hf.export.onnx import ONNX
 from paranmt_hf.export.stock import STATIC, TOKENIZERS
+from paranmt_hf.export.transformers_js import TRANSFORMERS_JS
 from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
@@ -30,7 +31,7 @@ from paranmt_hf.util.work import finished, folder_aside, result_folder
 # Says beside an export of what it is one.
 EXPORT_FILE = "export.json"
 # In the order in which a better one is looked for.
-FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX)}
+FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 # How often the sample is encoded to measure the speed.
 TIMES = 3
 # What every export is checked on, beside the sentences of the embedded sample.
@@ -77,7 +78,7 @@ def export_encoder(
         model: Folder or Hub id of the encoder, or `embedded`.
         out: Folder to write; must not exist, be empty, or hold this export already.
         format: `static` (WORD as a stock sentence-transformers model), `tokenizers` (TRIGRAM as one), `model2vec`
-            (WORD or TRIGRAM), `onnx` (each of our encoders).
+            (WORD or TRIGRAM), `onnx` and `transformers.js` (each of our encoders).
         revision: Branch, tag or commit on the Hub.
 
     Raises:

@@ -234,7 +234,7 @@ def test_licence_of_the_embedded_encoder(tmp_path):
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("word", "gguf", "format must be one of static, tokenizers, model2vec, onnx, was 'gguf'"),
+        ("word", "gguf", "format must be one of static, tokenizers, model2vec, onnx, transformers.js, was 'gguf'"),
         ("trigram", "static", "holds WORD alone, and trigram is TRIGRAM; format tokenizers holds it"),
         ("word", "tokenizers", "holds TRIGRAM alone, and word is WORD; format static holds it"),
         ("word,trigram", "tokenizers", "is WORD,TRIGRAM; format onnx holds it"),

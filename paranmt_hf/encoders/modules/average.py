@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class AverageEmbedding(InputModule):
 
     config_keys = ["precision"]
     config_file_name = "average_config.json"
+    # Texts of any length are read to their end.
+    max_seq_length = math.inf
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ class Combination(InputModule):
 
     config_keys = ["mode"]
     config_file_name = "combination_config.json"
+    # Texts of any length are read to their end.
+    max_seq_length = math.inf
 
     def __init__(self, parts: Sequence[Sequence[nn.Module]], mode: str = "concatenate") -> None:
         super().__init__()

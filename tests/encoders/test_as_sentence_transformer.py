@@ -1,0 +1,172 @@
+"""Our encoders answer like any SentenceTransformer: compared with the stock module over the same table."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from tests.encoders.toys import EVERY, SENTENCES, encoder
+
+PROMPTS = {"query": "the ", "document": "cat ", "plain": ""}
+# What averages (a table, reduced tables, layers), what reads in order, and both.
+SOME = ["word", "trigram", "word,trigram", "trigram,word-int8", "projection", "lstm", "word,lstm", "irnn+plstm"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    top = tmp_path_factory.mktemp("encoders")
+    for name in SOME:
+        save(encoder(name), top / name)
+    return top
+
+
+@pytest.fixture
+def ours(folders):
+    made = load(folders / "word")
+    made.prompts = dict(PROMPTS)
+    return made
+
+
+@pytest.fixture
+def stock(folders):
+    made = SentenceTransformer(str(folders / "word"), device="cpu")
+    made.prompts = dict(PROMPTS)
+    assert type(made[0]).__name__ == "StaticEmbedding"
+    return made
+
+
+CALLS = {
+    "encode": lambda model: model.encode(SENTENCES),
+    "one": lambda model: model.encode(SENTENCES[0]),
+    "query": lambda model: model.encode_query(SENTENCES),
+    "one query": lambda model: model.encode_query(SENTENCES[2]),
+    "document": lambda model: model.encode_document(SENTENCES),
+    "query with a prompt": lambda model: model.encode_query(SENTENCES, prompt="sat "),
+    "query with the name of a prompt": lambda model: model.encode_query(SENTENCES, prompt_name="document"),
+    "name of a prompt": lambda model: model.encode(SENTENCES, prompt_name="query"),
+    "by position": lambda model: model.encode(SENTENCES, "query"),
+    "truncated": lambda model: model.encode(SENTENCES, truncate_dim=2),
+    "truncated query": lambda model: model.encode_query(SENTENCES, truncate_dim=3, normalize_embeddings=True),
+    "truncated at more than there is": lambda model: model.encode(SENTENCES, truncate_dim=99),
+    "int8": lambda model: model.encode(SENTENCES, precision="int8"),
+    "uint8": lambda model: model.encode(SENTENCES, precision="uint8"),
+    "binary": lambda model: model.encode(SENTENCES, precision="binary"),
+    "ubinary": lambda model: model.encode(SENTENCES, precision="ubinary"),
+    "one in binary": lambda model: model.encode(SENTENCES[0], precision="binary"),
+    "int8 tensor": lambda model: model.encode(SENTENCES, precision="int8", convert_to_tensor=True),
+    "truncated query in int8": lambda model: model.encode_query(SENTENCES, precision="int8", truncate_dim=2),
+    "tensor": lambda model: model.encode(SENTENCES, convert_to_tensor=True),
+    "tensors": lambda model: torch.stack(model.encode(SENTENCES, convert_to_numpy=False)),
+    "forward": lambda model: model(model.preprocess(SENTENCES))["sentence_embedding"].detach(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_calls(call, ours, stock):
+    mine, theirs = call(ours), call(stock)
+    assert type(mine) is type(theirs)
+    assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+    np.testing.assert_allclose(np.asarray(mine, np.float64), np.asarray(theirs, np.float64), atol=1e-6)
+    assert np.abs(np.asarray(mine, np.float64)).sum() > 0
+
+
+WRONG = {
+    "prompt": lambda model: model.encode(SENTENCES, prompt_name="nope"),
+    "precision": lambda model: model.encode(SENTENCES, precision="int4"),
+    "one in int8": lambda model: model.encode(SENTENCES[0], precision="int8"),
+    "batch size": lambda model: model.encode(SENTENCES, batch_size=0),
+    "option": lambda model: model.encode(SENTENCES, colour="red"),
+    "similarity": lambda model: setattr(model, "similarity_fn_name", "nearness"),
+}
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_errors(call, ours, stock):
+    with pytest.raises(ValueError) as theirs:
+        call(stock)
+    with pytest.raises(ValueError) as mine:
+        call(ours)
+    # The names of precisions are a set, which has no order; and errors name the class.
+    told = [
+        str(error.value).split("{")[0].replace("SentenceEncoder", "SentenceTransformer") for error in (mine, theirs)
+    ]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan"])
+def test_similarity(name, ours, stock, tmp_path):
+    figures = []
+    for model in (ours, stock):
+        model.similarity_fn_name = name
+        vectors = model.encode(SENTENCES)
+        pairwise = model.similarity_pairwise(vectors, vectors[::-1].copy())
+        figures.append(np.concatenate([model.similarity(vectors, vectors).numpy(), pairwise.numpy()[None]]))
+    np.testing.assert_allclose(*figures, atol=1e-6)
+    save(ours, tmp_path / "saved")
+    assert load(tmp_path / "saved").similarity_fn_name == name
+    assert SentenceTransformer(str(tmp_path / "saved"), device="cpu").similarity_fn_name == name
+
+
+def test_settings_of_the_model(ours, stock):
+    """Default prompt and dimensions count in every call that says nothing else."""
+    for model in (ours, stock):
+        model.truncate_dim, model.default_prompt_name = 3, "query"
+    assert ours.get_embedding_dimension() == stock.get_embedding_dimension() == 3
+    assert ours.max_seq_length == stock.max_seq_length
+    for options in ({}, {"truncate_dim": 2}, {"prompt_name": "plain"}, {"prompt": "sat "}):
+        np.testing.assert_allclose(ours.encode(SENTENCES, **options), stock.encode(SENTENCES, **options), atol=1e-6)
+    with ours.truncate_embeddings(1), stock.truncate_embeddings(1):
+        np.testing.assert_allclose(ours.encode(SENTENCES), stock.encode(SENTENCES), atol=1e-6)
+        assert ours.encode(SENTENCES).shape == (len(SENTENCES), 1)
+    assert ours.encode(SENTENCES).shape == (len(SENTENCES), 3)
+
+
+def test_evaluators(ours, stock):
+    judged = EmbeddingSimilarityEvaluator(SENTENCES[:4], SENTENCES[4:], [0.1, 0.9, 0.3, 0.5], write_csv=False)
+    mine, theirs = judged(ours), judged(stock)
+    assert mine == pytest.approx(theirs, abs=1e-6, nan_ok=True)
+    assert "spearman_cosine" in mine
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_every_kind_of_encoder(folders, name):
+    """What averages takes a path of its own and what reads in order the library's; their answers are alike."""
+    model = load(folders / name)
+    model.prompts = dict(PROMPTS)
+    plain = model.encode(SENTENCES)
+    queries = model.encode([PROMPTS["query"] + text for text in SENTENCES])
+    np.testing.assert_allclose(model.encode_query(SENTENCES), queries, atol=1e-6)
+    np.testing.assert_allclose(model.encode_document(SENTENCES, prompt_name="plain"), plain, atol=1e-6)
+    np.testing.assert_allclose(
+        model.encode_document(SENTENCES, prompt="the ", truncate_dim=2), queries[:, :2], atol=1e-6
+    )
+    lengths = np.maximum(np.linalg.norm(queries[:, :3], axis=1, keepdims=True), 1e-12)
+    cut = model.encode_query(SENTENCES, truncate_dim=3, normalize_embeddings=True)
+    np.testing.assert_allclose(cut, queries[:, :3] / lengths, atol=1e-6)
+    # A bit for each dimension: is the value above zero?
+    bits = np.unpackbits(model.encode(SENTENCES, precision="ubinary"), axis=1)[:, : plain.shape[1]]
+    np.testing.assert_array_equal(bits, plain > 0)
+    steps = model.encode(SENTENCES, precision="int8").astype(np.float64)
+    low, high = plain.min(axis=0), plain.max(axis=0)
+    np.testing.assert_allclose((steps + 128) / 255 * (high - low) + low, plain, atol=float((high - low).max()) / 200)
+
+
+def test_there_are_encoders_of_every_way():
+    assert set(SOME) <= set(EVERY)
+
+
+@pytest.mark.slow
+def test_several_processes(folders):
+    model = load(folders / "word,trigram")
+    model.prompts = dict(PROMPTS)
+    pool = model.start_multi_process_pool(["cpu", "cpu"])
+    try:
+        several = model.encode_query(SENTENCES * 3, pool=pool, chunk_size=5)
+        np.testing.assert_allclose(several, model.encode_query(SENTENCES * 3), atol=1e-6)
+        cut = model.encode(SENTENCES, pool=pool, truncate_dim=2, precision="binary")
+        np.testing.assert_array_equal(cut, model.encode(SENTENCES, truncate_dim=2, precision="binary"))
+    finally:
+        model.stop_multi_process_pool(pool)
