@@ -2,8 +2,9 @@
 
 Dense Adam moves every row in every step, also those without a gradient: their averages decay and the row drifts on.
 Here a row is left alone until it is read again, and then makes up for the steps that it missed: the averages decay by
-a power, and the drift of k steps is a geometric sum in closed form, exact but for Adam's epsilon, which shrinks there as the
-root of the second moment does. It matters where a gradient is next to nothing, as in a dimension without variance.
+a power, and the drift of k steps is a geometric sum in closed form, exact but for Adam's epsilon, which shrinks there
+as the root of the second moment does. It matters where a gradient is next to nothing, as in a dimension without
+variance.
 """
 
 from __future__ import annotations
