@@ -11,6 +11,7 @@ from torch.nn.functional import embedding_bag
 from paranmt_hf.errors import DivergedError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.error_negatives import with_errors
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.optimizers import clip
@@ -90,10 +91,14 @@ class AveragingTrainer:
         config = self.config
         chosen = None
         if config.margin_weight:
-            vectors = self.encode(mega) if config.negatives != "rand" else None
+            wanted = config.negatives != "rand" or mega.errors is not None
+            vectors = self.encode(mega) if wanted else None
             if vectors is not None and not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].optimizer.step + 1}", float("nan"))
-            chosen = select(vectors, mega.keys, config.negatives, generator, one_sided=config.one_sided)
+            pool = None if vectors is None else vectors[: len(mega.keys)]
+            chosen = select(pool, mega.keys, config.negatives, generator, one_sided=config.one_sided)
+            if vectors is not None and mega.errors is not None:
+                chosen = with_errors(chosen, vectors, mega.errors)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))

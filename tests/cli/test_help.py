@@ -24,7 +24,8 @@ LEAVES += [
     "lexicon evaluate",
     "evaluate transfer",
 ]
-LEAVES += ["folds", "sources", "sizes", "tune", "evaluate overfitting", "convert", "train-sent2vec"]
+LEAVES += ["folds", "sources", "sizes", "tune", "evaluate overfitting", "convert"]
+LEAVES += ["evaluate contrast", "train-sent2vec", "rotate"]
 LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]

@@ -95,9 +95,10 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
         (("report_to", "gather_negatives"), trainer, by_trainer),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
         (("neighbours",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
+        (("error_negatives",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
         (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
         (
-            ("margin", "negatives", "one_sided", "gather_negatives"),
+            ("margin", "negatives", "one_sided", "gather_negatives", "error_negatives"),
             config.margin_weight > 0,
             "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
         ),
