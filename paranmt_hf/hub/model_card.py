@@ -278,14 +278,16 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
 
 def _rotation(rotation: Mapping[str, Any]) -> str:
     """Say how the dimensions were ordered."""
-    kept = f", of which the first {rotation['dimension']} are kept" if rotation.get("dimension") else ""
+    kept = rotation.get("dimension")
+    first = f", of which the first {kept} are kept" if kept else ""
+    whole = "" if kept else " Whole vectors have the cosines of before."
     order = {
         "even": "the dimensions were rotated so that each holds as much as any other",
         "principal": "the dimensions were rotated to principal components, the largest first",
     }.get(rotation["order"], escape(rotation["order"]))
     return (
-        f"After training, {order}{kept} (`paranmt rotate`, of the model {code(rotation['model']['name'])}). "
-        "Whole vectors have the cosines of before; `truncate_dim` cuts dimensions off."
+        f"After training, {order}{first} (`paranmt rotate`, of the model {code(rotation['model']['name'])}).{whole} "
+        "`truncate_dim` cuts dimensions off."
     )
 
 

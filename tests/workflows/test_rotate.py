@@ -79,6 +79,8 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     assert record.parameters == sum(parameter.numel() for parameter in cut.parameters())
     card = (tmp_path / "cut" / "README.md").read_text()
     assert "rotated so that each holds as much as any other, of which the first 6 are kept" in card
+    stays = "Whole vectors have the cosines of before."
+    assert stays not in card and stays in (tmp_path / "whole" / "README.md").read_text()
     before = bytes_of(tmp_path / "cut")
     again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6))
     np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
