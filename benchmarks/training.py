@@ -6,6 +6,9 @@ rows and writing them to disk is in the figure; beside it stands the rate withou
 size and get the same pairs in one process in turn; slow ones get fewer of them. Figures are pairs per CPU second.
 
     python benchmarks/training.py --pairs machine-translations.parquet
+
+`--steps torch compiled` trains averaging models both ways; with torch they do what they do where numba is missing. The
+checkpoint at the end of a run is left out: it takes a second however long the run was.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, lookup, most_frequent
 from paranmt_hf.training import averaging, trainer
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
@@ -98,14 +103,19 @@ def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairSt
     return write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
 
 
-def ours(model: str, vocabularies: dict[Kind, Vocabulary], dimension: int) -> Callable[[Sides], Result]:
+def ours(
+    model: str, vocabularies: dict[Kind, Vocabulary], dimension: int, steps: str = ""
+) -> Callable[[Sides], Result]:
     """Train one of our encoders as `paranmt train` does, without its evaluations and files at the end."""
     config = EncoderConfig(model=model, dimension=dimension)
 
     def run(sides: Sides) -> Result:
         encoder = build_encoder(config, {kind: vocabularies[kind] for kind in config.kinds})
-        clock, module = Clock(), trainer if model == "lstm" else averaging
+        clock, saving, module = Clock(), Clock(), trainer if model == "lstm" else averaging
         kept = averaging.select
+        kept_choose, kept_save = averaging.choose, Loop._save
+        averaging.choose = lambda config: Arithmetic() if steps == "torch" else kept_choose(config)
+        Loop._save = saving.around(kept_save)  # type: ignore[method-assign]
         module.select = clock.around(kept)
         kept_encode = averaging.AveragingTrainer.encode, trainer.MegaBatchTrainer._encode_all
         averaging.AveragingTrainer.encode = clock.around(kept_encode[0])  # type: ignore[method-assign]
@@ -116,9 +126,10 @@ def ours(model: str, vocabularies: dict[Kind, Vocabulary], dimension: int) -> Ca
                 store = store_of(encoder, sides, Path(folder) / "pairs")
                 reading = time.process_time() - started
                 fit(encoder, store, CONFIG, Path(folder))
-                seconds = time.process_time() - started
+                seconds = time.process_time() - started - saving.seconds
         finally:
             module.select = kept
+            averaging.choose, Loop._save = kept_choose, kept_save  # type: ignore[method-assign]
             averaging.AveragingTrainer.encode = kept_encode[0]  # type: ignore[method-assign]
             trainer.MegaBatchTrainer._encode_all = kept_encode[1]  # type: ignore[method-assign]
         return Result(store.pairs, seconds, reading, clock.seconds)
@@ -226,10 +237,8 @@ def read(path: Path, length: int | None, spread: int, count: int) -> tuple[Sides
 def report(title: str, results: dict[str, list[Result]]) -> None:
     """Print a Markdown table; ratios are those of medians."""
     rates = {name: [result.pairs / result.seconds for result in own] for name, own in results.items()}
-    base = statistics.median(rates["paranmt_hf WORD"])
-    print(
-        f"| {title} | pairs | runs | pairs per CPU second: median (min to max) | without strings | mining | WORD is |"
-    )
+    base = statistics.median(next(iter(rates.values())))
+    print(f"| {title} | pairs | runs | pairs per CPU second: median (min to max) | stored rows | mining | first is |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name, own in results.items():
         median = statistics.median(rates[name])
@@ -239,6 +248,28 @@ def report(title: str, results: dict[str, list[Result]]) -> None:
         both = (f"{bare:,.0f}", f"{mining:.0%}") if not np.isnan(bare) else ("-", "-")
         ratio = f"{base / median:.1f}" if base / median < 10 else f"{base / median:.0f}"
         print(f"| {name} | {own[0].pairs:,} | {len(own)} | {rate} | {both[0]} | {both[1]} | {ratio} x |", flush=True)
+    print()
+
+
+def compare(results: dict[str, list[Result]]) -> None:
+    """Print how much faster compiled steps are than torch's, run by run, where both were measured."""
+    print("| model | times as fast from strings: median (min to max) | from stored rows | mining | steps |")
+    print("|---|---:|---:|---:|---:|")
+    for name, before in results.items():
+        model, _, steps = name.rpartition(", ")
+        if steps != "torch" or (after := results.get(f"{model}, compiled")) is None:
+            continue
+        parts: list[Callable[[Result], float]] = [
+            lambda result: result.seconds,
+            lambda result: result.seconds - result.reading,
+            lambda result: result.mining,
+            lambda result: result.seconds - result.reading - result.mining,
+        ]
+        cells = []
+        for part in parts:
+            ratios = [part(old) / part(new) for old, new in zip(before, after, strict=True)]
+            cells.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        print(f"| {model} | {' | '.join(cells)} |", flush=True)
     print()
 
 
@@ -252,6 +283,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=5, help="of the fast systems; the slow ones get two")
+    parser.add_argument("--steps", nargs="+", default=["compiled"], choices=["torch", "compiled"])
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of what is measured")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -273,9 +305,11 @@ def main() -> None:
 
     # Name: how it is run, how many of the pairs it gets, whether it is slow.
     systems: dict[str, tuple[Callable[[Sides], Result], float, bool]] = {
-        "paranmt_hf WORD": (ours("word", vocabularies, wide), 1, False),
-        "paranmt_hf TRIGRAM": (ours("trigram", vocabularies, wide), 1, False),
-        "paranmt_hf WORD,TRIGRAM": (ours("word,trigram", vocabularies, wide), 1, False),
+        **{
+            f"paranmt_hf {model.upper()}, {steps}": (ours(model, vocabularies, wide, steps), 1, False)
+            for model in ("word", "trigram", "word,trigram")
+            for steps in arguments.steps
+        },
         "paranmt_hf LSTM": (ours("lstm", vocabularies, wide), 0.2, True),
         "plain loop, SparseAdam": (plain_loop(torch.optim.SparseAdam, words, wide), 0.4, False),
         "plain loop, dense Adam": (plain_loop(torch.optim.Adam, words, wide), 0.2, True),
@@ -293,11 +327,12 @@ def main() -> None:
         "sentence-transformers, MegaBatchMargin, batch 4000": (
             sentence_transformers(words, wide, 4000, margins),
             0.4,
-            True,
+            False,
         ),
     }
     systems = {name: system for name, system in systems.items() if any(part in name for part in arguments.only)}
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "sentence-transformers", "numpy", "pyarrow"))
+    named = ("torch", "sentence-transformers", "numba", "numpy", "pyarrow")
+    packages = ", ".join(f"{name} {version(name)}" for name in named)
     processor = next(
         (line.split(": ")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), ""
     )
@@ -306,6 +341,10 @@ def main() -> None:
     for length in arguments.lengths:
         sides, mean = read(arguments.pairs, length or None, arguments.spread, arguments.count)
         results: dict[str, list[Result]] = {name: [] for name in systems}
+        for name, (run, _, _) in systems.items():
+            if name.endswith("compiled"):
+                # Loops are compiled, and the processor is measured, before anything counts.
+                run((sides[0][: CONFIG.mega_pairs], sides[1][: CONFIG.mega_pairs]))
         for repeat in range(arguments.repeats):
             for name, (run, share, slow) in systems.items():
                 if slow and repeat >= 2:
@@ -313,6 +352,8 @@ def main() -> None:
                 part = int(share * arguments.count)
                 results[name].append(run((sides[0][:part], sides[1][:part])))
         report(f"sentences of {mean:.1f} words", results)
+        if len(arguments.steps) > 1:
+            compare(results)
 
 
 def _lines(path: str) -> list[str]:

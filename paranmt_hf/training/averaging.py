@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,33 +12,18 @@ from torch.nn.functional import embedding_bag
 
 from paranmt_hf.errors import DivergedError
 from paranmt_hf.tokens import Bags
+from paranmt_hf.training.arithmetic import Arithmetic, choose
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.error_negatives import with_errors
 from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.megabatch import mine, select
 from paranmt_hf.training.optimizers import clip
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.rowwise import Rows, RowwiseAdagrad, RowwiseAdam
+from paranmt_hf.training.rowwise import Rows, TrainedTable
 from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
 
-
-@dataclass
-class TrainedTable:
-    """The rows of one encoder under training.
-
-    Attributes:
-        reader: Name of the reader whose rows it holds.
-        optimizer: The table and its optimiser.
-        initial: The table as it was, if it is pulled back to that.
-        frozen: Keep row 0, of unknown units, at zeros.
-        fixed: Keep all rows as they are.
-    """
-
-    reader: str
-    optimizer: RowwiseAdam | RowwiseAdagrad
-    initial: torch.Tensor | None = None
-    frozen: bool = True
-    fixed: bool = False
+if TYPE_CHECKING:
+    from paranmt_hf.training.compiled import CompiledSteps
 
 
 @dataclass
@@ -68,12 +55,33 @@ class AveragingTrainer:
         mode: How their vectors are combined, `add` or `concatenate`.
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
+        arithmetic: With what it computes; chosen by the settings and what is there, if left out.
     """
 
     def __init__(
-        self, tables: list[TrainedTable], mode: str, config: TrainConfig, teacher: TeacherVectors | None = None
+        self,
+        tables: list[TrainedTable],
+        mode: str,
+        config: TrainConfig,
+        teacher: TeacherVectors | None = None,
+        arithmetic: Arithmetic | None = None,
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
+        self.compute_with(arithmetic or choose(config))
+
+    def compute_with(self, arithmetic: Arithmetic) -> None:
+        """Compute in another way from now on: as a checkpoint says."""
+        self.arithmetic = arithmetic
+        self._compiled: CompiledSteps | None = None
+        self._mine = mine
+        if arithmetic.steps == "compiled":
+            from paranmt_hf.training.compiled import CompiledSteps
+
+            self._compiled = CompiledSteps(self.tables, self.mode)
+        if arithmetic.mining != "torch":
+            from paranmt_hf.training.tile_mining import mine_tiles
+
+            self._mine = partial(mine_tiles, precision=arithmetic.mining)
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         """Mine negatives once, then make one step for each mini-batch.
@@ -96,7 +104,8 @@ class AveragingTrainer:
             if vectors is not None and not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].optimizer.step + 1}", float("nan"))
             pool = None if vectors is None else vectors[: len(mega.keys)]
-            chosen = select(pool, mega.keys, config.negatives, generator, one_sided=config.one_sided)
+            one_sided, way = config.one_sided, config.negatives
+            chosen = select(pool, mega.keys, way, generator, one_sided=one_sided, hardest=self._mine)
             if vectors is not None and mega.errors is not None:
                 chosen = with_errors(chosen, vectors, mega.errors)
         losses = []
@@ -109,6 +118,8 @@ class AveragingTrainer:
 
     def encode(self, mega: MegaBatch) -> torch.Tensor:
         """Encode all sentences of a mega-batch with the present weights [sentence, dimension]."""
+        if self._compiled is not None:
+            return torch.from_numpy(self._compiled.encode(mega.bags, np.arange(mega.sentences)))
         vectors = []
         for table in self.tables:
             bags = mega.bags[table.reader]
@@ -125,6 +136,8 @@ class AveragingTrainer:
 
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
         """Make one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
+        if self._compiled is not None:
+            return self._compiled_step(self._compiled, mega, sentences)
         flat = sentences.ravel()
         steps = [_prepare(table, mega.bags[table.reader].take(flat)) for table in self.tables]
         vectors = [_mean(step.positions, step.local.weight, step.offsets).requires_grad_() for step in steps]
@@ -144,6 +157,25 @@ class AveragingTrainer:
                 table.optimizer.step += 1
             else:
                 table.optimizer.update(step.local, rows)
+        return value
+
+    def _compiled_step(self, steps: CompiledSteps, mega: MegaBatch, sentences: np.ndarray) -> float:
+        """Make a step as `_step` does; with a teacher the loss is torch's, and only the rest is compiled."""
+        from paranmt_hf.training.compiled import margin_step
+
+        vectors = steps.encode(mega.bags, sentences.ravel())
+        if self.teacher is None:
+            value, gradient, moves = margin_step(vectors, len(sentences), self.config.margin)
+        else:
+            leaf = torch.from_numpy(vectors).requires_grad_()
+            loss = combined_loss(leaf, mega.keys, sentences, self.config, self.teacher)
+            value, moves = float(loss.detach()), np.ones(len(vectors), np.bool_)
+            loss.backward()
+            assert leaf.grad is not None
+            gradient = leaf.grad.numpy()
+        if not np.isfinite(value):
+            raise diverged(f"{self.tables[0].optimizer.step + 1}", value)
+        steps.update(gradient, moves)
         return value
 
     def _gradient(self, table: TrainedTable, step: _Step, gradient: torch.Tensor | None) -> torch.Tensor | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
@@ -80,6 +81,7 @@ class Loop:
             InputError: The loss is not a number, or a checkpoint cannot be written.
         """
         self._resume()
+        self.history.arithmetic = self.trainer.arithmetic.as_dict()
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
@@ -166,4 +168,6 @@ class Loop:
             table.optimizer.restore(own, state["step"])
         self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
+        # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
+        self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
         logger.info(f"going on after {self.history.pairs:,} pairs")

@@ -10,6 +10,8 @@ them one frequent short sentence would join half a corpus.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import torch
 from torch.nn.functional import normalize
@@ -19,6 +21,14 @@ from paranmt_hf.training.config import Negatives
 
 # Rows of a block of similarities: small enough to stay near the processor (measured: 2.6 times the full matrix).
 BLOCK = 500
+
+
+class Miner(Protocol):
+    """Finds the most similar allowed sentence of each sentence; arguments and result as of `mine`."""
+
+    def __call__(self, vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False) -> np.ndarray:
+        """Find them."""
+        ...
 
 
 def partners(pairs: int) -> np.ndarray:
@@ -158,6 +168,7 @@ def select(
     generator: np.random.Generator,
     *,
     one_sided: bool = False,
+    hardest: Miner = mine,
 ) -> np.ndarray:
     """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
 
@@ -167,6 +178,7 @@ def select(
         negatives: The way of choosing.
         generator: For what is random.
         one_sided: Only references get a negative, and only another reference.
+        hardest: Finds the most similar ones.
 
     Returns:
         As `mine`.
@@ -175,8 +187,8 @@ def select(
         return draw(keys, generator, one_sided=one_sided)
     if vectors is None:
         raise ValueError("the most similar sentence cannot be chosen without vectors")
-    hardest = mine(vectors, keys, one_sided=one_sided)
+    most_similar = hardest(vectors, keys, one_sided=one_sided)
     if negatives == "max":
-        return hardest
+        return most_similar
     random = draw(keys, generator, one_sided=one_sided)
-    return np.where(generator.random(len(hardest)) < 0.5, random, hardest)
+    return np.where(generator.random(len(most_similar)) < 0.5, random, most_similar)

@@ -50,6 +50,11 @@ class MegaBatch:
         """Number of pairs."""
         return len(self.keys) // 2
 
+    @property
+    def sentences(self) -> int:
+        """Number of sentences, further ones counted."""
+        return len(next(iter(self.bags.values())))
+
 
 def write_pairs(
     tables: Iterable[tuple[TokenTable, TokenTable]],

@@ -28,6 +28,12 @@ class RowwiseAdam:
     Args:
         weight: Table [row, dimension], float32, changed in place.
         rates: Learning rate of each step [step], from step 1.
+
+    Attributes:
+        step: Steps made so far.
+        sizes: Size of each step, if the averages were those of step 0 [step + 1].
+        ratio: By how much the drift of a row without a gradient shrinks in each step.
+        drift: What a row drifts, in units of its own, from each step to the end [step + 1], float64.
     """
 
     def __init__(self, weight: torch.Tensor, rates: np.ndarray) -> None:
@@ -37,14 +43,14 @@ class RowwiseAdam:
         self.last = torch.zeros(len(weight), dtype=torch.int32)
         self.step = 0
         steps = np.arange(1, len(rates) + 1)
-        # The size of a step, if the averages were those of step 0: rate * sqrt(1 - b2^t) / (1 - b1^t).
-        self._sizes = np.concatenate([[0.0], rates * np.sqrt(1 - BETA2**steps) / (1 - BETA1**steps)])
-        self._ratio = BETA1 / math.sqrt(BETA2)
+        # rate * sqrt(1 - b2^t) / (1 - b1^t), which makes up for averages that began with zeros.
+        self.sizes = np.concatenate([[0.0], rates * np.sqrt(1 - BETA2**steps) / (1 - BETA1**steps)])
+        self.ratio = BETA1 / math.sqrt(BETA2)
         # drift[t] = sum over j >= 1 of ratio^j * size[t + j], up to the last step there is.
         drift = np.zeros(len(rates) + 1)
         for step in range(len(rates) - 1, -1, -1):
-            drift[step] = self._ratio * (self._sizes[step + 1] + drift[step + 1])
-        self._drift = torch.from_numpy(drift)
+            drift[step] = self.ratio * (self.sizes[step + 1] + drift[step + 1])
+        self.drift = torch.from_numpy(drift)
 
     def read(self, rows: torch.Tensor) -> Rows:
         """Copy rows as of now, the steps they missed made up for.
@@ -59,7 +65,7 @@ class RowwiseAdam:
         if not missed.any():
             return local
         power = missed.double()
-        total = self._drift[last.long()] - self._ratio**power * self._drift[self.step]
+        total = self.drift[last.long()] - self.ratio**power * self.drift[self.step]
         # A row that never had a gradient has zeros over zeros here, and stays.
         change = first * -total.float()[:, None]
         local.weight.addcdiv_(change, second.sqrt().add_(1e-30))
@@ -79,7 +85,7 @@ class RowwiseAdam:
         first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
         second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
         floor = EPSILON * math.sqrt(1 - BETA2**self.step)
-        size = float(self._sizes[self.step])
+        size = float(self.sizes[self.step])
         local.weight.addcdiv_(first, second.sqrt().add_(floor), value=-size)
         self._write(local)
 
@@ -168,3 +174,22 @@ class Rows:
         """Copy rows of tables."""
         # `index_select` copies rows two and a half times as fast as indexing does.
         return cls(rows, weight.index_select(0, rows), tuple(table.index_select(0, rows) for table in averages))
+
+
+@dataclass
+class TrainedTable:
+    """The rows of one encoder under training.
+
+    Attributes:
+        reader: Name of the reader whose rows it holds.
+        optimizer: The table and its optimiser.
+        initial: The table as it was, if it is pulled back to that.
+        frozen: Keep row 0, of unknown units, at zeros.
+        fixed: Keep all rows as they are.
+    """
+
+    reader: str
+    optimizer: RowwiseAdam | RowwiseAdagrad
+    initial: torch.Tensor | None = None
+    frozen: bool = True
+    fixed: bool = False

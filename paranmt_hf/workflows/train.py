@@ -37,6 +37,7 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import ROWWISE
 from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import (
     finished,
     folder_aside,
@@ -113,6 +114,8 @@ def train(
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     out = result_folder(out)
     _check_device(config)
+    if config.mining_precision == "int8":
+        require("numba", "fast")
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
@@ -303,6 +306,7 @@ def _write(
 ) -> TrainingRecord:
     """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
+    compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()
     record = TrainingRecord(
         settings=run.identity,
         inputs=run.inputs,
@@ -311,7 +315,7 @@ def _write(
         development=development_score(model, run.development) if run.development is not None else None,
         dimension=model.get_embedding_dimension() or 0,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
+        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers", *compiled)},
         machine=platform.machine(),
         paranmt_hf=__version__,
     )

@@ -84,6 +84,7 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
     with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
     in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
     by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
+    averages = "averaging models (WORD, TRIGRAM and their combinations) on the CPU"
     reads_words = "word" in encoder.kinds
     beside_words = f"models that train something beside their word embeddings ({with_weights}, or a TRIGRAM)"
     return [
@@ -94,11 +95,10 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig) -> list[Rule]:
         (("lambda_c",), dense, f"compositional parameters, which only some models have ({with_weights})"),
         (("report_to", "gather_negatives"), trainer, by_trainer),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
-        (("neighbours",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
-        (("error_negatives",), not trainer, "averaging models (WORD, TRIGRAM and their combinations) on the CPU"),
+        (("neighbours", "mining_precision", "error_negatives"), not trainer, averages),
         (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
         (
-            ("margin", "negatives", "one_sided", "gather_negatives", "error_negatives"),
+            ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision", "error_negatives"),
             config.margin_weight > 0,
             "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
         ),

@@ -1,0 +1,145 @@
+"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, bfloat16, int8.
+
+For each encoder mega-batches of real pairs are mined by each way in turn, with the vectors of an encoder after some
+training. "agree" is the share of sentences with the very same negative as `megabatch.mine`, the other columns say how
+much less similar the others are in the mean. Products in bfloat16 are torch's, whose results are bfloat16 too.
+
+    python benchmarks/negatives.py --pairs machine-translations.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch.nn.functional import normalize
+from training import read, store_of, vocabulary_of
+
+from paranmt_hf.encoders.building import build_encoder
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.vocabulary import Kind
+from paranmt_hf.training import tile_mining
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.megabatch import excluded, mine
+from paranmt_hf.training.rowwise import RowwiseAdam
+
+Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
+
+
+def int8_alone(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
+    """Mine with int8 and believe it: without the second look in float32."""
+    kept = tile_mining.tolerance
+    tile_mining.tolerance = lambda scales: 0
+    try:
+        return tile_mining.mine_tiles(vectors, keys, precision="int8")
+    finally:
+        tile_mining.tolerance = kept
+
+
+WAYS: dict[str, Way] = {
+    "torch, float32": mine,
+    "torch, bfloat16": lambda vectors, keys: mine(vectors.bfloat16(), keys),
+    "compiled, float32": partial(tile_mining.mine_tiles, precision="float32"),
+    "compiled, int8 alone": int8_alone,
+    "compiled, int8, then float32": partial(tile_mining.mine_tiles, precision="int8"),
+}
+
+
+def vectors_of(
+    config: EncoderConfig, sides: tuple[list[str], list[str]], arguments: argparse.Namespace, folder: Path
+) -> list[tuple[torch.Tensor, np.ndarray]]:
+    """Train an encoder on all pairs but those of the last mega-batches, and encode these: vectors and keys of each."""
+    vocabularies: dict[Kind, object] = {
+        kind: vocabulary_of(kind, [pa.array(side) for side in sides], arguments.rows - 1) for kind in config.kinds
+    }
+    encoder = build_encoder(config, vocabularies)  # type: ignore[arg-type]
+    store = store_of(encoder, sides, folder)
+    train_config = TrainConfig(mega_batch=arguments.mega_batch)
+    composition = take_apart(list(encoder))
+    rates = np.full(store.pairs, train_config.learning_rate)
+    tables = [TrainedTable(part.reader, RowwiseAdam(part.table.weight.data, rates)) for part in composition.parts]
+    trainer = AveragingTrainer(tables, composition.mode, train_config)
+    megas = list(store.mega_batches(train_config.mega_pairs, seed=1, epoch=0, least=train_config.mega_pairs))
+    for mega in megas[: -arguments.mega_batches]:
+        trainer.train_on(mega, np.random.default_rng(1))
+    return [(trainer.encode(mega).clone(), mega.keys) for mega in megas[-arguments.mega_batches :]]
+
+
+def main() -> None:
+    """Parse the command line, measure, print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=Path, required=True, help="Parquet with the columns reference and translation")
+    parser.add_argument("--models", nargs="+", default=["word", "trigram", "word,trigram"])
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[300])
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--count", type=int, nargs="+", default=[20_000, 200_000], help="pairs to read")
+    parser.add_argument("--mega-batch", type=int, default=40)
+    parser.add_argument("--mega-batches", type=int, default=5, help="how many are mined")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numba", "numpy"))
+    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}")
+    print(f"{arguments.mega_batches} mega-batches of {arguments.mega_batch} x 100 pairs\n")
+    print("| encoder | mining | ms a mega-batch: median (min to max) | times as fast | agree | less similar by |")
+    print("|---|---|---:|---:|---:|---:|")
+    for count in arguments.count:
+        sides, _ = read(arguments.pairs, None, 0, count)
+        for model in arguments.models:
+            for dimension in arguments.dimensions:
+                with tempfile.TemporaryDirectory() as folder:
+                    config = EncoderConfig(model=model, dimension=dimension)
+                    megas = vectors_of(config, sides, arguments, Path(folder) / "pairs")
+                trained = count - arguments.mega_batches * arguments.mega_batch * 100
+                report(f"{model}, {dimension}, after {trained:,} pairs", megas)
+
+
+def report(title: str, megas: list[tuple[torch.Tensor, np.ndarray]]) -> None:
+    """Mine and print the rows of one encoder."""
+    seconds: dict[str, list[float]] = {name: [] for name in WAYS}
+    agree: dict[str, list[float]] = {name: [] for name in WAYS}
+    worse: dict[str, list[float]] = {name: [] for name in WAYS}
+    looking = []
+    for round_, (vectors, keys) in enumerate([megas[0], *megas]):
+        unit, wanted = normalize(vectors, dim=1), None
+        started = time.process_time()
+        excluded(keys)
+        looking.append(time.process_time() - started)
+        for name, way in WAYS.items():
+            started = time.process_time()
+            found = way(vectors, keys)
+            spent = time.process_time() - started
+            wanted = found if wanted is None else wanted
+            if round_ == 0:
+                # Loops are compiled and memory is taken for the first time.
+                continue
+            seconds[name].append(spent)
+            agree[name].append(float((found == wanted).mean()))
+            cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1) for chosen in (wanted, found)]
+            worse[name].append(float((cosines[0] - cosines[1]).mean()))
+    base = statistics.median(seconds["torch, float32"])
+    for name, own in seconds.items():
+        median = statistics.median(own)
+        print(
+            f"| {title} | {name} | {1000 * median:.0f} ({1000 * min(own):.0f} to {1000 * max(own):.0f}) | "
+            f"{base / median:.1f} | {statistics.mean(agree[name]):.2%} | {statistics.mean(worse[name]):.6f} |",
+            flush=True,
+        )
+        title = ""
+    print(f"| | of that `excluded` | {1000 * statistics.median(looking):.0f} | | | |")
+
+
+if __name__ == "__main__":
+    main()
