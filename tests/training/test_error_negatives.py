@@ -8,6 +8,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.error_negatives import PairsWithErrors, with_errors
@@ -93,11 +94,11 @@ def test_a_copy_of_the_translation_is_no_error(tmp_path):
     assert [sentences[3 + pair] for pair in np.flatnonzero(mega.errors >= 0)] == ["z"]
 
 
-def trained(encoder, megas, **settings):
+def trained(encoder, megas, arithmetic=None, **settings):
     config = TrainConfig(batch_size=10, mega_batch=6, learning_rate=0.01, **settings)
     weight = take_apart(list(encoder)).parts[0].table.weight.data
     table = TrainedTable("word", ROWWISE["adam"](weight, np.full(1000, 0.01)))
-    trainer = AveragingTrainer([table], "concatenate", config)
+    trainer = AveragingTrainer([table], "concatenate", config, arithmetic=arithmetic)
     losses = [trainer.train_on(mega, np.random.default_rng(1)) for mega in megas]
     table.optimizer.catch_up()
     return losses, weight
@@ -118,6 +119,16 @@ def test_training_pushes_them_away(stores, negatives):
         )
         closeness.append(float(cosine_similarity(vectors[0:-2:2], vectors[1:-2:2]).mean()))
     assert closeness[0] < closeness[1] - 0.1
+
+
+def test_compiled_steps_take_them_too(stores):
+    pytest.importorskip("numba")
+    encoder, folder, errors, _ = stores
+    megas = list(PairsWithErrors(folder, errors, 1.0, seed=1).mega_batches(60, seed=1, epoch=0))
+    ways = [Arithmetic(), Arithmetic("compiled", "float32")]
+    (own, first), (others, second) = (trained(deepcopy(encoder), megas, way) for way in ways)
+    np.testing.assert_allclose(own, others, rtol=1e-4)
+    torch.testing.assert_close(first, second, rtol=1e-3, atol=1e-5)
 
 
 def test_without_any_nothing_changes(tmp_path):
