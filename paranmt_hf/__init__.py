@@ -27,6 +27,7 @@ _NAMES = {
     "ParaNMT": "paranmt_hf.corpus.builder",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
+    "RotateConfig": "paranmt_hf.workflows.rotate",
     "SelectConfig": "paranmt_hf.workflows.support.select_config",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
@@ -52,6 +53,7 @@ _NAMES = {
     "describe_corpora": "paranmt_hf.workflows.stats",
     "distill_vectors": "paranmt_hf.workflows.vectors",
     "evaluate": "paranmt_hf.workflows.evaluate",
+    "evaluate_contrast": "paranmt_hf.workflows.evaluate",
     "evaluate_lexicon": "paranmt_hf.workflows.lexicon",
     "evaluate_overfitting": "paranmt_hf.workflows.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -70,6 +72,7 @@ _NAMES = {
     "publish_dataset": "paranmt_hf.workflows.publish",
     "publish_model": "paranmt_hf.workflows.publish",
     "rescore": "paranmt_hf.workflows.score",
+    "rotate_encoder": "paranmt_hf.workflows.rotate",
     "sample_for_annotation": "paranmt_hf.workflows.annotate",
     "select": "paranmt_hf.workflows.select",
     "serve_annotation": "paranmt_hf.workflows.annotate",
@@ -102,6 +105,7 @@ __all__ = [
     "ParaNMT",
     "ReleaseConfig",
     "ScorerConfig",
+    "RotateConfig",
     "SelectConfig",
     "SelectionConfig",
     "Sent2VecConfig",
@@ -128,6 +132,7 @@ __all__ = [
     "describe_corpora",
     "distill_vectors",
     "evaluate",
+    "evaluate_contrast",
     "evaluate_lexicon",
     "evaluate_overfitting",
     "evaluate_sts",
@@ -146,6 +151,7 @@ __all__ = [
     "publish_dataset",
     "publish_model",
     "rescore",
+    "rotate_encoder",
     "sample_for_annotation",
     "select",
     "serve_annotation",
@@ -193,7 +199,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.build import build
     from paranmt_hf.workflows.convert import ConvertConfig, convert_model
-    from paranmt_hf.workflows.evaluate import evaluate, evaluate_overfitting, write_results
+    from paranmt_hf.workflows.evaluate import evaluate, evaluate_contrast, evaluate_overfitting, write_results
     from paranmt_hf.workflows.export import export_encoder
     from paranmt_hf.workflows.folds import compare_folds
     from paranmt_hf.workflows.import_pairs import import_pairs
@@ -202,6 +208,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.report import write_report
+    from paranmt_hf.workflows.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.workflows.score import rescore
     from paranmt_hf.workflows.search import SentenceIndex, build_index
     from paranmt_hf.workflows.select import select

@@ -35,6 +35,7 @@ COMMANDS = {
     "supervise": "supervise",
     "analyse": "analyse",
     "average": "average",
+    "rotate": "rotate",
     "convert": "convert",
     "negatives": "negatives",
     "folds": "folds",

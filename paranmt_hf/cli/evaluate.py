@@ -22,6 +22,7 @@ def configure(parser: CommandParser) -> None:
         ("transfer", "transfer tasks: classifiers trained on their vectors", _configure_transfer),
         ("overfitting", "how far pairs stand out from their negatives", _configure_overfitting),
         ("mteb", "tasks of the library mteb", _configure_mteb),
+        ("contrast", "triples: is a paraphrase closer than a sentence of another meaning", _configure_contrast),
     ):
         add(kinds.add_parser(name, help=summary, description=f"Measure encoders on {summary}."))
 
@@ -230,6 +231,34 @@ def _configure_mteb(parser: CommandParser) -> None:
     parser.finish(
         run, "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word"
     )
+
+
+def _configure_contrast(parser: CommandParser) -> None:
+    """Options of `paranmt evaluate contrast`."""
+    _add_models(parser)
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="your own triples: a TSV file whose first line names the columns kind, sentence, paraphrase and other "
+        "(default: 180 that the package carries)",
+    )
+    _add_output(parser)
+
+    def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.contrast import compare_contrast
+        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.workflows.evaluate import evaluate_contrast, write_results
+
+        if arguments.json:
+            check_result_path(arguments.json, "--json")
+        records = evaluate_contrast(arguments.models, arguments.data)
+        print(compare_contrast(records, "markdown" if arguments.markdown else "text"))
+        print("closer: the paraphrase is closer than the other sentence; margin: mean difference of the two cosines")
+        if arguments.json:
+            write_results(arguments.json, records)
+            _say_where(arguments)
+
+    parser.finish(run, "paranmt evaluate contrast models/word embedded --json contrast.json")
 
 
 def _add_models(parser: CommandParser) -> None:

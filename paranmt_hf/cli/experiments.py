@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.support.experiment import Trials
 
 # What a trial decides itself, or what no small run needs.
-NOT_HERE = {"model", "init_from", "patience", "evaluations", "report_to", "gather_negatives", "checkpoint_seconds"}
+NOT_HERE = {
+    "model",
+    "init_from",
+    "patience",
+    "evaluations",
+    "report_to",
+    "gather_negatives",
+    "error_negatives",
+    "checkpoint_seconds",
+}
 
 
 def add_trials(parser: CommandParser, *, epochs: int) -> None:

@@ -19,6 +19,7 @@ from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of, first_line, holds_sentences, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
+from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
@@ -29,6 +30,8 @@ from paranmt_hf.util.settings import check, setting
 
 logger = logging.getLogger(__name__)
 SIDES = ("reference", "translation")
+# Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
+ERRORS = ("number_mismatch", "negation_mismatch")
 BATCH_ROWS = 20_000
 PARQUET = b"PAR1"
 # Forms of pairs of sentences that could be taken for a list of words.
@@ -94,6 +97,8 @@ class Pairs:
         selection: Which pairs are used.
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
         seed: Decides which pairs are drawn where there are more than `max_pairs`.
+        errors_apart: Leave out pairs that differ in a number or a negation, as the columns `ERRORS` say, and let
+            `errors` read these.
 
     Raises:
         InputError: A source is missing or lacks a column.
@@ -106,13 +111,15 @@ class Pairs:
         unwanted: Collection[str] = (),
         *,
         seed: int = 1,
+        errors_apart: bool = False,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
         self._selection, self._seed = selection, seed
         self._total: int | None = None
         self._sources = [str(source) for source in sources]
-        self._columns = [*SIDES, *selection.ranges]
+        self._errors_apart = errors_apart
+        self._columns = [*SIDES, *selection.ranges, *(ERRORS if errors_apart else ())]
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self.read = self.unselected = self.contaminated = 0
         self.dropped: dict[str, int] = {}
@@ -181,6 +188,11 @@ class Pairs:
                 f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
                 "or make a release first (`paranmt import --format phrases`)"
             )
+        if self._errors_apart:
+            raise InputError(
+                f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out --error-negatives, or train on a "
+                "release that has them"
+            )
         if chosen.ranges and score is None:
             names = ", ".join(features_of(path)[:8]) or "none, for it is a list of words"
             raise InputError(
@@ -222,7 +234,10 @@ class Pairs:
                 f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Rename "
                 "them, or name them once: paranmt import FILE --columns reference=...,translation=..."
             )
-        if missing := [name for name in self._columns if name not in schema.names]:
+        missing = [name for name in self._columns if name not in schema.names]
+        if set(missing) & set(ADDED):
+            raise InputError(describe_missing(file, missing))
+        if missing:
             raise InputError(
                 f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
                 "(`paranmt import`), or leave out the option that needs the column"
@@ -255,7 +270,12 @@ class Pairs:
             "unwanted_checksum": hashlib.sha256("\n".join(sorted(unwanted)).encode()).hexdigest()
             if unwanted
             else None,
+            **({"without": list(ERRORS)} if self._errors_apart else {}),
         }
+
+    def errors(self) -> Iterator[pa.Table]:
+        """Read pairs that differ in a number or a negation and are else as those that are chosen; see `batches`."""
+        yield from (table for table in self._chosen(errors=True) if table.num_rows)
 
     def batches(self) -> Iterator[pa.Table]:
         """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls.
@@ -286,8 +306,12 @@ class Pairs:
             self._total = sum(table.num_rows for table in self._chosen())
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
-    def _chosen(self) -> Iterator[pa.Table]:
-        """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others."""
+    def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
+        """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others.
+
+        Args:
+            errors: Where errors stand apart, read these and no others.
+        """
         self.read = self.unselected = self.contaminated = 0
         self.dropped = {}
         for table in self._tables():
@@ -298,6 +322,9 @@ class Pairs:
             chosen = in_ranges(table, self._selection.ranges)
             for side in SIDES:
                 chosen = pc.and_(chosen, table[side].is_valid())
+            if self._errors_apart:
+                wrong = pc.or_(*[pc.greater(pc.fill_null(table[name], 0), 0) for name in ERRORS])
+                chosen = pc.and_(chosen, wrong if errors else pc.invert(wrong))
             kept = table.filter(chosen).select(SIDES)
             self.unselected += table.num_rows - kept.num_rows
             if self._unwanted is not None:

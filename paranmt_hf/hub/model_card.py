@@ -260,6 +260,8 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     if others := training.get("mean_of"):
         names = ", ".join(code(other["name"]) for other in others)
         lines.append(f"The weights are the mean of those of the models {names}; these settings are the last one's.")
+    if rotation := training.get("rotated"):
+        lines.append(_rotation(rotation))
     development = results.get("development") or training["development"]
     if development is not None:
         name = training["settings"]["development"]
@@ -272,6 +274,21 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     if excluded := training["settings"]["data"]["unwanted_sentences"]:
         lines.append(f"Pairs with one of {excluded:,} sentences of STS sets were left out of the training data.")
     return "\n\n".join(lines)
+
+
+def _rotation(rotation: Mapping[str, Any]) -> str:
+    """Say how the dimensions were ordered."""
+    kept = rotation.get("dimension")
+    first = f", of which the first {kept} are kept" if kept else ""
+    whole = "" if kept else " Whole vectors have the cosines of before."
+    order = {
+        "even": "the dimensions were rotated so that each holds as much as any other",
+        "principal": "the dimensions were rotated to principal components, the largest first",
+    }.get(rotation["order"], escape(rotation["order"]))
+    return (
+        f"After training, {order}{first} (`paranmt rotate`, of the model {code(rotation['model']['name'])}).{whole} "
+        "`truncate_dim` cuts dimensions off."
+    )
 
 
 def _objective(settings: Mapping[str, Any], teacher: str | None) -> str:

@@ -14,6 +14,7 @@ from paranmt_hf.errors import DivergedError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.arithmetic import Arithmetic, choose
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.error_negatives import with_errors
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import mine, select
 from paranmt_hf.training.optimizers import clip
@@ -98,11 +99,15 @@ class AveragingTrainer:
         config = self.config
         chosen = None
         if config.margin_weight:
-            vectors = self.encode(mega) if config.negatives != "rand" else None
+            wanted = config.negatives != "rand" or mega.errors is not None
+            vectors = self.encode(mega) if wanted else None
             if vectors is not None and not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].optimizer.step + 1}", float("nan"))
+            pool = None if vectors is None else vectors[: len(mega.keys)]
             one_sided, way = config.one_sided, config.negatives
-            chosen = select(vectors, mega.keys, way, generator, one_sided=one_sided, hardest=self._mine)
+            chosen = select(pool, mega.keys, way, generator, one_sided=one_sided, hardest=self._mine)
+            if vectors is not None and mega.errors is not None:
+                chosen = with_errors(chosen, vectors, mega.errors)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
@@ -114,7 +119,7 @@ class AveragingTrainer:
     def encode(self, mega: MegaBatch) -> torch.Tensor:
         """Encode all sentences of a mega-batch with the present weights [sentence, dimension]."""
         if self._compiled is not None:
-            return torch.from_numpy(self._compiled.encode(mega.bags, np.arange(2 * mega.pairs)))
+            return torch.from_numpy(self._compiled.encode(mega.bags, np.arange(mega.sentences)))
         vectors = []
         for table in self.tables:
             bags = mega.bags[table.reader]

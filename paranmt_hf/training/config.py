@@ -46,6 +46,14 @@ class TrainConfig:
         "max",
         "negative of a sentence: the most similar, half of them random, or all (arXiv:1511.08198, section 3.1.1)",
     )
+    error_negatives: float = setting(
+        0.0,
+        "leave out pairs that differ in a number or a negation (columns number_mismatch and negation_mismatch), and "
+        "let this share of the other pairs of their references have such a translation as negative where it is more "
+        "similar; averaging models on the CPU (not in the papers)",
+        at_least=0,
+        at_most=1,
+    )
     one_sided: bool = setting(
         False,
         "only the reference gets a negative, which is another reference (ParaNMT-50M as printed); else both sides do "

@@ -35,17 +35,25 @@ class MegaBatch:
     """Some pairs; sentences are the references and then the translations.
 
     Attributes:
-        bags: Rows of the sentences [2 x pair] under each reader.
+        bags: Rows of the sentences [2 x pair] under each reader; further sentences may stand behind them.
         keys: A number for each sentence [2 x pair], uint64, equal for equal sentences.
+        errors: Position of a wrong translation of each pair's reference among the further sentences [pair]; -1 where
+            there is none. None if there are no further sentences.
     """
 
     bags: dict[str, Bags]
     keys: np.ndarray
+    errors: np.ndarray | None = None
 
     @property
     def pairs(self) -> int:
         """Number of pairs."""
         return len(self.keys) // 2
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences, further ones counted."""
+        return len(next(iter(self.bags.values())))
 
 
 def write_pairs(
@@ -168,6 +176,14 @@ class PairStore:
             used[rows[start : start + UNITS]] = True
         return np.flatnonzero(used)
 
+    def everything(self) -> MegaBatch:
+        """All pairs, read from disk when used; each pair is two sentences, reference and then translation."""
+        bags = {}
+        for name, rows in self._rows.items():
+            bounds = self._mapped(f"{name}.bounds", np.int64, 2 * self.pairs + 1)
+            bags[name] = Bags(self._mapped(f"{name}.rows", _row_type(rows), int(bounds[-1])), bounds)
+        return MegaBatch(bags, self.keys().ravel())
+
     def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read pairs in a given order, each from where it lies on disk.
 
@@ -176,11 +192,7 @@ class PairStore:
             size: Pairs of a mega-batch; the last one may be smaller.
             start: Mega-batches to leave out, because they were done.
         """
-        bags = {}
-        for name, rows in self._rows.items():
-            bounds = self._mapped(f"{name}.bounds", np.int64, 2 * self.pairs + 1)
-            bags[name] = Bags(self._mapped(f"{name}.rows", _row_type(rows), int(bounds[-1])), bounds)
-        everything = MegaBatch(bags, self.keys().ravel())
+        everything = self.everything()
         for low in range(start * size, len(order), size):
             yield _choose(everything, order[low : low + size])
 

@@ -12,14 +12,33 @@ from paranmt_hf.training.history import History
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 TRAINING_FILE = "training.json"
+# What comes after training, and is left out of the file where nothing came.
+LATER = ("mean_of", "rotated")
 
 
 @dataclass(frozen=True)
 class AveragedModel:
-    """One of the models whose weights were averaged: its name, and the commit or checksum of its files."""
+    """A model that another was made of: its name, and the commit or checksum of its files."""
 
     name: str
     revision: str
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """How the dimensions of a model were ordered after its training.
+
+    Attributes:
+        model: The model of before.
+        order: `even` or `principal`.
+        dimension: So many of the first dimensions were kept; None for all.
+        each_part: Whether each table of a concatenation was rotated by itself.
+    """
+
+    model: AveragedModel
+    order: str
+    dimension: int | None = None
+    each_part: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +58,7 @@ class TrainingRecord:
         machine: Kind of the processor, such as `x86_64`.
         paranmt_hf: Version of this package.
         mean_of: The models that this is the mean of; the rest is then the last one's.
+        rotated: How its dimensions were ordered; the rest is then that of the model of before.
     """
 
     settings: dict[str, Any]
@@ -52,6 +72,7 @@ class TrainingRecord:
     machine: str
     paranmt_hf: str
     mean_of: list[AveragedModel] | None = None
+    rotated: Rotation | None = None
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
@@ -79,9 +100,7 @@ class TrainingRecord:
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON values."""
         values: dict[str, Any] = to_json(self)
-        if self.mean_of is None:
-            del values["mean_of"]
-        return values
+        return {name: value for name, value in values.items() if value is not None or name not in LATER}
 
     def for_card(self) -> dict[str, Any]:
         """Give what a card shows: all but the course of loss and score, which belongs to the model's folder."""

@@ -18,7 +18,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import locate
+from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.work import finished, folder_aside, result_folder
@@ -51,6 +51,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
                 f"{model.name} was not trained on pairs (see {origin_of(model.folder).file} in its folder), and only "
                 "models that were trained on pairs from one start can be averaged"
             )
+    _refuse_other_bases(located)
     identity = {"mean_of": [{"name": model.name, "revision": model.revision} for model in located]}
     if finished(out, identity, _read_mean, lambda record: record, made="averaged") is not None:
         return load(out, device="cpu")
@@ -67,10 +68,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         for key, weight in weights.items():
             sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
-    last = located[-1].folder / TRAINING_FILE
-    values = read_json(last, "what training wrote down of a model") if last.is_file() else {}
-    if not isinstance(values, dict):
-        raise InputError(f"{last} is damaged: expected an object; copy or train the model again")
+    values = _values(located[-1])
     # What the last model reached on the development set, this one does not.
     values |= identity | {"development": None}
     with folder_aside(out) as aside:
@@ -78,9 +76,42 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         (aside / TRAINING_FILE).write_text(json.dumps(values, indent=1), encoding="utf8")
         # The record of another version says too little for a card.
         with suppress(InputError):
-            write_model_card(aside, out.name, TrainingRecord.from_json(values, last))
+            write_model_card(aside, out.name, TrainingRecord.from_json(values, out / TRAINING_FILE))
     mean.source = locate(out)
     return mean
+
+
+def _refuse_other_bases(models: Sequence[Model]) -> None:
+    """Refuse models of which one was rotated and another was not, or otherwise: their dimensions are not the same."""
+    records = [_values(model) for model in models]
+    rotated = {model.revision for model, values in zip(models, records, strict=True) if values.get("rotated")}
+    # A model that went on from a rotated one has its dimensions.
+    bases = [
+        model.revision if model.revision in rotated else _start(values) if _start(values) in rotated else None
+        for model, values in zip(models, records, strict=True)
+    ]
+    if len(set(bases)) > 1:
+        name = next(model.name for model in models if model.revision in rotated)
+        raise InputError(
+            f"{name} was rotated (`paranmt rotate`), so its dimensions are others than those of the other models; "
+            "average first and rotate the mean"
+        )
+
+
+def _start(values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever is there
+    """Read what a model was trained from."""
+    settings = values.get("settings")
+    encoder = settings.get("encoder") if isinstance(settings, dict) else None
+    return encoder.get("init_from") if isinstance(encoder, dict) else None
+
+
+def _values(model: Model) -> dict[str, Any]:
+    """Read what training wrote down of a model."""
+    file = model.folder / TRAINING_FILE
+    values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
+    if not isinstance(values, dict):
+        raise InputError(f"{file} is damaged: expected an object; copy or train the model again")
+    return values
 
 
 def _read_mean(folder: Path) -> dict[str, Any]:

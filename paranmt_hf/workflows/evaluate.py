@@ -1,6 +1,6 @@
 """Evaluate encoders and baselines on semantic textual similarity and transfer tasks, and write the results down.
 
-And the measure of overfitting of arXiv:1511.08198, section 5.
+And the measure of overfitting of arXiv:1511.08198, section 5, and the contrast set.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from paranmt_hf.workflows.support.word_averages import read_averages
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.evaluation.contrast import ContrastRecord
     from paranmt_hf.workflows.support.mteb_run import MtebEvaluation
     from paranmt_hf.workflows.support.pair_margins import MarginsRecord
 
@@ -269,6 +270,37 @@ def evaluate_mteb(
     )
 
 
+def evaluate_contrast(
+    models: str | Path | Sequence[str | Path], data: str | Path | None = None
+) -> list[ContrastRecord]:
+    """Measure how often a paraphrase is closer than a sentence that looks alike and means something else.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: Triples of your own, see `read_triples`; those that the package carries if left out.
+
+    Returns:
+        The results of the models, in their order.
+
+    Raises:
+        InputError: There is nothing to measure, or a model or the data cannot be read.
+    """
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.evaluation.contrast import ContrastRecord, contrast, read_triples
+
+    names = [models] if isinstance(models, str | Path) else list(models)
+    if not names:
+        raise InputError("name a model to measure")
+    triples = read_triples(data)
+    located = [locate(name) for name in names]
+    records = []
+    for name, model in zip(names, located, strict=True):
+        results = contrast(load(model), triples)
+        weights = weights_checksum(model.folder)
+        records.append(ContrastRecord(str(name), weights, triples.name, triples.checksum, results))
+    return records
+
+
 def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
     """The distinct sentences of tasks."""
     parts = [part for task in tasks for part in task.parts.values()]
@@ -276,7 +308,8 @@ def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
 
 
 def write_results(
-    path: str | Path, records: Sequence[ResultsRecord] | Sequence[TransferRecord] | Sequence[MarginsRecord]
+    path: str | Path,
+    records: Sequence[ResultsRecord] | Sequence[TransferRecord] | Sequence[MarginsRecord] | Sequence[ContrastRecord],
 ) -> None:
     """Write results as JSON; until they are whole, what was there stays. `publish_model` takes those on STS.
 

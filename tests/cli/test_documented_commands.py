@@ -63,7 +63,7 @@ def test_options_are_known(guide):
     known |= options(["evaluate", "sts"]) | options(["vectors", "distill"])
     known |= set().union(*(options(["annotate", step]) for step in ("sample", "serve", "table", "export", "import")))
     known = known.union(*(options(["lexicon", kind]) for kind in ("build", "nearest", "evaluate")))
-    known |= options(["evaluate", "overfitting"]) | options(["evaluate", "mteb"])
+    known |= options(["evaluate", "overfitting"]) | options(["evaluate", "mteb"]) | options(["evaluate", "contrast"])
     known = known.union(*(options(["analyse", what]) for what in ("lengths", "neighbours", "norms", "under-trained")))
     known |= options(["search", "index"]) | options(["search", "query"])
     named = re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8")))

@@ -263,3 +263,27 @@ def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
     write_rows(path, [text.replace("sentence", "sequence") for text in texts], **options)
     assert path.stat().st_size == size
     assert Pairs([path], SelectionConfig()).identity != before
+
+
+def test_errors_of_meaning_stand_apart(tmp_path):
+    columns = {"number_mismatch": [0, 2, 0, 1, 1, 0], "negation_mismatch": [0, 0, 1, 0, 0, None]}
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({**ROWS, **columns}), path)
+    pairs = Pairs([path], SelectionConfig(max_score=0.5), errors_apart=True)
+    assert [row["reference"] for table in pairs.batches() for row in table.to_pylist()] == ["r0"]
+    assert [row["reference"] for table in pairs.errors() for row in table.to_pylist()] == ["r1"]
+    everything = Pairs([path], SelectionConfig(), errors_apart=True)
+    assert names(row.values() for table in everything.batches() for row in table.to_pylist()) == ["r0", "r5"]
+    assert names(row.values() for table in everything.errors() for row in table.to_pylist()) == ["r1", "r2"]
+    assert everything.identity == Pairs([path], SelectionConfig()).identity | {
+        "without": ["number_mismatch", "negation_mismatch"]
+    }
+
+
+def test_errors_of_meaning_need_their_columns(file, tmp_path):
+    message = "p.parquet lacks the columns negation_mismatch, number_mismatch; `paranmt score RELEASE --add number_m"
+    with pytest.raises(InputError, match=message):
+        Pairs([file], SelectionConfig(), errors_apart=True)
+    (tmp_path / "list.txt").write_text("big large\n")
+    with pytest.raises(InputError, match="has phrases and no columns number_mismatch, negation_mismatch; leave out"):
+        Pairs([tmp_path / "list.txt"], SelectionConfig(), errors_apart=True)

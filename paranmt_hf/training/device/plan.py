@@ -37,7 +37,7 @@ class TablePlan:
     own_units: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(MegaBatch):
     """A mega-batch with what is known of its steps beforehand.
 
@@ -93,7 +93,16 @@ def make_plan(
     taught = teacher.of(mega.keys).half() if teacher is not None else None
     if pinned:
         parcel, taught = parcel.pin_memory(), taught.pin_memory() if taught is not None else None
-    return Plan(mega.bags, mega.keys, tables, steps, exclusions, drawn, parcel, taught)
+    return Plan(
+        mega.bags,
+        mega.keys,
+        tables=tables,
+        steps=steps,
+        exclusions=exclusions,
+        drawn=drawn,
+        parcel=parcel,
+        taught=taught,
+    )
 
 
 def _negatives(

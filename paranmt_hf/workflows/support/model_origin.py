@@ -46,7 +46,7 @@ def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord
     missing = []
     if results is None:
         missing.append("results: paranmt evaluate sts FOLDER --data STS --json FILE, then --results FILE")
-    if not about.commands and (training.mean_of is not None or "init_from" in training.inputs):
+    if not about.commands and (training.mean_of or training.rotated or "init_from" in training.inputs):
         missing.append("the commands of the models it came from: --about FILE with 'commands'")
     for name in ("summary", "data", "license_text"):
         if not getattr(about, name):

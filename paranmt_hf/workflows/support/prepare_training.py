@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.pairs import ERRORS, SIDES
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
@@ -27,7 +27,8 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.training.pair_store import ABOUT, PairStore, write_pairs
+from paranmt_hf.training.error_negatives import PairsWithErrors
+from paranmt_hf.training.pair_store import ABOUT, PairStore, Reader, write_pairs
 from paranmt_hf.training.teacher import TeacherVectors, teach
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, read_keys, write_tokens
 from paranmt_hf.util.files import AGAIN, write_bytes
@@ -38,6 +39,8 @@ from paranmt_hf.workflows.support.training_run import TrainingRun
 logger = logging.getLogger(__name__)
 # In the work folder: the encoder before the first step and its checksum, the pairs as rows, the keys of sentences.
 INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs", "tokens"
+# Wrong translations: as rows and as tokens.
+ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"
 # What a full disk says of an encoder that cannot be written.
 SAVING, GO_ON = "save the encoder to", f"{AGAIN}, which goes on from what is kept in the folder above"
 
@@ -56,7 +59,7 @@ def prepare(
         The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any.
     """
     initial, tokens = _whole_initial(work), None
-    store = _whole_pairs(run, work) if initial is not None else None
+    store = _whole_pairs(work / PAIRS, run, work) if initial is not None else None
     if store is None:
         # Units are counted for a vocabulary that is still to be chosen.
         counter = UnitCounter(run.encoder.kinds) if run.start is None and initial is None else None
@@ -71,6 +74,8 @@ def prepare(
         assert tokens is not None
         store = _store(tokens, work / PAIRS, model, run)
         tokens.drop_tokens()
+    if run.config.error_negatives:
+        store = _with_errors(run, work, model)
     return model, store, _teach(run, work / TOKENS, teacher_cache) if run.teacher else None
 
 
@@ -85,15 +90,15 @@ def _whole_initial(work: Path) -> Model | None:
     return None
 
 
-def _whole_pairs(run: TrainingRun, work: Path) -> PairStore | None:
-    """The pairs as rows, where they are there as they were written; and the keys of all sentences for a teacher."""
-    if not (work / PAIRS / ABOUT).exists():
+def _whole_pairs(folder: Path, run: TrainingRun, work: Path) -> PairStore | None:
+    """Pairs as rows, where they are there as they were written; and the keys of all sentences for a teacher."""
+    if not (folder / ABOUT).exists():
         return None
     with suppress(InputError):
-        store = PairStore(work / PAIRS)
+        store = PairStore(folder)
         if store.is_whole() and (run.teacher is None or keys_are_whole(work / TOKENS)):
             return store
-    logger.warning(f"warning: {work / PAIRS} is damaged and is made again")
+    logger.warning(f"warning: {folder} is damaged and is made again")
     return None
 
 
@@ -167,11 +172,43 @@ def _save_initial(model: SentenceEncoder | None, work: Path) -> Model:
     return found
 
 
+def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairStore:
+    """The pairs, with the wrong translations of their references."""
+    errors = _whole_pairs(work / ERROR_PAIRS, run, work)
+    if errors is None:
+        batches = ((table[SIDES[0]], table[SIDES[1]]) for table in run.pairs.errors())
+        tokens = write_tokens(batches, work / ERROR_TOKENS)
+        if not tokens.pairs:
+            raise InputError(
+                f"--error-negatives: no pair differs in a number or a negation, as {' and '.join(ERRORS)} tell; leave "
+                "it out"
+            )
+        readers, rows = _readers(model)
+        errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, readers, rows)
+        shutil.rmtree(work / ERROR_TOKENS)
+    store = PairsWithErrors(work / PAIRS, errors, run.config.error_negatives, run.config.seed)
+    if not (count := store.count()):
+        raise InputError(
+            f"--error-negatives: {errors.pairs:,} pairs differ in a number or a negation, but none of the other "
+            f"{store.pairs:,} has the reference of one of them; it is for corpora with several translations of a "
+            "reference, so leave it out"
+        )
+    logger.info(f"{errors.pairs:,} pairs differ in a number or a negation; {count:,} others have their references")
+    return store
+
+
+def _readers(model: SentenceEncoder) -> tuple[dict[str, Reader], dict[str, int]]:
+    """How sentences become rows of an encoder's tables, and how many rows these have, by the name of the reader."""
+    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
+    return (
+        {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()},
+        {name: len(vocabulary) for name, vocabulary in vocabularies.items()},
+    )
+
+
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
     """Pairs as rows of the encoder's tables."""
-    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
-    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
-    store = write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    store = write_pairs(tokens.tables(), folder, *_readers(model))
     for count, reason in (
         (run.pairs.unselected, "outside the chosen ranges"),
         (run.pairs.contaminated, "with a sentence of the excluded sets"),

@@ -88,7 +88,8 @@ def resolve(
     """
     held_out = read_scored_pairs(development) if development is not None else None
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pairs = Pairs(sources, selection, sentences_of(exclude) if exclude is not None else (), seed=config.seed)
+    unwanted = sentences_of(exclude) if exclude is not None else ()
+    pairs = Pairs(sources, selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
     encoder, start, vectors = resolve_encoder(encoder)
     teacher = locate(config.teacher) if config.teacher else None
     return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)

@@ -100,10 +100,10 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
             not dense and not config.needs_trainer(processes),
             "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
         ),
-        (("mining_precision",), not trainer, averages),
+        (("mining_precision", "error_negatives"), not trainer, averages),
         (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
         (
-            ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision"),
+            ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision", "error_negatives"),
             config.margin_weight > 0,
             "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
         ),
