@@ -88,8 +88,8 @@ def test_fast_path_equals_definition_on_real_text(shared_data) -> None:
 
 # What the rules look at.
 PARTS = "n't ' s ll re . , 1 23 _ - A be N'T $".split(" ") + [" ", "\t", "\x1c", "\x7f", "\x00"]
-# Characters of every class: letters with and without capitals of as many bytes, a letter that becomes two, marks, digits
-# of other scripts, white space, and what four bytes hold.
+# Characters of every class: letters with and without capitals of as many bytes, a letter that becomes two, marks,
+# digits of other scripts, white space, and what four bytes hold.
 PARTS += list("\u2019\u00e9\u00c9\u0161\u0416\u03a3\u00df\u0301\u4e2d\u0130\u1e9e\u212a\u201c\u2014")
 PARTS += list("\u0663\u00b2\u00a0\u0085\u2028\u203f\u200b\U0001f600\U00010400")
 
