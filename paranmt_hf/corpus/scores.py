@@ -15,8 +15,8 @@ from paranmt_hf.tokens import TokenTable, WordTokenizer, ngram_starts
 
 # Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
 SMALLEST, LARGEST = 1e-15, 1e15
-# Pairs whose vectors are compared at once.
-BLOCK = 1024
+# Pairs that are encoded at once, and those whose vectors are compared at once.
+ENCODED, BLOCK = 5000, 1024
 # Bits of the key of a trigram, the key that none has, and the keys of the shortest row that is sorted.
 KEY_BITS = 64
 NO_KEY = np.uint64(2**64 - 1)
@@ -71,10 +71,9 @@ def paraphrase_scores(
     if not len(references):
         return pa.array([], pa.float32())
     if tokens is not None and isinstance(encoder, TokenEncoder):
-        vectors = [encoder.encode_tokens(table) for table in tokens]
+        scores = _token_scores(*tokens, encoder)
     else:
-        vectors = [_encode_distinct(column, encoder) for column in (references, translations)]
-    scores = cosines(*vectors)
+        scores = cosines(*(_encode_distinct(column, encoder) for column in (references, translations)))
     if not np.isfinite(scores).all():
         where = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise InputError(
@@ -82,6 +81,17 @@ def paraphrase_scores(
             f"{translations[where].as_py()!r}; choose another scorer"
         )
     return pa.array(scores, pa.float32())
+
+
+def _token_scores(references: TokenTable, translations: TokenTable, encoder: TokenEncoder) -> np.ndarray:
+    """Scores [pair] of tokenised pairs."""
+    scores = np.empty(len(references), np.float32)
+    # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
+    for start in range(0, len(scores), ENCODED):
+        stop = min(start + ENCODED, len(scores))
+        sides = (slice_table(table, start, stop) for table in (references, translations))
+        scores[start:stop] = cosines(*map(encoder.encode_tokens, sides))
+    return scores
 
 
 def _encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
