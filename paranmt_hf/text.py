@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from tokenizers import Regex, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
@@ -48,6 +48,43 @@ def words(text: str) -> list[str]:
     """
     normalizer, pre_tokenizer = _pipeline()
     return [token for token, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
+
+
+def word_tokenizer(units: list[str]) -> Tokenizer:
+    """Make the tokenizer of a word vocabulary: the definition of `text.py`, then one id for each word.
+
+    Args:
+        units: Word of each id; the first is the unknown word.
+    """
+    vocabulary = {unit: row for row, unit in enumerate(units)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=units[0]))
+    tokenizer.normalizer = word_normalizer()
+    tokenizer.pre_tokenizer = word_pre_tokenizer()
+    return tokenizer
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
+    """Read the words of a tokenizer that `word_tokenizer` made; None where it cuts text in another way."""
+    ids = tokenizer.get_vocab()
+    units = sorted(ids, key=ids.__getitem__)
+    if not units or [ids[unit] for unit in units] != list(range(len(units))):
+        return None
+    if not isinstance(tokenizer.model, models.WordLevel) or tokenizer.get_added_tokens_decoder():
+        return None
+    if (
+        tokenizer.truncation is not None
+        or _rules(tokenizer) != _rules(word_tokenizer(units[:1]))
+        or tokenizer.model.unk_token != units[0]
+    ):
+        return None
+    return units
+
+
+def _rules(tokenizer: Tokenizer) -> tuple[bytes, bytes]:
+    normalizer, pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+    if normalizer is None or pre_tokenizer is None:
+        return b"", b""
+    return normalizer.__getstate__(), pre_tokenizer.__getstate__()
 
 
 def spaced(tokens: Sequence[str]) -> str:

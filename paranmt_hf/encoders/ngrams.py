@@ -7,6 +7,7 @@ be read. This file needs no package but numpy, because it is also put beside the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,15 @@ FACTOR = np.uint64(116049371)
 LONGEST, MOST_BUCKETS = 20, 2**31 - 1
 # With at most so many buckets the row of each is read from a table of four bytes each.
 DIRECT = 2**25
+# The tensor of the buckets that have a row, beside the weights.
+HASHES = "ngrams.hashes"
+# What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
+_BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
+
+
+def blank_tokens(text: str) -> list[str]:
+    """Cut one text at its white space, as the authors' program does, and change nothing else."""
+    return [token for token in _BETWEEN.split(text) if token]
 
 
 def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:

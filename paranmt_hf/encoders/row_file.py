@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.encoders.modules.average import store
-from paranmt_hf.encoders.modules.ngram import HASHES
+from paranmt_hf.encoders.ngrams import HASHES
 from paranmt_hf.errors import InputError
 
 # The tensors of an encoder by name, with their types as safetensors and as numpy name them; wider types come first,

@@ -15,13 +15,13 @@ from torch import nn
 
 from paranmt_hf import text
 from paranmt_hf.encoders import modules, ngrams
+from paranmt_hf.encoders.contents import MODULES, PREFIX
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.lstm import directions_behind
 from paranmt_hf.encoders.modules.recurrent import Recurrence
 from paranmt_hf.encoders.modules.word import WordEmbedding
 
-# The file names under which our modules' code lies beside the weights, and the classes that a model may name.
-PREFIX, MODULES = "paranmt_hf_", modules.__name__
+# Our modules, whose code lies beside the weights, and the classes that a model may name.
 CODE = {
     info.name: importlib.import_module(f"{MODULES}.{info.name}") for info in pkgutil.iter_modules(modules.__path__)
 }
@@ -31,8 +31,6 @@ CLASSES: dict[str, type] = {
     for kind in vars(module).values()
     if isinstance(kind, type) and kind.__module__ == module.__name__ and kind not in (AverageEmbedding, Recurrence)
 }
-# Settings of a whole model, beside those of its modules.
-SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 
 
 def save(model: SentenceTransformer, folder: Path | str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.fast import FastPath
 from paranmt_hf.encoders.saving import add_code, saved_modules
+from paranmt_hf.encoders.usual_calls import is_plain, materialised
 from paranmt_hf.hub.repository import Model
 
 # Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
@@ -47,8 +48,8 @@ class SentenceEncoder(SentenceTransformer):
         if inputs is None and "sentences" in kwargs:
             # The argument's name in older releases.
             inputs = kwargs.pop("sentences")
-        texts = _materialised(inputs)
-        if not args and self.device.type == "cpu" and _is_plain(texts, kwargs) and self.fast_path is not None:
+        texts = materialised(inputs)
+        if not args and self.device.type == "cpu" and is_plain(texts, kwargs) and self.fast_path is not None:
             return self._encode_fast(self.fast_path, texts, **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
@@ -118,7 +119,8 @@ class SentenceEncoder(SentenceTransformer):
         sentences = [inputs] if isinstance(inputs, str) else inputs
         prompt = self._resolve_prompt(prompt, unused.get("prompt_name"))
         cut = truncate_dim if truncate_dim is not None else self.truncate_dim
-        width = len(range(self.get_embedding_dimension() or 0)[:cut])
+        # Of the last module: the dimension of the whole is what `truncate_dim` leaves of it.
+        width = len(range(self[-1].get_embedding_dimension())[:cut])
         vectors = torch.empty(len(sentences), width)
 
         def fill(start: int) -> None:
@@ -144,35 +146,3 @@ class SentenceEncoder(SentenceTransformer):
         if convert_to_numpy:
             return vectors[0].numpy() if single else vectors.numpy()
         return vectors[0] if single else list(vectors)
-
-
-_FAST_OPTIONS = {
-    "prompt",
-    "prompt_name",
-    "batch_size",
-    "show_progress_bar",
-    "convert_to_numpy",
-    "convert_to_tensor",
-    "normalize_embeddings",
-    "truncate_dim",
-    "task",
-}
-
-
-def _materialised(inputs: Any) -> Any:  # noqa: ANN401
-    """Turn an array or a column of a data set into a list; leave anything else as it is."""
-    if isinstance(inputs, np.ndarray):
-        return inputs.tolist()
-    return list(inputs) if isinstance(inputs, Sequence) and not isinstance(inputs, str | list) else inputs
-
-
-def _is_plain(inputs: Any, options: dict[str, Any]) -> bool:  # noqa: ANN401
-    """Tell whether a call asks for nothing that the fast path does not do."""
-    usual = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
-    usual["chunk_size"] = None
-    others = {name: value for name, value in options.items() if name not in _FAST_OPTIONS}
-    if any(name not in usual or value != usual[name] for name, value in others.items()):
-        return False
-    if options.get("batch_size", 1) <= 0:
-        return False
-    return isinstance(inputs, str) or (isinstance(inputs, list) and all(type(text) is str for text in inputs))

@@ -11,7 +11,8 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.saving import SETTINGS, save
+from paranmt_hf.encoders.contents import SETTINGS
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.export.formats import Encode, Format
 from paranmt_hf.export.tokenizers import tokenizer_of

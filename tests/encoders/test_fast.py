@@ -358,3 +358,10 @@ def test_vectors_are_written_where_they_are_wanted():
     assert fast.encode(SENTENCES, out[:, 1:8]).shape == (len(SENTENCES), 7)
     assert (out[:, [0, 8]] == 7).all()
     assert torch.equal(out[:, 1:8], fast.twin().encode(SENTENCES))
+
+
+def test_a_call_may_truncate_less_than_the_model():
+    model = SentenceEncoder(modules=list(encoder("word,trigram")), device="cpu", truncate_dim=3)
+    for cut in (None, 2, 5, 50, -1):
+        found = model.encode(SENTENCES, truncate_dim=cut)
+        np.testing.assert_allclose(found, SentenceTransformer.encode(model, SENTENCES, truncate_dim=cut), atol=1e-6)

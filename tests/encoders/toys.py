@@ -9,7 +9,7 @@ import torch
 from sentence_transformers.base.modules import Dense
 from torch import nn
 
-from paranmt_hf.encoders.loading import own_module
+from paranmt_hf.encoders.module_loading import own_module
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.lstm import lstm_modules, word_sequence
 from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence

@@ -5,7 +5,6 @@ Pagliardini, Gupta and Jaggi (2018, arXiv:1703.02507), section 2.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,10 @@ import torch
 from safetensors.torch import save_file
 
 from paranmt_hf.encoders.modules.average import WEIGHTS_FILE, AverageEmbedding, restore, store
-from paranmt_hf.encoders.ngrams import NgramTable
+from paranmt_hf.encoders.ngrams import HASHES, NgramTable, blank_tokens
 from paranmt_hf.text import words
 
 CUTS = ("words", "blanks")
-HASHES = "ngrams.hashes"
-# What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
-_BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
-
-
-def blank_tokens(text: str) -> list[str]:
-    """Cut one text at its white space, as the authors' program does, and change nothing else."""
-    return [token for token in _BETWEEN.split(text) if token]
 
 
 class NgramEmbedding(AverageEmbedding):
