@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -192,7 +193,7 @@ class WordLookup(Lookup):
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the words of every sentence, in order."""
-        new = [self.row_of.get(token, 0) for token in self._new_tokens(table)]
+        new = list(map(self.row_of.get, self._new_tokens(table), repeat(0)))
         if new:
             self._rows = np.concatenate([self._rows, np.array(new, np.int32)])
         return Bags(self._rows[table.ids], table.offsets)
