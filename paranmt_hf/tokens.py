@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice, pairwise
+from itertools import compress, count, islice, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,8 @@ from paranmt_hf.text import CLITICS, PUNCTUATION, words
 _CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 # Tokens that are hashed at once.
 SLICE = 100_000
-# Bytes of text that are cut at once.
-PART_BYTES = 2**22
+# Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
+PART_BYTES, FEW = 2**22, 32
 
 
 def cut_chunk(chunk: str) -> list[str]:
@@ -89,14 +89,18 @@ class WordTokenizer:
 
     def _number(self, pieces: Pieces) -> np.ndarray:
         """Token of each distinct piece [distinct piece], int64; a negative number for none or several."""
-        numbers = np.empty(len(pieces.uncut), np.int64)
-        # Which are tokens is known by where they are; only a column of rare characters has many others.
-        tokens = pieces.distinct.filter(pa.array(~pieces.uncut)) if pieces.uncut.any() else pieces.distinct
-        numbers[~pieces.uncut] = list(map(self._token_ids.__getitem__, tokens.to_pylist()))
-        if len(tokens) < len(numbers):
-            chunks = pieces.distinct.filter(pa.array(pieces.uncut)).to_pylist()
-            self._learn([chunk for chunk in chunks if chunk not in self._chunks])
-            numbers[pieces.uncut] = list(map(self._chunks.__getitem__, chunks))
+        distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
+        if len(uncut) < len(distinct):
+            chunks = [distinct[at] for at in uncut.tolist()]
+            # A chunk is no token; as one it would stand in the vocabulary.
+            tokens = compress(distinct, (~pieces.uncut).tolist()) if chunks else distinct
+            found = list(map(self._token_ids.__getitem__, tokens))
+        else:
+            chunks, found = distinct, []
+        self._learn([chunk for chunk in chunks if chunk not in self._chunks])
+        numbers = np.empty(len(distinct), np.int64)
+        numbers[~pieces.uncut] = found
+        numbers[uncut] = list(map(self._chunks.__getitem__, chunks))
         new = len(self._token_ids) - len(self._vocabulary)
         self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
         return numbers
@@ -132,7 +136,8 @@ class WordTokenizer:
 
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Token ids [token], and their bounds [sentence + 1], of a part of a column."""
-        pieces = cut_column(column) if self._cut is cut_chunk else cut_at_blanks(column)
+        by_bytes = self._cut is cut_chunk and len(column) >= FEW
+        pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
         numbers = self._number(pieces)
         ids = numbers.astype(np.int32)[pieces.chosen]
         if not (numbers < 0).any():
@@ -154,6 +159,9 @@ class WordTokenizer:
 def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
     """Cut a column into parts of about so many bytes that all arrays over one are small."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        if chunk.nbytes <= PART_BYTES:
+            yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
+            continue
         sizes = np.cumsum(pc.binary_length(chunk).to_numpy(), dtype=np.int64) // PART_BYTES
         ends = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(chunk)]
         for start, stop in pairwise(ends):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.text import character_ngrams, words
-from paranmt_hf.tokens import Bags, WordTokenizer, cut_chunk, ngram_starts
+from paranmt_hf.tokens import FEW, Bags, WordTokenizer, cut_chunk, ngram_starts
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,19 @@ def sentences_of(tokenizer: WordTokenizer, column: list[str]) -> list[list[str]]
     ]
 
 
+def cut_by_bytes(column: list[str]) -> list[list[str]]:
+    """So many sentences as are cut by bytes, of which those behind are empty."""
+    found = sentences_of(WordTokenizer(), column + [""] * FEW)
+    assert found[len(column) :] == [[]] * FEW
+    return found[: len(column)]
+
+
 @settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_fast_path_equals_definition_on_any_text(column: list[str]) -> None:
     column = [text.encode("utf8", "replace").decode("utf8") for text in column]
     assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+    assert cut_by_bytes(column) == [words(text) for text in column]
 
 
 def test_forgetting_changes_nothing() -> None:
@@ -97,13 +105,13 @@ PARTS += list("\u0663\u00b2\u00a0\u0085\u2028\u203f\u200b\U0001f600\U00010400")
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.lists(st.sampled_from(PARTS), max_size=8).map("".join), max_size=6))
 def test_cuts_of_a_column_equal_the_definition(column: list[str]) -> None:
-    assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+    assert cut_by_bytes(column) == [words(text) for text in column]
 
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.text(st.characters(max_codepoint=0x17F), max_size=12), max_size=6))
 def test_cuts_of_european_text_equal_the_definition(column: list[str]) -> None:
-    assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+    assert cut_by_bytes(column) == [words(text) for text in column]
 
 
 def test_every_character_equals_the_definition() -> None:
@@ -146,6 +154,7 @@ def test_a_cut_of_the_callers_sees_chunks_between_blanks(column: list[str]) -> N
 def test_parts_of_a_column_change_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     column = ["a b.", "", "1,", "5 \u00bd\u00a0x", " ", "don't", "t"]
     monkeypatch.setattr("paranmt_hf.tokens.PART_BYTES", size)
+    monkeypatch.setattr("paranmt_hf.tokens.FEW", 0)
     assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
     chunked = pa.chunked_array([column[:3], [], column[3:]], pa.large_string())
     table = WordTokenizer().tables(chunked)[0]
