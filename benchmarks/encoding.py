@@ -1,10 +1,11 @@
 """How fast averaging encoders encode, beside other libraries over the same table.
 
-All encode the same sentences in one process in turn: distinct references whose number of word tokens is at most
-`--spread` away from 12 or 25. Ours remembers what a chunk of text gave, so it is measured twice: with nothing
-remembered, and after encoding the other references, as in the middle of a corpus.
+All encode the same sentences in one process in turn: distinct ones whose number of word tokens is at most `--spread`
+away from 12 or 25. Ours remembers tokens, so it is measured twice: with nothing remembered, and after encoding the
+other sentences, as in the middle of a corpus.
 
     python benchmarks/encoding.py --pairs machine-translations.parquet
+    python benchmarks/encoding.py --text lines.txt --sentences 60000 --skip 3000000
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.util
+import itertools
 import platform
 import statistics
 import tempfile
@@ -44,6 +46,15 @@ def vocabulary_of(kind: Kind, references: pa.Array, size: int) -> Vocabulary:
     """Take the most frequent units, and made-up ones where the text has too few."""
     found = most_frequent(kind, count_units([references], [kind])[kind], size)
     return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
+
+
+def read(arguments: argparse.Namespace) -> pa.Array | pa.ChunkedArray:
+    """The sentences to choose from."""
+    if arguments.pairs:
+        return pq.read_table(arguments.pairs, columns=["reference"])["reference"]
+    with arguments.text.open(encoding="utf8") as lines:
+        chosen = itertools.islice(lines, arguments.skip, arguments.skip + arguments.sentences)
+        return pa.array([line.rstrip("\n") for line in chosen])
 
 
 def ours(encoder: SentenceEncoder, before: Sequence[str]) -> tuple[Callable[[], object], Encode]:
@@ -147,7 +158,11 @@ def report(title: str, rates: dict[str, list[float]]) -> None:
 def main() -> None:
     """Parse the command line, measure, print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=Path, required=True, help="Parquet with a column of English references")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--pairs", type=Path, help="Parquet with a column of English references")
+    source.add_argument("--text", type=Path, help="English text, a sentence a line")
+    parser.add_argument("--sentences", type=int, default=60_000, help="lines of --text that are read")
+    parser.add_argument("--skip", type=int, default=0, help="lines of --text before them")
     parser.add_argument("--lengths", type=int, nargs="+", default=[12, 25], help="word tokens of a sentence")
     parser.add_argument("--spread", type=int, default=2)
     parser.add_argument("--rows", type=int, default=100_000)
@@ -155,7 +170,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    references = pc.unique(pq.read_table(arguments.pairs, columns=["reference"])["reference"])
+    references = pc.unique(read(arguments))
     generator = np.random.default_rng(1)
     references = references.take(pa.array(generator.permutation(len(references))))
     kinds: tuple[Kind, ...] = ("word", "trigram")

@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, count, islice, repeat
+from itertools import compress, count, islice, pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.cutting import Pieces, cut_at_blanks, cut_column
 from paranmt_hf.text import CLITICS, PUNCTUATION, words
 
 # The cuts of `text.py`. On plain characters Python's expressions mean what those of `tokenizers` mean.
 _CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 # Tokens that are hashed at once.
 SLICE = 100_000
+# Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
+PART_BYTES, FEW = 2**22, 32
 
 
 def cut_chunk(chunk: str) -> list[str]:
@@ -58,20 +62,13 @@ class TokenTable:
         return np.diff(self.offsets).astype(np.int32)
 
 
-class _Ids(dict[str, int]):
-    """Numbers tokens in the order in which they are first asked for."""
-
-    def __missing__(self, token: str) -> int:
-        number = self[token] = len(self)
-        return number
-
-
 class WordTokenizer:
-    """Cuts columns of sentences into word tokens, remembering what each chunk gave.
+    """Cuts columns of sentences into word tokens, remembering what each piece of text gave.
 
     Args:
-        capacity: Number of distinct chunks to remember. Past it everything is forgotten at the start of the next
-            table, which bounds the memory on any corpus; the result does not depend on it.
+        capacity: Number of distinct pieces to remember: tokens, and chunks between blanks that are cut one by one.
+            Past it everything is forgotten at the start of the next table, which bounds the memory on any corpus; the
+            result does not depend on it.
         cut: What cuts a chunk into tokens, in place of the definition of `text.py`.
     """
 
@@ -81,22 +78,41 @@ class WordTokenizer:
         self._forget()
 
     def _forget(self) -> None:
-        self._token_ids = _Ids()
+        # Numbers tokens in the order in which they are first asked for.
+        self._token_ids: dict[str, int] = defaultdict(count().__next__)
         self._vocabulary: list[str] = []
+        # What the chunks gave that are cut one by one: a token, or for none or several a negative number. Token ids of
+        # the latter stand end to end; those of -1 - p are _flat[_bounds[p]:_bounds[p + 1]].
         self._chunks: dict[str, int] = {}
-        # Token ids of all remembered chunks, end to end; chunk c owns _flat[_bounds[c]:_bounds[c + 1]]. They begin
-        # with a filler because an empty buffer is no array.
-        self._flat = array("i", [0])
-        self._bounds = array("q", [1])
+        self._flat = array("i")
+        self._bounds = array("q", [0])
+
+    def _number(self, pieces: Pieces) -> np.ndarray:
+        """Token of each distinct piece [distinct piece], int64; a negative number for none or several."""
+        distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
+        if len(uncut) < len(distinct):
+            chunks = [distinct[at] for at in uncut.tolist()]
+            # A chunk is no token; as one it would stand in the vocabulary.
+            tokens = compress(distinct, (~pieces.uncut).tolist()) if chunks else distinct
+            found = list(map(self._token_ids.__getitem__, tokens))
+        else:
+            chunks, found = distinct, []
+        self._learn([chunk for chunk in chunks if chunk not in self._chunks])
+        numbers = np.empty(len(distinct), np.int64)
+        numbers[~pieces.uncut] = found
+        numbers[uncut] = list(map(self._chunks.__getitem__, chunks))
+        new = len(self._token_ids) - len(self._vocabulary)
+        self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
+        return numbers
 
     def _learn(self, chunks: list[str]) -> None:
         """Remember chunks that are not remembered yet."""
-        cut = list(map(self._cut, chunks))
-        self._chunks.update(zip(chunks, count(len(self._chunks)), strict=False))
-        self._flat.extend(map(self._token_ids.__getitem__, chain.from_iterable(cut)))
-        self._bounds.extend(islice(accumulate(map(len, cut), initial=self._bounds[-1]), 1, None))
-        new = len(self._token_ids) - len(self._vocabulary)
-        self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
+        for chunk in chunks:
+            ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
+            self._chunks[chunk] = ids[0] if len(ids) == 1 else -len(self._bounds)
+            if len(ids) != 1:
+                self._flat.extend(ids)
+                self._bounds.append(len(self._flat))
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them.
@@ -104,28 +120,52 @@ class WordTokenizer:
         Args:
             columns: Columns [sentence] of strings without nulls.
         """
-        if len(self._chunks) > self.capacity:
+        if len(self._token_ids) + len(self._chunks) > self.capacity:
             self._forget()
         return [self._table(column) for column in columns]
 
     def _table(self, column: pa.Array | pa.ChunkedArray | Sequence[str]) -> TokenTable:
         if not isinstance(column, pa.Array | pa.ChunkedArray):
             column = pa.array(column, pa.string())
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        pieces = pc.split_pattern(column, " ")
-        bounds = pieces.offsets.to_numpy()
-        encoded = pieces.flatten().dictionary_encode()
-        chunks = encoded.dictionary.to_pylist()
-        distinct = np.array(list(map(self._chunks.get, chunks, repeat(-1))), np.int64)
-        new = np.flatnonzero(distinct < 0)
-        distinct[new] = len(self._chunks) + np.arange(len(new))
-        self._learn([chunks[at] for at in new.tolist()])
-        flat, limits = np.frombuffer(self._flat, np.int32), np.frombuffer(self._bounds, np.int64)
-        starts, counts = limits[distinct], limits[distinct + 1] - limits[distinct]
-        chosen = encoded.indices.to_numpy()
-        ids, ends = expand(flat, starts[chosen], counts[chosen])
-        return TokenTable(ids, ends[bounds - bounds[0]], self._vocabulary)
+        parts = [self._part(part) for part in _parts(column)]
+        if len(parts) == 1:
+            return TokenTable(*parts[0], self._vocabulary)
+        ids = np.concatenate([ids for ids, _ in parts] or [np.empty(0, np.int32)])
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(bounds) for _, bounds in parts)])
+        return TokenTable(ids, np.cumsum(lengths), self._vocabulary)
+
+    def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Token ids [token], and their bounds [sentence + 1], of a part of a column."""
+        by_bytes = self._cut is cut_chunk and len(column) >= FEW
+        pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
+        numbers = self._number(pieces)
+        ids = numbers.astype(np.int32)[pieces.chosen]
+        if not (numbers < 0).any():
+            return ids, pieces.bounds
+        # Only few pieces are not one token, so the others are moved apart to make room for their tokens.
+        several = np.flatnonzero(ids < 0)
+        ranges = -1 - ids[several]
+        flat, limits = np.array(self._flat, np.int32), np.array(self._bounds)
+        tokens, inner = expand(flat, limits[ranges], np.diff(limits)[ranges])
+        room = np.ones(len(ids), np.int64)
+        room[several] = np.diff(inner)
+        ids = np.repeat(ids, room)
+        # Tokens of these pieces less the pieces themselves, before each of them.
+        moved = inner - np.arange(len(inner))
+        ids[np.arange(len(tokens)) + np.repeat(several - np.arange(len(several)), np.diff(inner))] = tokens
+        return ids, pieces.bounds + moved[np.searchsorted(several, pieces.bounds)]
+
+
+def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
+    """Cut a column into parts of about so many bytes that all arrays over one are small."""
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        if chunk.nbytes <= PART_BYTES:
+            yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
+            continue
+        sizes = np.cumsum(pc.binary_length(chunk).to_numpy(), dtype=np.int64) // PART_BYTES
+        ends = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(chunk)]
+        for start, stop in pairwise(ends):
+            yield chunk.slice(start, stop - start).cast(pa.string())
 
 
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

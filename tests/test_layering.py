@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "paranmt_hf"
 LAYERS: list[set[str]] = [
     {"errors", "version"},
     {"text"},
+    {"cutting"},
     {"tokens"},
     {"protocols"},
     {"util"},

@@ -1,5 +1,7 @@
 """The definition of a token, and the fast path against it."""
 
+from itertools import product
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.text import character_ngrams, words
-from paranmt_hf.tokens import Bags, WordTokenizer, cut_chunk, ngram_starts
+from paranmt_hf.tokens import FEW, Bags, WordTokenizer, cut_chunk, ngram_starts
 
 
 @pytest.mark.parametrize(
@@ -37,11 +39,19 @@ def sentences_of(tokenizer: WordTokenizer, column: list[str]) -> list[list[str]]
     ]
 
 
+def cut_by_bytes(column: list[str]) -> list[list[str]]:
+    """So many sentences as are cut by bytes, of which those behind are empty."""
+    found = sentences_of(WordTokenizer(), column + [""] * FEW)
+    assert found[len(column) :] == [[]] * FEW
+    return found[: len(column)]
+
+
 @settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_fast_path_equals_definition_on_any_text(column: list[str]) -> None:
     column = [text.encode("utf8", "replace").decode("utf8") for text in column]
     assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+    assert cut_by_bytes(column) == [words(text) for text in column]
 
 
 def test_forgetting_changes_nothing() -> None:
@@ -51,7 +61,7 @@ def test_forgetting_changes_nothing() -> None:
         assert sentences_of(tokenizer, column[start : start + 10]) == [
             words(text) for text in column[start : start + 10]
         ]
-    assert len(tokenizer._chunks) <= 3 + 30
+    assert len(tokenizer._token_ids) <= 3 + 30
 
 
 def test_tables_share_one_vocabulary() -> None:
@@ -84,24 +94,72 @@ def test_fast_path_equals_definition_on_real_text(shared_data) -> None:
         assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
 
 
-plain = st.lists(
-    st.sampled_from(["n't", "'", "s", "ll", ".", ",", "1", "23", "_", "-", "A", "be", "\x1f", "\x7f", "$"])
-)
+# What the rules look at.
+PARTS = "n't ' s ll re . , 1 23 _ - A be N'T $".split(" ") + [" ", "\t", "\x1c", "\x7f", "\x00"]
+# Characters of every class: letters with and without capitals of as many bytes, a letter that becomes two, marks,
+# digits of other scripts, white space, and what four bytes hold.
+PARTS += list("\u2019\u00e9\u00c9\u0161\u0416\u03a3\u00df\u0301\u4e2d\u0130\u1e9e\u212a\u201c\u2014")
+PARTS += list("\u0663\u00b2\u00a0\u0085\u2028\u203f\u200b\U0001f600\U00010400")
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.lists(st.sampled_from(PARTS), max_size=8).map("".join), max_size=6))
+def test_cuts_of_a_column_equal_the_definition(column: list[str]) -> None:
+    assert cut_by_bytes(column) == [words(text) for text in column]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.text(st.characters(max_codepoint=0x17F), max_size=12), max_size=6))
+def test_cuts_of_european_text_equal_the_definition(column: list[str]) -> None:
+    assert cut_by_bytes(column) == [words(text) for text in column]
+
+
+def test_every_character_equals_the_definition() -> None:
+    """In the middle of a word, at a comma between digits, and at a clitic."""
+    characters = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]
+    for make in ("Aa{}b", "1,{}", "it's{}", "{}'ll{}"):
+        column = [make.format(character, character) for character in characters]
+        assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+
+
+def test_every_plain_pair_of_characters_equals_the_definition() -> None:
+    characters = [chr(code) for code in range(128)]
+    pairs = [first + second for first in characters for second in characters]
+    assert sentences_of(WordTokenizer(), pairs) == [words(pair) for pair in pairs]
+    assert [pair for pair in pairs if " " not in pair and cut_chunk(pair) != words(pair)] == []
+
+
+def test_plain_chunks_of_the_rules_equal_the_definition() -> None:
+    """Every sequence of up to five of what the rules know, between two sentences that would change it."""
+    parts = ["n", "'", "t", "s", "e", "r", "l", ".", ",", "1", "_", "-"]
+    chunks = ["".join(chosen) for size in range(1, 5) for chosen in product(parts, repeat=size)]
+    assert len(chunks) == 12 + 12**2 + 12**3 + 12**4
+    assert sentences_of(WordTokenizer(), chunks) == [words(chunk) for chunk in chunks]
 
 
 @settings(deadline=None)
-@given(st.one_of(plain.map("".join), st.text(st.characters(max_codepoint=127), max_size=12)))
-def test_plain_chunks_equal_definition(chunk: str) -> None:
-    """Python's expressions cut chunks of plain characters; the definition is a pipeline of `tokenizers`."""
-    chunk = chunk.replace(" ", "")
-    assert cut_chunk(chunk) == words(chunk)
+@given(st.lists(st.text(alphabet="a \u00a0", max_size=6), max_size=6))
+def test_a_cut_of_the_callers_sees_chunks_between_blanks(column: list[str]) -> None:
+    def letters(chunk: str) -> list[str]:
+        return list(chunk)
+
+    expected = [[letter for chunk in text.split(" ") for letter in chunk] for text in column]
+    tokenizer = WordTokenizer(cut=letters)
+    assert sentences_of(tokenizer, column) == expected
+    # A second time from what is remembered.
+    assert sentences_of(tokenizer, column[::-1]) == expected[::-1]
 
 
-def test_every_plain_pair_of_characters_equals_definition() -> None:
-    characters = [chr(code) for code in range(128) if chr(code) != " "]
-    pairs = [first + second for first in characters for second in characters]
-    assert len(pairs) == 127**2
-    assert [pair for pair in pairs if cut_chunk(pair) != words(pair)] == []
+@pytest.mark.parametrize("size", [1, 3, 10, 1000])
+def test_parts_of_a_column_change_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    column = ["a b.", "", "1,", "5 \u00bd\u00a0x", " ", "don't", "t"]
+    monkeypatch.setattr("paranmt_hf.tokens.PART_BYTES", size)
+    monkeypatch.setattr("paranmt_hf.tokens.FEW", 0)
+    assert sentences_of(WordTokenizer(), column) == [words(text) for text in column]
+    chunked = pa.chunked_array([column[:3], [], column[3:]], pa.large_string())
+    table = WordTokenizer().tables(chunked)[0]
+    assert table.offsets.tolist() == np.cumsum([0, *(len(words(text)) for text in column)]).tolist()
+    assert [table.vocabulary[token] for token in table.ids] == [token for text in column for token in words(text)]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def write_release(
     statistics = Statistics(seed)
     writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
-    chosen = np.empty(0, np.int64)
+    chosen, sample = np.empty(0, np.int64), schema.empty_table()
     for table in tables:
         if not table.num_rows:
             continue
@@ -140,6 +140,7 @@ def write_release(
         scores.append(rows["para_score"].to_numpy())
         # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
         chosen = sample_ids(np.concatenate([chosen, rows["id"].to_numpy()]), SAMPLE_ROWS, seed)
+        sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
         writer.write(rows)
     files = writer.close()
     if not statistics.rows:
@@ -148,31 +149,25 @@ def write_release(
     column = np.concatenate(scores)
     scores.clear()
     ranges = filtered_ranges(column)
-    configs["filtered"] = _write_config(folder, "filtered", files, schema, max_shard_bytes, ranges=ranges)
+    filtered = (select_rows(table, ranges=ranges) for table in read_tables(files))
+    configs["filtered"] = _write_config(folder, "filtered", filtered, schema, max_shard_bytes)
     if not configs["filtered"].rows:
         # `datasets` cannot stream a file without rows.
         shutil.rmtree(folder / FOLDERS["filtered"])
         del configs["filtered"]
     else:
         configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
-    configs["sample"] = _write_config(folder, "sample", files, schema, max_shard_bytes, ids=chosen)
+    configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema, max_shard_bytes)
     configs["sample"].selection = {"rows": len(chosen), "seed": seed}
     return Release(configs, statistics, schema)
 
 
 def _write_config(
-    folder: Path,
-    config: str,
-    files: Sequence[Path],
-    schema: pa.Schema,
-    max_shard_bytes: int,
-    *,
-    ranges: dict[str, Range] | None = None,
-    ids: np.ndarray | None = None,
+    folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema, max_shard_bytes: int
 ) -> ConfigFiles:
     writer = _RollingWriter(folder / FOLDERS[config], schema, max_shard_bytes)
-    for table in read_tables(files):
-        writer.write(select_rows(table, ranges=ranges, ids=ids))
+    for table in tables:
+        writer.write(table)
     return _describe(folder, writer.close(), writer)
 
 

@@ -15,6 +15,12 @@ from paranmt_hf.tokens import TokenTable, WordTokenizer, ngram_starts
 
 # Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
 SMALLEST, LARGEST = 1e-15, 1e15
+# Pairs that are encoded at once, and those whose vectors are compared at once.
+ENCODED, BLOCK = 5000, 1024
+# Bits of the key of a trigram, the key that none has, and the keys of the shortest row that is sorted.
+KEY_BITS = 64
+NO_KEY = np.uint64(2**64 - 1)
+NARROWEST = 16
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -27,6 +33,15 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     Returns:
         Cosines [sentence], float32, clipped to [-1, 1].
     """
+    values = np.empty(len(left), np.float32)
+    # In blocks, whose products stay in the processor's cache.
+    for start in range(0, len(left), BLOCK):
+        block = slice(start, start + BLOCK)
+        values[block] = _cosines(left[block], right[block])
+    return values
+
+
+def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         products = np.multiply(left, right).sum(axis=1)
         lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
@@ -56,10 +71,9 @@ def paraphrase_scores(
     if not len(references):
         return pa.array([], pa.float32())
     if tokens is not None and isinstance(encoder, TokenEncoder):
-        vectors = [encoder.encode_tokens(table) for table in tokens]
+        scores = _token_scores(*tokens, encoder)
     else:
-        vectors = [_encode_distinct(column, encoder) for column in (references, translations)]
-    scores = cosines(*vectors)
+        scores = cosines(*(_encode_distinct(column, encoder) for column in (references, translations)))
     if not np.isfinite(scores).all():
         where = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise InputError(
@@ -67,6 +81,17 @@ def paraphrase_scores(
             f"{translations[where].as_py()!r}; choose another scorer"
         )
     return pa.array(scores, pa.float32())
+
+
+def _token_scores(references: TokenTable, translations: TokenTable, encoder: TokenEncoder) -> np.ndarray:
+    """Scores [pair] of tokenised pairs."""
+    scores = np.empty(len(references), np.float32)
+    # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
+    for start in range(0, len(scores), ENCODED):
+        stop = min(start + ENCODED, len(scores))
+        sides = (slice_table(table, start, stop) for table in (references, translations))
+        scores[start:stop] = cosines(*map(encoder.encode_tokens, sides))
+    return scores
 
 
 def _encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
@@ -96,19 +121,18 @@ def trigram_overlap(references: TokenTable, translations: TokenTable) -> pa.Arra
 
 
 def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.ndarray:
-    """Count the trigrams that both sides of each pair have [pair].
+    """Count the trigrams that both sides of each pair have [pair], as multisets.
 
-    Pair, trigram and side are packed into one 64-bit key, so that a single sort brings the occurrences of a trigram
-    in a pair together, references before translations.
+    Trigram and side are packed into one 64-bit key, and the keys of a pair are sorted in a row of their own: a
+    processor sorts short rows without branches, twenty times as fast as all keys together.
     """
-    pairs = len(references)
-    used = np.zeros(len(references.vocabulary), bool)
-    for table in (references, translations):
-        used[table.ids] = True
-    # Consecutive indices for the words in use keep the key short.
-    index_of = np.cumsum(used) - 1
-    word_bits, pair_bits = int(np.count_nonzero(used)).bit_length(), pairs.bit_length()
-    if 3 * word_bits + pair_bits + 1 > 64:
+    pairs, tables = len(references), (references, translations)
+    ids, bits = [table.ids for table in tables], len(references.vocabulary).bit_length()
+    if 3 * bits + 1 > KEY_BITS:
+        # Of a large vocabulary a batch uses a part, whose words are numbered from 0 here.
+        used, numbered = np.unique(np.concatenate(ids), return_inverse=True)
+        ids, bits = np.split(numbered, [len(ids[0])]), len(used).bit_length()
+    if 3 * bits + 1 > KEY_BITS:
         if pairs == 1:
             raise InputError(
                 "a pair of more than a million different words is no pair of sentences; lower max_characters"
@@ -117,24 +141,50 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
         halves = [(0, middle), (middle, pairs)]
         cuts = [(slice_table(references, *half), slice_table(translations, *half)) for half in halves]
         return np.concatenate([_shared_trigrams(*cut) for cut in cuts])
-    sides = []
-    for side, table in enumerate((references, translations)):
+    counts = [np.maximum(table.lengths - 2, 0) for table in tables]
+    widths = np.left_shift(1, np.ceil(np.log2(np.maximum(sum(counts), NARROWEST))).astype(np.int64))
+    order = np.argsort(widths, kind="stable")
+    begins = np.empty(pairs, np.int64)
+    begins[order] = np.cumsum(widths[order]) - widths[order]
+    # What is left in a row is larger than any key.
+    keys = np.full(widths.sum(), NO_KEY)
+    for side, table in enumerate(tables):
+        own = _trigram_keys(ids[side], bits, side)
         starts, rows = ngram_starts(table, 3)
-        indices = index_of[table.ids].astype(np.uint64)
-        key = rows.astype(np.uint64)
-        for step in range(3):
-            key = (key << np.uint64(word_bits)) | indices[starts + step]
-        sides.append((key << np.uint64(1)) | np.uint64(side))
-    keys = np.sort(np.concatenate(sides))
-    if not len(keys):
-        return np.zeros(pairs, np.int64)
-    groups = keys >> np.uint64(1)
-    first = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
-    sizes = np.diff(np.concatenate([first, [len(keys)]]))
-    in_translation = np.add.reduceat((keys & np.uint64(1)).astype(np.int64), first)
-    common = np.minimum(in_translation, sizes - in_translation)
-    rows = (groups[first] >> np.uint64(3 * word_bits)).astype(np.int64)
-    return np.bincount(rows, weights=common, minlength=pairs).astype(np.int64)
+        first = np.cumsum(counts[side]) - counts[side]
+        behind = begins + side * counts[0] - first
+        keys[behind[rows] + np.arange(len(starts))] = own[starts]
+    shared, done, at = np.zeros(pairs, np.int64), 0, 0
+    for width, count in zip(*np.unique(widths, return_counts=True), strict=True):
+        block = keys[at : at + count * width].reshape(count, width)
+        shared[order[done : done + count]] = _shared_in_rows(block)
+        done, at = done + count, at + count * width
+    return shared
+
+
+def _trigram_keys(ids: np.ndarray, bits: int, side: int) -> np.ndarray:
+    """Pack each token, the two behind it and the side into a number [token less 2], uint64."""
+    words, shift = ids.astype(np.uint64), np.uint64(bits)
+    trigrams = ((words[:-2] << shift | words[1:-1]) << shift) | words[2:]
+    return trigrams << np.uint64(1) | np.uint64(side)
+
+
+def _shared_in_rows(keys: np.ndarray) -> np.ndarray:
+    """Count shared trigrams [pair] by the keys [pair, key] of each pair, which are sorted in place."""
+    keys.sort(axis=1)
+    # Where a trigram of the reference stands before the same of the translation, only the last bit differs.
+    rows, at = np.nonzero((keys[:, 1:] ^ keys[:, :-1]) == 1)
+    shared = np.zeros(len(keys), np.int64)
+    copies = 0
+    while len(rows):
+        shared += np.bincount(rows, minlength=len(keys))
+        copies += 1
+        # Of those are counted once more that stand once more on both sides.
+        inside = (at >= copies) & (at + copies + 1 < keys.shape[1])
+        rows, at = rows[inside], at[inside]
+        more = (keys[rows, at - copies] == keys[rows, at]) & (keys[rows, at + copies + 1] == keys[rows, at + 1])
+        rows, at = rows[more], at[more]
+    return shared
 
 
 def slice_table(table: TokenTable, start: int, stop: int) -> TokenTable:

@@ -1,8 +1,8 @@
 """Fast encoding for averaging encoders: columns of sentences to vectors, without a Python object per word.
 
-Cutting text into tokens bounds the speed of an average, so it is done once per distinct chunk of a batch
-(`tokens.py`). TRIGRAM averages first inside the distinct words of a batch and then over the words of each sentence,
-which reads a third of the rows.
+Cutting text into tokens bounds the speed of an average, so it is done for whole columns at once (`tokens.py`).
+TRIGRAM averages first inside the distinct words of a batch and then over the words of each sentence, which reads a
+third of the rows.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.encoders.composition import Composition
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.modules.ngram import blank_tokens
+from paranmt_hf.encoders.ngrams import blank_tokens
+from paranmt_hf.encoders.tables import Tables
 from paranmt_hf.encoders.vocabulary import NgramLookup, TrigramLookup, Vocabulary, WordLookup
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, cut_chunk
 
-# Chunks of text to remember; bounds the memory beside the weights.
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.composition import Composition
+
+# Pieces of text to remember; bounds the memory beside the weights.
 CHUNKS = 120_000
 # Sentences whose rows are gathered at once: their vectors stay in the processor's cache until they are copied.
 STEP = 1024
@@ -116,17 +120,22 @@ class FastAverage:
     """Encodes columns of sentences with the tables of averaging encoders. Not to be shared between threads.
 
     Args:
-        composition: An encoder whose parts all average.
+        encoder: An encoder whose parts all average, taken apart or read as plain arrays.
         dtype: In which precision the rows are read: torch.float32, or torch.float16, which is faster and less exact.
     """
 
-    def __init__(self, composition: Composition, dtype: torch.dtype = torch.float32) -> None:
-        self._mode = composition.mode
-        self.dimension = composition.dimension
-        self._tables = [(part.vocabulary, part.table.weight.detach().to(dtype)) for part in composition.parts]
+    def __init__(self, encoder: Composition | Tables, dtype: torch.dtype = torch.float32) -> None:
+        self.dimension = encoder.dimension
         # What comes after the average, such as the layer of a projection.
-        self._cut = cut_chunk if composition.cuts_words else blank_tokens
-        self._heads = [part.modules[1:] for part in composition.parts]
+        self._heads: list[list[nn.Module]]
+        if isinstance(encoder, Tables):
+            weights = [(part.vocabulary, torch.from_numpy(part.rows)) for part in encoder.parts]
+            self._heads, self._mode = [[] for _ in encoder.parts], encoder.mode or "concatenate"
+        else:
+            weights = [(part.vocabulary, part.table.weight.detach()) for part in encoder.parts]
+            self._heads, self._mode = [part.modules[1:] for part in encoder.parts], encoder.mode
+        self._tables = [(vocabulary, weight.to(dtype)) for vocabulary, weight in weights]
+        self._cut = cut_chunk if encoder.cuts_words else blank_tokens
         self._forget()
 
     def _forget(self) -> None:

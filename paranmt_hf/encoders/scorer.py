@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paranmt_hf.encoders.contents import module_list
+from paranmt_hf.encoders.tables import Table, Tables, read_tables
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.protocols import Encoder
@@ -19,6 +22,7 @@ from paranmt_hf.util.settings import check, setting
 from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
+    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
@@ -94,13 +98,18 @@ class ScorerConfig:
         """
         _check_device(self.device)
         if self.vectors:
-            return FastScorer(average_of(read_vectors(self.vectors)))
+            return FastScorer(tables_of(read_vectors(self.vectors)))
+        if self.device in (None, "cpu"):
+            # Rows that need no module are read without sentence-transformers, whose import takes seconds.
+            tables = read_tables(self.model.folder, module_list(self.model.folder, self.model.name))
+            if tables is not None and tables.cuts_words:
+                return FastScorer(tables)
         from paranmt_hf.encoders.loading import load
 
         encoder = load(self._name, revision=self.revision, device=self.device)
         composition = encoder.composition
         if composition is not None and composition.is_bag and composition.cuts_words and encoder.device.type == "cpu":
-            return FastScorer(encoder)
+            return FastScorer(composition)
         return SlowScorer(encoder)
 
 
@@ -118,15 +127,11 @@ def _check_device(device: str | None) -> None:
         )
 
 
-def average_of(vectors: WordVectors) -> SentenceEncoder:
-    """Make the WORD encoder of word vectors.
+def tables_of(vectors: WordVectors) -> Tables:
+    """Make the rows of the WORD encoder of word vectors.
 
     Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
     """
-    from paranmt_hf.encoders.modules.word import WordEmbedding
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-    from paranmt_hf.encoders.vocabulary import UNKNOWN
-
     # The name of row 0, where a file has a word of that name.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
@@ -134,17 +139,20 @@ def average_of(vectors: WordVectors) -> SentenceEncoder:
     if vectors.unknown is not None:
         weight[0] = vectors.unknown
     units = [UNKNOWN, *(vectors.words[row] for row in known)]
-    return SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu")
+    return Tables([Table(Vocabulary("word", units), weight, "float32")], None, {})
 
 
 class FastScorer:
-    """An averaging encoder, which starts from word tokens that were cut already."""
+    """An averaging encoder, which starts from word tokens that were cut already.
 
-    def __init__(self, encoder: SentenceEncoder) -> None:
+    Args:
+        encoder: An encoder whose parts all average words of `text.py`.
+    """
+
+    def __init__(self, encoder: Composition | Tables) -> None:
         from paranmt_hf.encoders.fast import FastAverage
 
-        assert encoder.composition is not None
-        self._average = FastAverage(encoder.composition)
+        self._average = FastAverage(encoder)
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""

@@ -82,6 +82,11 @@ class Tables:
         widths = [part.rows.shape[1] for part in self.parts]
         return widths[0] if self.mode == "add" else sum(widths)
 
+    @property
+    def cuts_words(self) -> bool:
+        """Whether the words of all parts are those of `text.py`."""
+        return all(part.cut == "words" for part in self.parts)
+
 
 def read_tables(folder: Path, entries: list[dict[str, str]]) -> Tables | None:
     """Read an encoder that averages and does nothing else.

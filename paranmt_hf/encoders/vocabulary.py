@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
 UNKNOWN = "[UNK]"
 # Tokens that a lookup learns at once.
 SLICE = 100_000
+# Characters whose combinations have a place in a table, that of all others included, and the first code point that has
+# none.
+USUAL, BEYOND = 64, 0xFFFF
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ class WordLookup(Lookup):
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the words of every sentence, in order."""
-        new = [self.row_of.get(token, 0) for token in self._new_tokens(table)]
+        new = list(map(self.row_of.get, self._new_tokens(table), repeat(0)))
         if new:
             self._rows = np.concatenate([self._rows, np.array(new, np.int32)])
         return Bags(self._rows[table.ids], table.offsets)
@@ -216,22 +220,20 @@ class TrigramLookup(Lookup):
         super().__init__(vocabulary)
         # Which trigram `x y` has which row, as a table over the characters that stand there in the vocabulary.
         crossings = [unit for unit in vocabulary.units[1:] if len(unit) == 3 and unit[1] == " "]
-        self._first = {
-            character: number + 1 for number, character in enumerate(sorted({unit[0] for unit in crossings}))
-        }
-        self._last = {
-            character: number + 1 for number, character in enumerate(sorted({unit[2] for unit in crossings}))
-        }
+        codes = _codes("".join(crossings)).reshape(-1, 3)
+        # The characters before and behind the blank, ascending; the number of one is its position here plus 1.
+        self._first, self._last = np.unique(codes[:, 0]), np.unique(codes[:, 2])
         self._crossing = np.zeros((len(self._first) + 1, len(self._last) + 1), np.int32)
-        for unit in crossings:
-            self._crossing[self._first[unit[0]], self._last[unit[2]]] = self.row_of[unit]
+        rows = [self.row_of[unit] for unit in crossings]
+        self._crossing[_numbers(codes[:, 0], self._first), _numbers(codes[:, 2], self._last)] = rows
+        self._usual = _UsualTrigrams(vocabulary)
 
     def _forget(self, tokens: Sequence[str]) -> None:
         super()._forget(tokens)
         self._inside = np.empty(0, np.int32)
         self._starts = np.empty(0, np.int64)
         self._counts = np.empty(0, np.int64)
-        self._ends = np.empty((0, 2), np.int64)
+        self._ends = np.empty((2, 0), np.int32)
 
     def _learn(self, table: TokenTable) -> None:
         new = self._new_tokens(table)
@@ -240,17 +242,25 @@ class TrigramLookup(Lookup):
             self._learn_tokens(new[start : start + SLICE])
 
     def _learn_tokens(self, new: Sequence[str]) -> None:
-        get = self.row_of.get
-        inside = [get(trigram, 0) for token in new for trigram in _inside(token)]
+        # Every token between two blanks of its own.
+        text = f" {'  '.join(new)} "
+        codes = _codes(text)
         # With its two blanks a token of n characters has n + 2 of them, and so n trigrams.
-        counts = np.array([len(token) for token in new], np.int64)
+        counts = np.fromiter(map(len, new), np.int64, len(new))
+        ends = np.cumsum(counts + 2) - 1
         starts = len(self._inside) + np.cumsum(counts) - counts
+        begins = np.ones(len(codes), bool)
+        begins[ends] = begins[ends - 1] = False
+        inside = self._usual.rows(codes)
+        for at in self._usual.unusual(codes).tolist():
+            inside[at] = self.row_of.get(text[at : at + 3], 0)
         # As the left neighbour a token gives its last character, as the right one its first.
-        ends = [(self._first.get(token[-1], 0), self._last.get(token[0], 0)) for token in new]
-        self._inside = np.concatenate([self._inside, np.array(inside, np.int32)])
+        sides = (codes[ends - 1], self._first), (codes[ends - counts], self._last)
+        neighbours = np.stack([_numbers(characters, known) for characters, known in sides]).astype(np.int32)
+        self._inside = np.concatenate([self._inside, inside[begins[:-2]]])
         self._starts = np.concatenate([self._starts, starts])
         self._counts = np.concatenate([self._counts, counts])
-        self._ends = np.concatenate([self._ends, np.array(ends, np.int64)])
+        self._ends = np.concatenate([self._ends, neighbours], axis=1)
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the character trigrams of every sentence, in order."""
@@ -272,7 +282,8 @@ class TrigramLookup(Lookup):
         self._learn(table)
         left, right, _ = _neighbours(table)
         # A character that no crossing of the vocabulary has on that side is 0 there, and row and column 0 are unknown.
-        return self._crossing[self._ends[left, 0], self._ends[right, 1]]
+        places = self._ends[0][left] * np.int32(self._crossing.shape[1]) + self._ends[1][right]
+        return self._crossing.ravel()[places]
 
     def inside(self, tokens: np.ndarray) -> Bags:
         """Rows of the trigrams in some tokens and the blanks beside them.
@@ -281,6 +292,53 @@ class TrigramLookup(Lookup):
             tokens: Token ids [token] of the last table that was looked up.
         """
         return Bags(*expand(self._inside, self._starts[tokens], self._counts[tokens]))
+
+
+def _codes(text: str) -> np.ndarray:
+    """Code points of a text [character], int64."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+
+
+def _numbers(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Number characters by their place among those that are known, which ascend, from 1; 0 for any other."""
+    if not len(known):
+        return np.zeros(len(codes), np.int64)
+    found = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+    return np.where(known[found] == codes, found + 1, 0)
+
+
+class _UsualTrigrams:
+    """Rows of the trigrams of a vocabulary's most frequent characters, as a table of all of their combinations.
+
+    Args:
+        vocabulary: The trigrams.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        rows = np.array([row for row, unit in enumerate(vocabulary.units) if row and len(unit) == 3], np.int32)
+        codes = _codes("".join(vocabulary.units[row] for row in rows.tolist())).reshape(-1, 3)
+        characters, counts = np.unique(codes[codes < BEYOND], return_counts=True)
+        usual = characters[np.argsort(-counts, kind="stable")[: USUAL - 1]]
+        # Number 0 is that of all other characters.
+        self._number_of = np.zeros(BEYOND + 1, np.int64)
+        self._number_of[usual] = np.arange(1, len(usual) + 1)
+        self._rows = np.zeros(USUAL**3, np.int32)
+        numbers = self._number_of[np.minimum(codes, BEYOND)]
+        whole = (numbers != 0).all(axis=1)
+        self._rows[self._places(numbers[whole].ravel())[::3]] = rows[whole]
+
+    @staticmethod
+    def _places(numbers: np.ndarray) -> np.ndarray:
+        return (numbers[:-2] * USUAL + numbers[1:-1]) * USUAL + numbers[2:]
+
+    def rows(self, codes: np.ndarray) -> np.ndarray:
+        """Row of the trigram that begins at each character of a text [character less 2], int32; 0 for none."""
+        return self._rows[self._places(self._number_of[np.minimum(codes, BEYOND)])]
+
+    def unusual(self, codes: np.ndarray) -> np.ndarray:
+        """Positions of the trigrams of a text that hold another character, and are not looked up here."""
+        others = self._number_of[np.minimum(codes, BEYOND)] == 0
+        return np.flatnonzero(others[:-2] | others[1:-1] | others[2:])
 
 
 def lookup(vocabulary: Vocabulary) -> Lookup:

@@ -7,7 +7,9 @@ import pytest
 
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
-from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, average_of
+from paranmt_hf.encoders.contents import module_list
+from paranmt_hf.encoders.module_loading import load_modules
+from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, tables_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import words
 from paranmt_hf.tokens import WordTokenizer
@@ -70,7 +72,7 @@ def test_average_of_real_vectors_equals_its_definition(shared_data):
     for column in columns:
         known = [[row_of[word] for word in words(text) if word in row_of] for text in column.to_pylist()]
         sides.append(np.stack([vectors.matrix[rows].astype(np.float64).sum(axis=0) for rows in known]))
-    encoder = FastScorer(average_of(vectors))
+    encoder = FastScorer(tables_of(vectors))
     found = score_pairs(*columns, encoder, WordTokenizer())["para_score"].to_numpy()
     np.testing.assert_allclose(found, cosines(*sides), atol=1e-6)
     np.testing.assert_allclose(paraphrase_scores(*columns, encoder).to_numpy(), found, atol=1e-6)
@@ -132,3 +134,13 @@ def test_default_scorer_is_the_encoder_of_the_package():
     assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
     assert near > far
+
+
+def test_rows_read_without_modules_give_the_same_vectors():
+    light = ScorerConfig().load()
+    assert isinstance(light, FastScorer)
+    model = ScorerConfig().model
+    entries = module_list(model.folder, model.name)
+    composition = load_modules(model, entries, device="cpu", dtype=None).composition
+    sentences = ["A man's dog, 3.5 m long, isn\u2019t here.", "", "zzzz qqqq", "Žluťoučký kůň"]
+    np.testing.assert_array_equal(light.encode(sentences), FastScorer(composition).encode(sentences))

@@ -15,8 +15,10 @@ from paranmt_hf.errors import InputError
 # replacing.
 _UNTIDY = r"\A | \z|  |[^\PZ ]|\p{Cc}"
 _SPACES = r"[\pZ\p{Cc}]+"
-# Text below U+0300 is its own NFC: composition and reordering need a character from there on.
-_COMPOSABLE = r"[^\x{0}-\x{2FF}]"
+# First bytes of the characters outside ASCII that the pattern may find: U+0080 to U+00BF, and U+1000 to U+3FFF.
+_LEADS = (0xC2, 0xE1, 0xE2, 0xE3)
+# Text below U+0300 is its own NFC: composition and reordering need a character from there on. Its first byte in UTF-8.
+_COMPOSABLE = 0xCC
 
 
 def normalise(column: pa.Array) -> pa.Array:
@@ -34,8 +36,12 @@ def normalise(column: pa.Array) -> pa.Array:
     """
     # Most untidy rows only have a carriage return or a blank at an end, and this costs next to nothing.
     column = pc.ascii_trim_whitespace(column)
-    column = _rewrite(column, _UNTIDY, _tidy)
-    return _rewrite(column, _COMPOSABLE, _compose)
+    # The pattern is slow, and few rows hold a byte that it can find.
+    suspects = np.flatnonzero(_rows_with(column, _may_be_untidy))
+    untidy = pc.match_substring_regex(column.take(pa.array(suspects)), _UNTIDY)
+    rows = np.zeros(len(column), bool)
+    rows[suspects] = untidy.to_numpy(zero_copy_only=False)
+    return composed(_rewrite(column, rows, _tidy))
 
 
 def decode(column: pa.Array) -> pa.Array:
@@ -98,7 +104,7 @@ def _decoded(value: bytes | None) -> str | None:
 
 def composed(column: pa.Array) -> pa.Array:
     """Bring text [sentence] into the form NFC: a letter and its accent are one character where there is one."""
-    return _rewrite(column, _COMPOSABLE, _compose)
+    return _rewrite(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
 
 
 def _tidy(column: pa.Array) -> pa.Array:
@@ -110,12 +116,34 @@ def _compose(column: pa.Array) -> pa.Array:
     return pa.array([unicodedata.normalize("NFC", text) for text in column.to_pylist()], pa.string())
 
 
-def _rewrite(column: pa.Array, pattern: str, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Change the rows in which the pattern occurs."""
-    rows = pc.fill_null(pc.match_substring_regex(column, pattern), False)
-    if not pc.any(rows).as_py():
+def _may_be_untidy(text: np.ndarray) -> np.ndarray:
+    """Tell which bytes [byte] may belong to what `_UNTIDY` finds inside a row; all that do are among them."""
+    found = (text < ord(" ")) | (text == 0x7F)
+    for lead in _LEADS:
+        found |= text == lead
+    blank = text == ord(" ")
+    found[1:] |= blank[1:] & blank[:-1]
+    return found
+
+
+def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Tell which rows [row] have a byte of those that `find` marks; null has none."""
+    rows = np.zeros(len(column), bool)
+    _, offsets, values = column.buffers()
+    if not len(column) or values is None:
+        return rows
+    bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
+    found = np.flatnonzero(find(np.frombuffer(values, np.uint8, bounds[-1])[bounds[0] :]))
+    rows[np.searchsorted(bounds, found + bounds[0], side="right") - 1] = True
+    return rows & column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _rewrite(column: pa.Array, rows: np.ndarray, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Change some rows of a column."""
+    if not rows.any():
         return column
-    return pc.replace_with_mask(column, rows, change(column.filter(rows)))
+    mask = pa.array(rows)
+    return pc.replace_with_mask(column, mask, change(column.filter(mask)))
 
 
 def _number(text: pa.Scalar) -> float | None:
