@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from string import Template
 from typing import Any
@@ -244,7 +244,7 @@ def _sets(results: Mapping[str, Any]) -> str:
 def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     inputs = training.get("inputs", {})
-    objective = _objective(settings, inputs.get("teacher"))
+    objective = _objective(settings, [inputs[name] for name in ("teacher", "second_teacher") if name in inputs])
     optimizer = "AdaGrad" if settings.get("optimizer") == "adagrad" else "Adam"
     seconds = f"; {history['seconds']:,.0f} s of training" if history.get("seconds") is not None else ""
     versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in training["versions"].items())
@@ -291,12 +291,17 @@ def _rotation(rotation: Mapping[str, Any]) -> str:
     )
 
 
-def _objective(settings: Mapping[str, Any], teacher: str | None) -> str:
+# Of a teacher of which no name is known.
+NO_NAME = "a teacher's similarities"
+
+
+def _objective(settings: Mapping[str, Any], teachers: Sequence[str]) -> str:
     terms = []
     if not settings["teacher"] or settings["teacher_weight"] < 1:
         terms.append(f"margin {settings['margin']} with M = {settings['mega_batch']}")
     if settings["teacher"]:
-        terms.append(f"the similarities of the teacher {code(teacher)}" if teacher else "a teacher's similarities")
+        names = " and ".join(map(code, teachers))
+        terms.append(f"the similarities of the teacher{'s' * (len(teachers) > 1)} {names}" if names else NO_NAME)
     return " and ".join(terms)
 
 

@@ -20,7 +20,7 @@ from paranmt_hf.training.megabatch import mine, select
 from paranmt_hf.training.optimizers import clip
 from paranmt_hf.training.pair_store import MegaBatch
 from paranmt_hf.training.rowwise import Rows, TrainedTable
-from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
+from paranmt_hf.training.teacher import TeacherVectors, teacher_loss
 
 if TYPE_CHECKING:
     from paranmt_hf.training.compiled import CompiledSteps
@@ -223,7 +223,7 @@ def combined_loss(
     if teacher is not None:
         own = sentences[:2].ravel()
         taught = teacher.of(keys[own]).to(vectors.device)
-        term = similarity_loss(vectors[: len(own)], taught, weighted=config.weigh_similar)
+        term = teacher_loss(vectors[: len(own)], taught, config)
         terms.append(config.teacher_weight * term)
     return torch.stack(terms).sum()
 

@@ -83,6 +83,15 @@ class TrainConfig:
     teacher_weight: float = setting(
         1.0, "share of the teacher's term in the loss; with 1.0 there is no margin loss", above=0, at_most=1
     )
+    second_teacher: str | None = setting(
+        None, "another teacher: the mean of both teachers' cosines is learned, each divided by its standard deviation"
+    )
+    teacher_loss: Literal["squares", "listwise"] = setting(
+        "squares",
+        "how cosines are compared with the teacher's: their squared difference, or the cross-entropy of the softmax "
+        "over the other sentences of the mini-batch (not in the papers)",
+    )
+    temperature: float = setting(0.05, "of the softmax of the listwise loss", above=0)
     weigh_similar: bool = setting(
         False, "in the teacher's term a pair weighs the teacher's cosine (0 if negative) + 0.05 (not in the papers)"
     )
@@ -114,10 +123,12 @@ class TrainConfig:
                 "--batch-size 1 with --mega-batch 1 leaves one pair to a mega-batch, where it can have no negative; "
                 "raise one of them"
             )
-        for name in ("weigh_similar", "neighbours"):
+        for name in ("second_teacher", "weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 flag = f"--{name.replace('_', '-')}"
                 raise InputError(f"{flag} is about a teacher's similarities; name one with --teacher")
+        if self.weigh_similar and self.teacher_loss == "listwise":
+            raise InputError("--weigh-similar is for --teacher-loss squares; the listwise loss weighs by itself")
 
     @property
     def margin_weight(self) -> float:

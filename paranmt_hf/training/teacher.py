@@ -1,7 +1,8 @@
 """Learning from a teacher's similarities: the student's cosines are to equal those of a larger encoder.
 
-Not in the papers; the nearest relative is relational knowledge distillation (Park et al. 2019, arXiv:1904.05068). The
-teacher encodes every distinct sentence of the pairs once, before training.
+Not in the papers; the nearest relatives are relational knowledge distillation (Park et al. 2019, arXiv:1904.05068) for
+the squares, and ListNet (Cao et al. 2007) for lists. The teacher encodes every distinct sentence of the pairs once,
+before training.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import replacing, writing
 from paranmt_hf.util.progress import Progress
 
@@ -28,6 +30,12 @@ PART_SENTENCES = 10_000
 
 # What a pair weighs that the teacher finds unlike, beside pairs that weigh their cosine.
 LEAST_WEIGHT = 0.05
+# A cosine of the teacher's above this is that of a sentence with its copy, rounding aside.
+SAME = 1 - 1e-6
+# Of e to this nothing is left, and the logarithm stays finite.
+NONE = -1e4
+# Pairs of sentences among which the spread of a teacher's cosines is measured.
+SPREAD_PAIRS = 20_000
 
 
 def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
@@ -50,6 +58,37 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
     return squares.sum() / max(1, count * (count - 1))
 
 
+def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Cross-entropy between who is near whom in the teacher's eyes and in the student's.
+
+    Each sentence spreads a probability over the others, the softmax of its cosines over the temperature; the mean
+    cross-entropy of the student's spread against the teacher's is the loss, times the temperature, so that its
+    gradient has about the size of one of cosines. Copies of a sentence, which the teacher gives its own vector, are
+    no others.
+
+    Args:
+        vectors: Sentence vectors [sentence, dimension].
+        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
+        temperature: By which cosines are divided: the lower, the more only the nearest count.
+
+    Returns:
+        The loss, a scalar.
+    """
+    student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
+    cosines = wanted @ wanted.T
+    copies = (cosines > SAME).fill_diagonal_(True)
+    spread = (cosines / temperature).masked_fill(copies, NONE).softmax(dim=1)
+    own = ((student @ student.T) / temperature).masked_fill(copies, NONE).log_softmax(dim=1)
+    return -temperature * (spread * own).sum(dim=1).mean()
+
+
+def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig) -> torch.Tensor:
+    """The teacher's term that the settings ask for; arguments as of the two losses."""
+    if config.teacher_loss == "listwise":
+        return listwise_loss(vectors, teacher, config.temperature)
+    return similarity_loss(vectors, teacher, weighted=config.weigh_similar)
+
+
 class TeacherVectors:
     """The teacher's vectors of the sentences of a corpus.
 
@@ -70,17 +109,29 @@ class TeacherVectors:
         """
         return torch.from_numpy(self._vectors[self._indices(keys)]).float()
 
+    @property
+    def dimension(self) -> int:
+        """Numbers of a vector."""
+        return self._vectors.shape[1]
+
     def of_pairs(self, keys: np.ndarray) -> np.ndarray:
         """Add up the two directions of each pair of keys [pair, side]: [pair, dimension], float16.
 
         Raises:
             InputError: The teacher has not encoded one of them.
         """
-        sums = np.empty((len(keys), self._vectors.shape[1]), np.float16)
+        sums = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
             left, right = (normalize(self.of(side), dim=1) for side in keys[start : start + PART_SENTENCES].T)
             sums[start : start + PART_SENTENCES] = (left + right).numpy()
         return sums
+
+    def spread(self, keys: np.ndarray) -> float:
+        """Standard deviation of the cosines of random pairs among some sentences [sentence]."""
+        pairs = np.random.default_rng(1).integers(0, len(keys), (SPREAD_PAIRS, 2))
+        sums = self.of_pairs(keys[pairs]).astype(np.float64)
+        # The squared length of a sum of unit vectors is 2 + 2 cosines.
+        return float((np.square(sums).sum(axis=1) / 2 - 1).std())
 
     def _indices(self, keys: np.ndarray) -> np.ndarray:
         indices = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
@@ -90,6 +141,32 @@ class TeacherVectors:
                 "and run again"
             )
         return indices
+
+
+class JoinedTeachers(TeacherVectors):
+    """Several teachers as one: its cosine is the mean of theirs, each divided by its spread, times a constant.
+
+    Args:
+        teachers: The teachers.
+        keys: Sentences [sentence] whose cosines tell the spread of each.
+    """
+
+    def __init__(self, teachers: list[TeacherVectors], keys: np.ndarray) -> None:
+        self._teachers = teachers
+        weights = np.array([1 / max(teacher.spread(keys), 1e-6) for teacher in teachers])
+        # Unit vectors beside each other, each times the root of its share: a vector of length 1, whose product with
+        # another is the sum of the cosines times their shares.
+        self._roots = np.sqrt(weights / weights.sum()).tolist()
+
+    def of(self, keys: np.ndarray) -> torch.Tensor:
+        """As of `TeacherVectors`; [sentence, sum of the dimensions]."""
+        pairs = zip(self._teachers, self._roots, strict=True)
+        return torch.cat([root * normalize(teacher.of(keys), dim=1) for teacher, root in pairs], dim=1)
+
+    @property
+    def dimension(self) -> int:
+        """Numbers of a vector."""
+        return sum(teacher.dimension for teacher in self._teachers)
 
 
 def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:

@@ -14,7 +14,7 @@ from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, combin
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.loop import learning_rates
 from paranmt_hf.training.rowwise import RowwiseAdam
-from paranmt_hf.training.teacher import TeacherVectors, similarity_loss, teach
+from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, listwise_loss, similarity_loss, teach
 from tests.training.toys import encoder_of, keyed, random_text, store_of
 
 
@@ -51,11 +51,70 @@ def test_setting_decides_the_weights():
         losses.append(combined_loss(vectors, keys, sentences, config, taught))
         assert losses[-1] == similarity_loss(vectors, taught.of(keys), weighted=weighted)
     assert losses[0] != losses[1]
-    for name in ("weigh_similar", "neighbours"):
+    listwise = TrainConfig(teacher="any", teacher_loss="listwise", temperature=0.3, teacher_weight=1.0)
+    assert combined_loss(vectors, keys, sentences, listwise, taught) == listwise_loss(vectors, taught.of(keys), 0.3)
+    for name, value in (("weigh_similar", True), ("neighbours", True), ("second_teacher", "x")):
         with pytest.raises(
             InputError, match=f"--{name.replace('_', '-')} is about a teacher's similarities; name one with --teacher"
         ):
-            TrainConfig(**{name: True})
+            TrainConfig(**{name: value})
+    with pytest.raises(InputError, match="--weigh-similar is for --teacher-loss squares"):
+        TrainConfig(teacher="any", weigh_similar=True, teacher_loss="listwise")
+
+
+def test_listwise_loss_worked_out_by_hand():
+    student = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    wanted = torch.tensor([[4.0, 3.0], [1.0, 0.0], [-1.0, 0.0]])
+    # Cosines with the other two: student (1, 0), (1, 0), (0, 0); teacher (0.8, -0.8), (0.8, -1), (-0.8, -1).
+
+    def entropy(own, taught, temperature):
+        own, taught = ([math.exp(value / temperature) for value in values] for values in (own, taught))
+        return -sum(t / sum(taught) * math.log(o / sum(own)) for o, t in zip(own, taught, strict=True))
+
+    for temperature in (1.0, 0.2):
+        parts = [((1, 0), (0.8, -0.8)), ((1, 0), (0.8, -1)), ((0, 0), (-0.8, -1))]
+        expected = temperature * sum(entropy(*part, temperature) for part in parts) / 3
+        assert float(listwise_loss(student, wanted, temperature)) == pytest.approx(expected, abs=1e-6)
+    vectors = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    taught = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    assert torch.autograd.gradcheck(lambda rows: listwise_loss(rows, taught, 0.1), vectors)
+
+
+def test_copies_are_no_others_in_a_list():
+    generator = torch.Generator().manual_seed(1)
+    vectors, taught = torch.randn(4, 3, generator=generator), torch.randn(4, 5, generator=generator)
+    alone = listwise_loss(vectors, taught, 0.1)
+    # A copy of the first sentence: it takes no part in the list of that one, and has the same list itself.
+    with_copy = listwise_loss(torch.cat([vectors, vectors[:1]]), torch.cat([taught, taught[:1]]), 0.1)
+    assert torch.isfinite(with_copy)
+    assert with_copy != alone
+    rows = torch.randn(3, 3, generator=generator).requires_grad_()
+    listwise_loss(rows, taught[:1].expand(3, 5), 0.1).backward()
+    assert rows.grad is not None and not rows.grad.any()
+
+
+def test_two_teachers_are_the_mean_of_their_standardised_cosines():
+    generator = np.random.default_rng(1)
+    keys = np.arange(500, dtype=np.uint64)
+    # The second one gives cosines that differ less.
+    first = generator.standard_normal((500, 8)).astype(np.float16)
+    second = (generator.standard_normal((500, 6)) + 2).astype(np.float16)
+    teachers = [TeacherVectors(keys, first), TeacherVectors(keys, second)]
+    joined = JoinedTeachers(teachers, keys)
+    vectors = joined.of(keys[:40]).double()
+    assert vectors.shape == (40, 14) and joined.dimension == 14
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(40).double(), atol=1e-5, rtol=0)
+    cosines, spreads = [], []
+    for table in (first, second):
+        unit = table.astype(np.float64) / np.linalg.norm(table.astype(np.float64), axis=1, keepdims=True)
+        everything = unit @ unit.T
+        cosines.append(everything[:40, :40])
+        spreads.append(everything.std())
+    wanted = (cosines[0] / spreads[0] + cosines[1] / spreads[1]) / (1 / spreads[0] + 1 / spreads[1])
+    # The spread is that of 20,000 pairs, with themselves now and then.
+    np.testing.assert_allclose((vectors @ vectors.T).numpy(), wanted, atol=0.01)
+    sums = joined.of_pairs(keys[:6].reshape(3, 2))
+    torch.testing.assert_close(torch.from_numpy(sums).double(), vectors[0:6:2] + vectors[1:6:2], atol=1e-3, rtol=0)
 
 
 def test_directions_of_a_pair_are_added_up(monkeypatch):

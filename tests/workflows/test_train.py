@@ -105,6 +105,30 @@ def test_teacher_is_followed(tmp_path, data):
     assert losses[-1] < 0.2 * losses[0]
 
 
+def test_two_teachers_and_lists(tmp_path, data):
+    sides = synonyms(200)
+    for number, dimension in enumerate((8, 6)):
+        save(encoder_of(sides, model="word", dimension=dimension, seed=number), tmp_path / f"teacher{number}")
+    names = {"teacher": str(tmp_path / "teacher0"), "second_teacher": str(tmp_path / "teacher1")}
+    settings = small(**names, teacher_loss="listwise", temperature=0.2, neighbours=True, precision="bf16", epochs=5)
+    result = train(data, tmp_path / "out", **settings, teacher_cache=tmp_path / "cache")
+    losses = [loss for _, loss in result.record.history.losses]
+    assert losses[-1] < losses[0]
+    # Each teacher has its own place among the vectors, by its content, and another run finds them.
+    kept = sorted(path.relative_to(tmp_path / "cache").parts for path in (tmp_path / "cache").rglob("part-*"))
+    assert len(kept) == 2 and len({folder for folder, _ in kept}) == 2
+    assert len(list((tmp_path / "cache").glob("*/precision.txt"))) == 2
+    times = [path.stat().st_mtime_ns for path in sorted((tmp_path / "cache").rglob("*"))]
+    again = train(data, tmp_path / "again", **settings, teacher_cache=tmp_path / "cache")
+    assert [path.stat().st_mtime_ns for path in sorted((tmp_path / "cache").rglob("*"))] == times
+    assert again.record.history.losses == result.record.history.losses
+    identity = result.record.settings["training"]
+    assert identity["teacher"] != identity["second_teacher"] and identity["teacher_loss"] == "listwise"
+    assert result.record.inputs == {"teacher": "teacher0", "second_teacher": "teacher1"}
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
+    assert "the similarities of the teachers `teacher0` and `teacher1`" in card
+
+
 # The two ways of training
 
 

@@ -23,7 +23,7 @@ from paranmt_hf.training.device.plan import Plan, make_plan
 from paranmt_hf.training.device.tables import DeviceTable
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.teacher import TeacherVectors, similarity_loss
+from paranmt_hf.training.teacher import TeacherVectors, teacher_loss
 
 
 class DeviceTrainer:
@@ -212,6 +212,6 @@ class DeviceTrainer:
         if config.margin_weight:
             terms.append(config.margin_weight * margin_loss(*combined.chunk(roles), margin=config.margin))
         taught = self._taught.index_select(0, own).float()
-        term = similarity_loss(combined[: len(own)], taught, weighted=config.weigh_similar)
+        term = teacher_loss(combined[: len(own)], taught, config)
         loss = torch.stack([*terms, config.teacher_weight * term]).sum()
         return loss.detach(), torch.autograd.grad(loss, leaves)

@@ -5,8 +5,11 @@ Each is made once and kept in the work folder, so that going on after an interru
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import math
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -29,9 +32,9 @@ from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.error_negatives import PairsWithErrors
 from paranmt_hf.training.pair_store import ABOUT, PairStore, Reader, write_pairs
-from paranmt_hf.training.teacher import TeacherVectors, teach
+from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, read_keys, write_tokens
-from paranmt_hf.util.files import AGAIN, write_bytes
+from paranmt_hf.util.files import AGAIN, write_bytes, writing
 from paranmt_hf.util.work import folder_aside
 from paranmt_hf.vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.workflows.support.training_run import TrainingRun
@@ -41,6 +44,8 @@ logger = logging.getLogger(__name__)
 INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs", "tokens"
 # Wrong translations: as rows and as tokens.
 ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"
+# Sentences with which a teacher's speed is measured.
+MEASURED = 64
 # What a full disk says of an encoder that cannot be written.
 SAVING, GO_ON = "save the encoder to", f"{AGAIN}, which goes on from what is kept in the folder above"
 
@@ -76,7 +81,7 @@ def prepare(
         tokens.drop_tokens()
     if run.config.error_negatives:
         store = _with_errors(run, work, model)
-    return model, store, _teach(run, work / TOKENS, teacher_cache) if run.teacher else None
+    return model, store, _taught(run, work / TOKENS, teacher_cache) if run.teachers else None
 
 
 def _whole_initial(work: Path) -> Model | None:
@@ -96,7 +101,7 @@ def _whole_pairs(folder: Path, run: TrainingRun, work: Path) -> PairStore | None
         return None
     with suppress(InputError):
         store = PairStore(folder)
-        if store.is_whole() and (run.teacher is None or keys_are_whole(work / TOKENS)):
+        if store.is_whole() and (not run.teachers or keys_are_whole(work / TOKENS)):
             return store
     logger.warning(f"warning: {folder} is damaged and is made again")
     return None
@@ -221,18 +226,51 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: Traini
     return store
 
 
-def _teach(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
-    """Let the teacher encode every sentence of the pairs."""
-    assert run.teacher is not None
-    teacher = load(run.teacher, device=run.config.device)
+def _taught(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
+    """Let the teachers encode every sentence of the pairs; each has its place in the folder, by its content."""
+    keys = read_keys(tokens)
+    places = [folder / hashlib.sha256(teacher.revision.encode()).hexdigest()[:16] for teacher in run.teachers]
+    taught = [_teach(run, teacher, keys, place) for teacher, place in zip(run.teachers, places, strict=True)]
+    return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
+
+
+def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> TeacherVectors:
+    teacher = load(name, device=run.config.device)
+    in_bf16 = run.config.precision == "bf16" and _bf16_pays(teacher, run, folder)
 
     def encode(sentences: list[str]) -> np.ndarray:
         # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
-        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=run.config.precision == "bf16"):
+        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=in_bf16):
             vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
         return vectors.float().cpu().numpy()
 
-    return teach(_keyed(run, read_keys(tokens)), encode, folder, name=run.teacher.revision)
+    return teach(_keyed(run, keys), encode, folder, name=name.revision)
+
+
+def _bf16_pays(teacher: SentenceEncoder, run: TrainingRun, folder: Path) -> bool:
+    """Tell whether this processor encodes faster in bfloat16; asked once for each folder of vectors."""
+    if teacher.device.type != "cpu":
+        return True
+    kept = folder / "precision.txt"
+    if not kept.exists():
+        table = next(iter(run.pairs.batches()))
+        sentences = table[SIDES[0]].slice(0, MEASURED).to_pylist()
+        seconds = {True: math.inf, False: math.inf}
+        # The first round warms up; the best of the others counts.
+        for round_ in range(3):
+            for in_bf16 in seconds:
+                started = time.perf_counter()
+                with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
+                    teacher.encode(sentences, show_progress_bar=False)
+                if round_:
+                    seconds[in_bf16] = min(seconds[in_bf16], time.perf_counter() - started)
+        faster = seconds[True] < seconds[False]
+        if not faster:
+            logger.info("bfloat16 is no faster than float32 on this processor, so the teacher encodes in float32")
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(kept, b"bf16" if faster else b"float32")
+    return kept.read_bytes() == b"bf16"
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:

@@ -24,6 +24,8 @@ from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
 from paranmt_hf.vectors import read_vectors
 
+# Settings that name a teacher.
+TEACHERS = ("teacher", "second_teacher")
 # Settings that change nothing of the result.
 WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
 
@@ -38,7 +40,7 @@ class TrainingRun:
         pairs: The data.
         development: The development set, if there is one.
         start: The encoder to go on from, if there is one.
-        teacher: The teacher's files, if there is one.
+        teachers: The files of the teachers, none, one or two.
         vectors: The file of word vectors, if there is one.
     """
 
@@ -47,7 +49,7 @@ class TrainingRun:
     pairs: Pairs
     development: StsSet | None = None
     start: SentenceEncoder | None = None
-    teacher: Model | None = None
+    teachers: Sequence[Model] = ()
     vectors: Path | None = None
 
     @cached_property
@@ -57,7 +59,7 @@ class TrainingRun:
         return as_json(
             {
                 "encoder": encoder_identity(self.encoder, self.start, self.vectors),
-                "training": {**training, "teacher": self.teacher.revision if self.teacher else None},
+                "training": training | dict(zip(TEACHERS, (each.revision for each in self.teachers), strict=False)),
                 "data": self.pairs.identity,
                 "development": self.development.name if self.development is not None else None,
                 "development_checksum": self.development.checksum if self.development is not None else None,
@@ -67,7 +69,7 @@ class TrainingRun:
     @property
     def inputs(self) -> dict[str, str]:
         """Names, without their folders, of what the run started from; its identity holds only their checksums."""
-        models = {"init_from": self.encoder.init_from, "teacher": self.config.teacher}
+        models = {"init_from": self.encoder.init_from, **{name: getattr(self.config, name) for name in TEACHERS}}
         names = {option: plain_name(name) for option, name in models.items() if name}
         return names | ({"vectors": self.vectors.name} if self.vectors else {})
 
@@ -91,8 +93,8 @@ def resolve(
     unwanted = sentences_of(exclude) if exclude is not None else ()
     pairs = Pairs(sources, selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
     encoder, start, vectors = resolve_encoder(encoder)
-    teacher = locate(config.teacher) if config.teacher else None
-    return TrainingRun(encoder, config, pairs, held_out, start, teacher, vectors)
+    teachers = [locate(name) for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
+    return TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors)
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
@@ -158,4 +160,4 @@ def sentences_of(folder: str | Path) -> set[str]:
 
 def holds_training(work: Path) -> bool:
     """Tell whether a work folder holds what took long to make: a checkpoint, vectors of a teacher."""
-    return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/part-*"))
+    return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/**/part-*"))

@@ -81,6 +81,7 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
     trainer = dense or config.device == "cuda"
     # Without scrambling averages get what is asked for; and a teacher of theirs may run in bfloat16.
     precise = trainer or (config.teacher is not None and config.precision == "bf16")
+    listwise = config.teacher is not None and config.teacher_loss == "listwise"
     with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
     in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
     by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
@@ -101,7 +102,8 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
             "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
         ),
         (("mining_precision", "error_negatives"), not trainer, averages),
-        (("teacher_weight",), config.teacher is not None, "the similarities of a --teacher"),
+        (("teacher_weight", "teacher_loss"), config.teacher is not None, "the similarities of a --teacher"),
+        (("temperature",), listwise, "the --teacher-loss listwise of a --teacher"),
         (
             ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision", "error_negatives"),
             config.margin_weight > 0,
