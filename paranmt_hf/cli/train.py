@@ -25,7 +25,12 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.workflows.support.recipes import check_needs, read_recipe, recipe_names, train_recipe
 
-    parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
+    parser.add_argument("--data", nargs="+", help=DATA_HELP)
+    parser.add_argument(
+        "--text",
+        nargs="+",
+        help="sentences without paraphrases, for a --teacher alone: text files with one on a line, Parquet, releases",
+    )
     parser.add_argument(
         "--recipe",
         choices=recipe_names(),
@@ -39,7 +44,11 @@ def configure(parser: CommandParser) -> None:
         help="keep the weights that are best on these scored pairs: `sample` (40 that the package carries), a TSV or "
         "Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs)",
     )
-    parser.add_argument("--exclude", type=Path, help="folder with STS sets: leave out pairs with their sentences")
+    parser.add_argument(
+        "--exclude",
+        type=Path,
+        help="folder with STS sets: leave out pairs with their sentences, and text that shares eight words with one",
+    )
     kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind, only=USUAL)
@@ -64,6 +73,7 @@ def configure(parser: CommandParser) -> None:
             selection=from_options(SelectionConfig, arguments),
             development=arguments.development,
             exclude=arguments.exclude,
+            text=arguments.text,
             teacher_cache=arguments.teacher_cache,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)

@@ -16,6 +16,7 @@ import torch
 from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.history import History
 from paranmt_hf.training.neighbours import neighbour_order
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
@@ -110,7 +111,7 @@ class Loop:
 
     Args:
         trainer: The encoder under training.
-        store: The pairs.
+        store: The pairs, or the sentences of which a teacher alone tells something.
         folder: For checkpoints.
         evaluate: Scores the weights as they are on the development set; None if there is none.
         prepare: Done with each mega-batch in a thread, while the trainer is at the one before.
@@ -119,7 +120,7 @@ class Loop:
     def __init__(
         self,
         trainer: Trainer,
-        store: PairStore,
+        store: PairStore | DistinctSentences,
         folder: Path,
         evaluate: Evaluate | None = None,
         prepare: Prepare | None = None,
@@ -130,8 +131,9 @@ class Loop:
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
         self._position = _Position()
-        # The teacher's vectors of both sides of each pair, added up [pair, dimension].
-        self._sums: np.ndarray | None = None
+        # By what neighbours are found: the teacher's vector of each sentence, or the sum of those of each pair's two
+        # sides [item, dimension].
+        self._vectors: np.ndarray | None = None
 
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
@@ -187,14 +189,20 @@ class Loop:
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """What is left of the epoch."""
         config, position, teacher = self.config, self._position, self.trainer.teacher
+        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
+        if isinstance(self.store, DistinctSentences):
+            assert teacher is not None
+            if self._vectors is None:
+                self._vectors = teacher.units(self.store.keys)
+            order = neighbour_order(self._vectors, 2 * config.batch_size, generator)
+            return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
         if not config.neighbours or teacher is None:
             return self.store.mega_batches(
                 config.mega_pairs, seed=config.seed, epoch=position.epoch, start=position.mega
             )
-        if self._sums is None:
-            self._sums = teacher.of_pairs(self.store.keys())
-        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
-        order = neighbour_order(self._sums, config.batch_size, generator)
+        if self._vectors is None:
+            self._vectors = teacher.of_pairs(self.store.keys())
+        order = neighbour_order(self._vectors, config.batch_size, generator)
         return self.store.in_order(order, config.mega_pairs, start=position.mega)
 
     @property

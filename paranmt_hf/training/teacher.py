@@ -114,6 +114,18 @@ class TeacherVectors:
         """Numbers of a vector."""
         return self._vectors.shape[1]
 
+    def units(self, keys: np.ndarray) -> np.ndarray:
+        """Find sentences by their keys [sentence]: vectors of length 1 [sentence, dimension], float16.
+
+        Raises:
+            InputError: The teacher has not encoded one of them.
+        """
+        units = np.empty((len(keys), self.dimension), np.float16)
+        for start in range(0, len(keys), PART_SENTENCES):
+            part = slice(start, start + PART_SENTENCES)
+            units[part] = normalize(self.of(keys[part]), dim=1).numpy()
+        return units
+
     def of_pairs(self, keys: np.ndarray) -> np.ndarray:
         """Add up the two directions of each pair of keys [pair, side]: [pair, dimension], float16.
 

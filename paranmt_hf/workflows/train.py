@@ -31,6 +31,7 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, diverged
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
@@ -82,9 +83,10 @@ class Trained:
 
 
 def train(
-    data: str | Path | Sequence[str | Path],
+    data: str | Path | Sequence[str | Path] | None,
     out: str | Path,
     *,
+    text: str | Path | Sequence[str | Path] | None = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
     selection: SelectionConfig | None = None,
@@ -98,14 +100,16 @@ def train(
     Under `accelerate launch` or `torchrun` all processes call it alike; the first one reads the data and writes.
 
     Args:
-        data: One or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
+        data: None, or one or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
         out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
+        text: Sentences without paraphrases, for a teacher alone: text files, Parquet, releases.
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.
         development: Scored pairs that decide which weights are kept: `sample`, a file, or a folder with the STS
             benchmark, of which its 250 pairs of STS 2017 track 5 are used; see `read_scored_pairs`.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data.
+        exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data, and text
+            that shares a sentence or eight words in a row with them.
         teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if left out.
 
     Raises:
@@ -116,7 +120,7 @@ def train(
     _check_device(config)
     if config.mining_precision == "int8":
         require("numba", "fast")
-    run = resolve(data, encoder, config, selection, development=development, exclude=exclude)
+    run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
     processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     refuse_unused(
         # A dimension that was left open is given by nobody.
@@ -232,14 +236,16 @@ def _fit(
         raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     if loop_device is None and config.device == "cuda":
         loop_device = torch.device("cuda")
+    # Where a teacher alone is followed, who is paired with whom tells nothing.
+    items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if loop_device is not None:
         from paranmt_hf.training.device.building import device_trainer
 
-        trainer = device_trainer(composition, config, store.pairs, teacher, loop_device)
-        return Loop(trainer, store, work, evaluate, trainer.prepare).run()
-    rates = learning_rates(store.pairs, config)
+        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device)
+        return Loop(trainer, items, work, evaluate, trainer.prepare).run()
+    rates = learning_rates(items.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
-    return Loop(AveragingTrainer(tables, composition.mode, config, teacher), store, work, evaluate).run()
+    return Loop(AveragingTrainer(tables, composition.mode, config, teacher), items, work, evaluate).run()
 
 
 def _check_device(config: TrainConfig) -> None:

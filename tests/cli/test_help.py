@@ -113,10 +113,10 @@ def test_an_unknown_option_shows_the_usage_of_its_command(name, options, capsys)
 def test_train_shows_usual_options_first(capsys):
     text = help_of("train", capsys)
     usual, _, advanced = text.partition("\nadvanced:\n")
-    assert "--epochs" in usual and "--model" in usual and "--lambda-c" not in usual
+    assert "--epochs" in usual and "--data" in usual and "--model" in usual and "--lambda-c" not in usual
     assert "--lambda-c" in advanced and "--report-to" in advanced
     # A usage line of forty options tells nobody anything.
-    assert text.split("\n")[0] == "usage: paranmt train --data DATA [DATA ...] --out OUT [options]"
+    assert text.split("\n")[0] == "usage: paranmt train --out OUT [options]"
 
 
 def test_formats_of_exports_are_those_there_are():

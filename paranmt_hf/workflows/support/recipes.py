@@ -89,7 +89,7 @@ def train_recipe(
         encoder: The encoder of the first step.
         config: How that is trained.
         selection: Which pairs both use.
-        options: `development`, `exclude` and `teacher_cache`, as of `train`.
+        options: `development`, `exclude`, `teacher_cache` and `text`, as of `train`; text is for the first step alone.
 
     Raises:
         InputError: As of `train`; or something else is at `out`.
@@ -109,7 +109,7 @@ def train_recipe(
     fewer = {name: then.pop(name) for name in chosen}
     further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **fewer)
     goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
-    options = {**options, "teacher_cache": None}
+    options = {**options, "teacher_cache": None, "text": None}
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
     fresh = is_free(out)
     # Finds a mean that is there, and refuses that of others.

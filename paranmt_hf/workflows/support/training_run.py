@@ -23,6 +23,8 @@ from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
 from paranmt_hf.vectors import read_vectors
+from paranmt_hf.workflows.support.sentence_sources import SentenceSources
+from paranmt_hf.workflows.support.teacher_text import PairsAndText
 
 # Settings that name a teacher.
 TEACHERS = ("teacher", "second_teacher")
@@ -46,7 +48,7 @@ class TrainingRun:
 
     encoder: EncoderConfig
     config: TrainConfig
-    pairs: Pairs
+    pairs: Pairs | PairsAndText
     development: StsSet | None = None
     start: SentenceEncoder | None = None
     teachers: Sequence[Model] = ()
@@ -75,13 +77,14 @@ class TrainingRun:
 
 
 def resolve(
-    data: str | Path | Sequence[str | Path],
+    data: str | Path | Sequence[str | Path] | None,
     encoder: EncoderConfig,
     config: TrainConfig,
     selection: SelectionConfig,
     *,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
+    text: str | Path | Sequence[str | Path] | None = None,
 ) -> TrainingRun:
     """Find what a run starts from; arguments as of `train`.
 
@@ -89,12 +92,41 @@ def resolve(
         InputError: Something is missing or does not fit together.
     """
     held_out = read_scored_pairs(development) if development is not None else None
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    unwanted = sentences_of(exclude) if exclude is not None else ()
-    pairs = Pairs(sources, selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    pairs = _pairs(data, text, config, selection, unwanted)
     encoder, start, vectors = resolve_encoder(encoder)
     teachers = [locate(name) for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
     return TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors)
+
+
+def _pairs(
+    data: str | Path | Sequence[str | Path] | None,
+    text: str | Path | Sequence[str | Path] | None,
+    config: TrainConfig,
+    selection: SelectionConfig,
+    unwanted: set[str],
+) -> Pairs | PairsAndText:
+    """Find the pairs and the sentences without a paraphrase."""
+    if text is not None and config.margin_weight:
+        raise InputError(
+            "--text has sentences without paraphrases, of which a teacher alone tells something; give --teacher and "
+            "leave --teacher-weight at 1.0, and train on pairs afterwards (--init-from)"
+        )
+    if data is None and text is None:
+        raise InputError(
+            "there is nothing to train on: give pairs with --data, or sentences with --text and a --teacher"
+        )
+    if data is None and selection != SelectionConfig():
+        raise InputError("options that choose pairs need pairs; give some with --data")
+    pairs = None
+    if data is not None:
+        sources = [data] if isinstance(data, str | Path) else list(data)
+        pairs = Pairs(sources, selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
+    if text is None:
+        assert pairs is not None
+        return pairs
+    files = [text] if isinstance(text, str | Path) else list(text)
+    return PairsAndText(pairs, SentenceSources(files), unwanted)
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:

@@ -30,6 +30,7 @@ from paranmt_hf.workflows.support.grid import apply
 from paranmt_hf.workflows.support.grid_order import Order
 from paranmt_hf.workflows.support.pair_margins import MarginPairs
 from paranmt_hf.workflows.support.prepare_training import prepare
+from paranmt_hf.workflows.support.teacher_text import PairsAndText
 from paranmt_hf.workflows.support.training_run import TrainingRun, resolve
 from paranmt_hf.workflows.support.tune_record import TuneTrial
 from paranmt_hf.workflows.support.unused_options import refuse_unused
@@ -183,7 +184,7 @@ def _spearman(encoder: Quiet, held_out: StsSet) -> float:
         raise _NoScoreError(str(error)) from None
 
 
-def _write_sample(pairs: Pairs, work: Path) -> Path:
+def _write_sample(pairs: Pairs | PairsAndText, work: Path) -> Path:
     """Write the pairs that every trial learns from, once."""
     path = work / SAMPLE
     if path.exists():

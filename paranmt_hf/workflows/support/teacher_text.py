@@ -1,0 +1,102 @@
+"""Sentences without a paraphrase beside the pairs: a teacher tells which of them are alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.decontamination import EvaluationText
+from paranmt_hf.corpus.pairs import SIDES, Pairs
+from paranmt_hf.workflows.support.sentence_sources import SentenceSources
+
+
+class PairsAndText:
+    """Pairs, and behind them the sentences of text, two of which stand where a pair has its sides.
+
+    Nothing says that such two are paraphrases, so this is for a teacher alone.
+
+    Args:
+        pairs: The pairs, if there are any.
+        text: The sentences.
+        unwanted: Sentences of test sets: what shares one of them, or eight words in a row with one, is left out.
+    """
+
+    def __init__(self, pairs: Pairs | None, text: SentenceSources, unwanted: Collection[str] = ()) -> None:
+        self._pairs, self._text = pairs, text
+        self._unwanted = EvaluationText(unwanted) if unwanted else None
+        lines = "\n".join(sorted(unwanted)).encode("utf8", "surrogatepass")
+        self._checksum = hashlib.sha256(lines).hexdigest() if unwanted else None
+        self._shared = self._read = 0
+        self._dropped: dict[str, int] = {}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the sentences, as JSON values; that of the pairs, if there are any, with the text's."""
+        pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
+        return {**pairs, "text": self._text.identity, "text_unwanted_checksum": self._checksum}
+
+    @property
+    def unselected(self) -> int:
+        """Pairs that were not chosen."""
+        return self._pairs.unselected if self._pairs is not None else 0
+
+    @property
+    def contaminated(self) -> int:
+        """Pairs left out for their sentences."""
+        return self._pairs.contaminated if self._pairs is not None else 0
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What else was left out, by reason."""
+        pairs = self._pairs.dropped if self._pairs is not None else {}
+        shared = {"text that shares a sentence or eight words with the excluded sets": self._shared}
+        return {**pairs, **self._dropped, **shared}
+
+    @property
+    def left_out(self) -> str:
+        """What the last reading left out, as a sentence can say it."""
+        reasons = [f"{count:,} are {reason}" for reason, count in self.dropped.items()]
+        of_pairs = [self._pairs.left_out] if self._pairs is not None else []
+        return "; ".join([*of_pairs, f"of {self._read:,} sentences of text {', '.join(reasons)}"])
+
+    def errors(self) -> Iterator[pa.Table]:
+        """Read pairs that differ in a number or a negation: for a margin loss, which is not for text."""
+        return iter(())
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Read tables with the columns `reference` and `translation`, without nulls."""
+        if self._pairs is not None:
+            yield from self._pairs.batches()
+        self._shared = self._read = 0
+        report, waiting = Report(), pa.array([], pa.string())
+        for column in self._text.batches(report):
+            sentences = column.cast(pa.string()).drop_null()
+            self._read += len(sentences)
+            if self._unwanted is not None and len(sentences):
+                shared = self._unwanted.found_in(sentences)
+                self._shared += int(shared.sum())
+                sentences = sentences.filter(pa.array(~shared))
+            sentences = pa.concat_arrays([waiting, sentences])
+            whole = len(sentences) // 2 * 2
+            waiting = sentences[whole:]
+            if whole:
+                yield _by_twos(sentences[:whole])
+        self._dropped = dict(report.dropped)
+        if len(waiting):
+            # One is left over, and is both sides.
+            yield _by_twos(pa.concat_arrays([waiting, waiting]))
+
+
+# Where a record has the data's sources and how they were chosen, for text alone.
+NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
+
+
+def _by_twos(sentences: pa.Array) -> pa.Table:
+    """Make a table of sentences: sentences 2i and 2i + 1 are the sides of row i."""
+    sides = [sentences.take(pa.array(np.arange(side, len(sentences), 2))) for side in (0, 1)]
+    return pa.table(dict(zip(SIDES, sides, strict=True)))
