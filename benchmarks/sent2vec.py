@@ -73,7 +73,8 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
     options = {
         **{"dimension": DIMENSION, "min-count": RARE, "min-target-count": RARE, "threshold": THRESHOLD},
         **{"epochs": epochs, "ngrams": order, "seed": seed},
-        **({"dropped-ngrams": 2, "buckets": BUCKETS} if order > 1 else {}),
+        # So that the losses are of the same: the program trains n-grams over the target's place.
+        **({"dropped-ngrams": 2, "buckets": BUCKETS, "placeholder-ngrams": "train"} if order > 1 else {}),
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     command = [

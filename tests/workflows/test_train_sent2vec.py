@@ -211,7 +211,7 @@ def test_too_large_for_memory(tmp_path, text, monkeypatch):
 
 @pytest.mark.parametrize(
     "unused",
-    [{"dropped_ngrams": 2}, {"buckets": 1000}, {"min_ngram_count": 2}, {"placeholder_ngrams": "leave-out"}],
+    [{"dropped_ngrams": 2}, {"buckets": 1000}, {"min_ngram_count": 2}, {"placeholder_ngrams": "train"}],
 )
 def test_settings_of_ngrams_need_some(tmp_path, text, unused):
     (name,) = unused

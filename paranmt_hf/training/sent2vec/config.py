@@ -62,9 +62,9 @@ class Sent2VecConfig:
         1, "buckets that occur less often get no row (not in the paper)", at_least=1, at_most=255
     )
     placeholder_ngrams: Literal["train", "leave-out"] = setting(
-        "train",
-        "n-grams that reach over the place of the target, which are met in training alone: train them as the "
-        "authors' program does, or leave them out",
+        "leave-out",
+        "n-grams that reach over the place of the target, which are met in training alone: leave them out, or "
+        "train them as the authors' program does",
     )
     cut: Literal["words", "blanks"] = setting(
         "words", "how text is cut: lower-cased words as WORD reads them, or at blanks alone, for text cut before"
