@@ -6,7 +6,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
 from paranmt_hf.encoders import contexts
 from paranmt_hf.encoders.contexts import first_holders, mean_states
@@ -66,6 +67,22 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
         # No sentence holds the last one, which is read alone.
         sentences = SENTENCES if word != "bd" else ["bd"]
         np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
+
+
+def test_blanks_that_belong_to_pieces(transformer):
+    """Tokenizers that count the blank before a word as its first character give the same as those that do not."""
+    units, found = ["the", "ade", "cde", "a"], []
+    for blank in ("", "▁"):
+        model = SentenceTransformer(str(transformer), device="cpu")
+        tokenizer = Tokenizer(
+            models.WordLevel({"[UNK]": 0, **{f"{blank}{unit}": at for at, unit in enumerate(units, 1)}}, "[UNK]")
+        )
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace() if blank else pre_tokenizers.WhitespaceSplit()
+        model[0].processor = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[UNK]")
+        known = lookup(Vocabulary("word", ["[UNK]", *units]))
+        found.append(mean_states(model, known, [pa.array(["the ade a", "cde ade", "a cde the cde"])], 3, 9))
+    np.testing.assert_array_equal(*found)
+    assert np.abs(found[0][1:]).min() > 0
 
 
 def test_first_holders_by_hand():
