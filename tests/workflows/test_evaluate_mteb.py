@@ -221,7 +221,8 @@ class TestModelMeta:
         assert f"teacher: {teacher}; {note}" in learned.notes
 
     def test_says_that_nothing_is_known(self, data, model, tmp_path):
-        (made,) = evaluate_mteb(model, "STS12", tmp_path / "out", data=data)
+        (made,) = evaluate_mteb(model, "STS12", tmp_path / "out", data=data, name="you/import")
+        compile(made.meta, "meta", "exec")
         assert "training_datasets=None" in made.meta
         assert made.notes == [
             "there is no training.json and no 'datasets' in the card: say yourself what it learned from"
@@ -284,6 +285,21 @@ class TestBadInput:
         with pytest.raises(InputError, match=f"the data of the task STS12 in .*STS12 .*{message}"):
             evaluate_mteb(model, "STS12", tmp_path / "out", data=tmp_path / "data")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+    def test_a_figure_that_is_no_number(self, model, tmp_path):
+        """The model knows none of the words, so that all similarities are 0."""
+        rows = [{"sentence1": "zqx", "sentence2": "xkz", "score": float(score)} for score in range(4)]
+        write(tmp_path / "data" / "STS12" / "test.parquet", rows)
+        with pytest.raises(
+            InputError, match=r"the task STS12 gives no cosine_spearman in the split 'test' \(default\)"
+        ):
+            evaluate_mteb(model, "STS12", tmp_path / "out", data=tmp_path / "data")
+        assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+    def test_a_card_whose_data_sets_are_no_list(self, model, tmp_path):
+        shutil.copytree(model, tmp_path / "word")
+        (tmp_path / "word" / "README.md").write_text("---\ndatasets: 5\n---\n")
+        assert learned_from(tmp_path / "word").datasets is None
 
     def test_data_elsewhere_are_not_read(self, data, model, tmp_path):
         (tmp_path / "data" / "STS12").mkdir(parents=True)
