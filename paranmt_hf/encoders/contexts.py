@@ -80,19 +80,20 @@ class StateMeans:
         # Sentences of which each word has a state [row].
         self.counts = np.zeros(len(lookup.vocabulary), np.int64)
 
-    def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray]) -> None:
+    def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
         """Read sentences.
 
         Args:
             sentences: The sentences.
             wanted: The rows of the words of each sentence that are looked at, ascending.
+            alone: Each sentence is one word as a whole, even where it would be cut into several.
         """
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         for start in range(0, len(order), BATCH):
             part = order[start : start + BATCH].tolist()
-            self._add([sentences[index] for index in part], [wanted[index] for index in part])
+            self._add([sentences[index] for index in part], [wanted[index] for index in part], alone)
 
-    def _add(self, sentences: list[str], wanted: list[np.ndarray]) -> None:
+    def _add(self, sentences: list[str], wanted: list[np.ndarray], alone: bool) -> None:
         features = self._tokenizer(
             sentences,
             padding=True,
@@ -105,14 +106,24 @@ class StateMeans:
         device = self._encoder.device
         with torch.inference_mode():
             states = self._encoder[0]({name: value.to(device) for name, value in features.items()})["token_embeddings"]
-            self._sum(states.float().cpu(), bounds, sentences, wanted)
+            self._sum(states.float().cpu(), bounds, sentences, wanted, alone)
 
-    def _sum(self, states: torch.Tensor, bounds: np.ndarray, sentences: list[str], wanted: list[np.ndarray]) -> None:
+    def _sum(
+        self,
+        states: torch.Tensor,
+        bounds: np.ndarray,
+        sentences: list[str],
+        wanted: list[np.ndarray],
+        alone: bool,
+    ) -> None:
         # Which states [sentence, piece] count for which row, and how much.
         flat, rows, shares = [], [], []
         for index, sentence in enumerate(sentences):
             pieces = np.flatnonzero(bounds[index, :, 1] > bounds[index, :, 0])
-            owners = self._owners(sentence, bounds[index, pieces])
+            if alone:
+                owners = np.repeat(wanted[index], len(pieces))
+            else:
+                owners = self._owners(sentence, bounds[index, pieces])
             chosen = np.isin(owners, wanted[index])
             present, position, counts = np.unique(owners[chosen], return_inverse=True, return_counts=True)
             self.counts[present] += 1
@@ -181,7 +192,7 @@ def mean_states(
     # Row 0, of unknown words, is read nowhere.
     alone = 1 + np.flatnonzero(means.counts[1:] == 0)
     units = lookup.vocabulary.units
-    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()])
+    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()], alone=True)
     found = means.means()
     if not np.isfinite(found).all():
         raise InputError("the model gave a state that is not finite")

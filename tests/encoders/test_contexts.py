@@ -128,6 +128,22 @@ def test_command_in_python(transformer, tmp_path):
     assert (tmp_path / "v").read_bytes() == first
 
 
+def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
+    """Words in capitals and of several tokens stand in no sentence, and are read alone as they are."""
+    (tmp_path / "words").write_text("Cde\nade's\n[UNK]\n")
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
+    config = DistillConfig(contexts=3, unweighted=True)
+    vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config)
+    assert vectors.words[-2:] == ["Cde", "ade's"]
+    known = lookup(Vocabulary("word", ["[UNK]", "Cde", "ade's"]))
+    model = SentenceTransformer(str(transformer), device="cpu")
+    states = mean_states(model, known, [pa.array(SENTENCES)], len(SENTENCES), 3)
+    for row, word in enumerate(("Cde", "ade's"), 1):
+        alone = model.encode(word, output_value="token_embeddings")[1:-1].mean(dim=0).numpy()
+        np.testing.assert_allclose(states[row], alone, atol=1e-6)
+
+
 def test_what_cannot_be_done(transformer, tmp_path):
     (tmp_path / "words").write_text("a\nb\n")
     with pytest.raises(InputError, match="--contexts reads words in sentences; give some with --data or --text"):
@@ -144,4 +160,20 @@ def test_what_cannot_be_done(transformer, tmp_path):
             tmp_path / "v",
             text=[tmp_path / "text.txt"],
             config=DistillConfig(contexts=1, dimension=7, remove=2),
+        )
+    with pytest.raises(InputError, match="cannot be reduced to what is left of them without the first 99"):
+        distill_vectors(
+            transformer,
+            tmp_path / "v",
+            text=[tmp_path / "text.txt"],
+            config=DistillConfig(contexts=1, remove=99),
+        )
+    (tmp_path / "text.txt").write_text(" \n\n")
+    with pytest.raises(InputError, match="there is no word in --data or --text"):
+        distill_vectors(
+            transformer,
+            tmp_path / "v",
+            text=[tmp_path / "text.txt"],
+            vocabulary=tmp_path / "words",
+            config=DistillConfig(contexts=1),
         )
