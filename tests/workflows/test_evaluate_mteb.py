@@ -157,6 +157,13 @@ class TestResults:
         with pytest.raises(InputError, match=r"STS12.json is the result of another evaluation: data: was .*--out"):
             evaluate_mteb(model, "STS12", out, data=tmp_path / "data")
 
+    def test_other_settings_are_told(self, out, data, model, tmp_path):
+        shutil.copytree(model, tmp_path / "word")
+        file = tmp_path / "word" / "config_sentence_transformers.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "truncate_dim": 2}))
+        with pytest.raises(InputError, match=r"holds results of other settings \(STS12\); choose another --out"):
+            evaluate_mteb(tmp_path / "word", "STS12", out, data=data)
+
     def test_one_command_at_a_time(self, out, data, model):
         with FileLock(out / ".lock"), pytest.raises(InputError, match="another command is writing .*out; wait for it"):
             evaluate_mteb(model, "NFCorpus", out, data=data)
@@ -295,6 +302,17 @@ class TestBadInput:
         ):
             evaluate_mteb(model, "STS12", tmp_path / "out", data=tmp_path / "data")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+    def test_a_model_that_diverged(self, data, tmp_path):
+        """It is told before a task finds fault with its data."""
+        diverged = encoder("word")
+        diverged[0].embedding.weight.data[1, 0] = np.nan
+        save(diverged, tmp_path / "word")
+        with pytest.raises(
+            InputError, match="word/.*model.safetensors: the tensor .* holds a number that is not finite"
+        ):
+            evaluate_mteb(tmp_path / "word", "STS12", tmp_path / "out", data=data)
+        assert [path.name for path in tmp_path.iterdir()] == ["word"]
 
     def test_a_card_whose_data_sets_are_no_list(self, model, tmp_path):
         shutil.copytree(model, tmp_path / "word")

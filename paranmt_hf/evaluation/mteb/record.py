@@ -39,7 +39,7 @@ class MtebTask:
         parts: The parts.
         seconds: Time that it took, data included.
         identity: What determined the result: `data` (a revision on the Hub, or `sha256:` of the files), `weights`,
-            `mteb` (its version), `subsets` (the parts).
+            `settings` of the model (prompts, `truncate_dim`), `mteb` (its version), `subsets` (the parts).
         result: The result as mteb itself writes it.
     """
 
