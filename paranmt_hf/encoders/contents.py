@@ -30,7 +30,7 @@ def module_list(folder: Path, name: str) -> list[dict[str, str]]:
     try:
         entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
         listed = [{key: str(entry[key]) for key in ("name", "path", "type")} for entry in entries]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         listed = []
     if not listed:
         raise InputError(

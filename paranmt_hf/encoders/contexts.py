@@ -24,6 +24,8 @@ from paranmt_hf.util.progress import Progress
 BATCH = 32
 # Sentences that are cut, and chosen from, at once.
 BLOCK = 5_000
+# Pieces of a sentence, from which on a limit is none.
+NO_LIMIT = 2**31
 
 
 def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,29 +72,33 @@ class StateMeans:
                 "--contexts"
             )
         self._tokenizer = tokenizer
+        # Tokenizers that know no limit give one that is too large for them.
+        length = encoder.max_seq_length
+        self._longest = length if length is not None and length < NO_LIMIT else None
         self._normalizer, self._pre_tokenizer = word_normalizer(), word_pre_tokenizer()
         self._sums: torch.Tensor | None = None
         # Sentences of which each word has a state [row].
         self.counts = np.zeros(len(lookup.vocabulary), np.int64)
 
-    def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray]) -> None:
+    def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
         """Read sentences.
 
         Args:
             sentences: The sentences.
             wanted: The rows of the words of each sentence that are looked at, ascending.
+            alone: Each sentence is one word as a whole, even where it would be cut into several.
         """
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         for start in range(0, len(order), BATCH):
             part = order[start : start + BATCH].tolist()
-            self._add([sentences[index] for index in part], [wanted[index] for index in part])
+            self._add([sentences[index] for index in part], [wanted[index] for index in part], alone)
 
-    def _add(self, sentences: list[str], wanted: list[np.ndarray]) -> None:
+    def _add(self, sentences: list[str], wanted: list[np.ndarray], alone: bool) -> None:
         features = self._tokenizer(
             sentences,
             padding=True,
             truncation=True,
-            max_length=self._encoder.max_seq_length,
+            max_length=self._longest,
             return_offsets_mapping=True,
             return_tensors="pt",
         )
@@ -100,14 +106,24 @@ class StateMeans:
         device = self._encoder.device
         with torch.inference_mode():
             states = self._encoder[0]({name: value.to(device) for name, value in features.items()})["token_embeddings"]
-            self._sum(states.float().cpu(), bounds, sentences, wanted)
+            self._sum(states.float().cpu(), bounds, sentences, wanted, alone)
 
-    def _sum(self, states: torch.Tensor, bounds: np.ndarray, sentences: list[str], wanted: list[np.ndarray]) -> None:
+    def _sum(
+        self,
+        states: torch.Tensor,
+        bounds: np.ndarray,
+        sentences: list[str],
+        wanted: list[np.ndarray],
+        alone: bool,
+    ) -> None:
         # Which states [sentence, piece] count for which row, and how much.
         flat, rows, shares = [], [], []
         for index, sentence in enumerate(sentences):
             pieces = np.flatnonzero(bounds[index, :, 1] > bounds[index, :, 0])
-            owners = self._owners(sentence, bounds[index, pieces, 0])
+            if alone:
+                owners = np.repeat(wanted[index], len(pieces))
+            else:
+                owners = self._owners(sentence, bounds[index, pieces])
             chosen = np.isin(owners, wanted[index])
             present, position, counts = np.unique(owners[chosen], return_inverse=True, return_counts=True)
             self.counts[present] += 1
@@ -121,17 +137,20 @@ class StateMeans:
         weighed = parts * torch.from_numpy(np.concatenate(shares)).float()[:, None]
         self._sums.index_add_(0, torch.from_numpy(np.concatenate(rows)), weighed)
 
-    def _owners(self, sentence: str, starts: np.ndarray) -> np.ndarray:
-        """Row of the word in which each piece [piece] begins; 0 where that is not known."""
+    def _owners(self, sentence: str, bounds: np.ndarray) -> np.ndarray:
+        """Row of the word in which each piece [piece, 2] begins; 0 where that is not known."""
         normal = self._normalizer.normalize_str(sentence)
         # Positions are those of the sentence as written, if no character became two.
-        if len(normal) != len(sentence) or not len(starts):
-            return np.zeros(len(starts), np.int64)
+        if len(normal) != len(sentence) or not len(bounds):
+            return np.zeros(len(bounds), np.int64)
         words = self._pre_tokenizer.pre_tokenize_str(normal)
         rows = np.array([self._row_of.get(word, 0) for word, _ in words], np.int64)
+        # Many tokenizers count the blank before a word as its first character.
+        written = np.flatnonzero([not character.isspace() for character in sentence])
+        starts = np.append(written, len(sentence))[np.searchsorted(written, bounds[:, 0])]
         # The last word that begins at or before a piece holds it.
         found = np.searchsorted([start for _, (start, _) in words], starts, side="right") - 1
-        return np.where(found >= 0, rows[found.clip(min=0)], 0)
+        return np.where((found >= 0) & (starts < bounds[:, 1]), rows[found.clip(min=0)], 0)
 
     def means(self) -> np.ndarray:
         """Mean state of each word [row, dimension], float32; zeros where there is none."""
@@ -173,7 +192,7 @@ def mean_states(
     # Row 0, of unknown words, is read nowhere.
     alone = 1 + np.flatnonzero(means.counts[1:] == 0)
     units = lookup.vocabulary.units
-    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()])
+    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()], alone=True)
     found = means.means()
     if not np.isfinite(found).all():
         raise InputError("the model gave a state that is not finite")

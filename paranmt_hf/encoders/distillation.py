@@ -139,9 +139,8 @@ def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.n
     """
     last = remove + dimension if dimension is not None else rows.shape[1]
     if last > min(rows.shape) or last <= remove:
+        wanted = f"{dimension} dimensions" if dimension is not None else "what is left of them"
         first = f" without the first {remove}" if remove else ""
-        raise InputError(
-            f"{rows.shape[0]} vectors of {rows.shape[1]} dimensions cannot be reduced to {dimension} dimensions{first}"
-        )
+        raise InputError(f"{rows.shape[0]} vectors of {rows.shape[1]} dimensions cannot be reduced to {wanted}{first}")
     _, vectors = np.linalg.eigh((rows.T @ rows).astype(np.float64))
     return np.asarray(vectors[:, ::-1][:, remove:last], np.float32)

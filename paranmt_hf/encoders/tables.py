@@ -149,6 +149,8 @@ def _read_table(folder: Path, kind: str) -> Table:
     _expect(config["precision"] in ("float32", "float16", "int8"))
     units, stored = _read_json(folder / "vocabulary.json"), load_file(folder / WEIGHTS)
     _expect(isinstance(units, list) and all(isinstance(unit, str) for unit in units))
+    # JSON may hold halves of characters, which no text does.
+    "".join(units).encode()
     if kind != "NgramEmbedding":
         _expect(set(config) == {"precision"})
         words: Kind = "word" if kind == "WordEmbedding" else "trigram"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 
 from paranmt_hf.encoders.composition import Part
+from paranmt_hf.errors import InputError
 from paranmt_hf.export.tokenizers import tokenizer_of
 from paranmt_hf.export.trigram_tokenizer import alphabet_of, trigram_tokenizer
 from paranmt_hf.text import CLITICS, PUNCTUATION
@@ -20,7 +21,26 @@ LARGEST = 0xFFFF
 BEYOND = rf"[^\x{{0}}-\x{{{LARGEST:x}}}]"
 # Kinds of characters that cutting text tells apart, in the order in which they are asked for, and characters up to
 # U+FFFF that can stand for such: digits and letters of rare scripts, and the private area.
-KINDS = ((r"\d", range(0xA620, 0xA62A)), (r"\w", range(0xA000, 0xA48D)), (r"[^\w]", range(0xF000, 0xF8FF)))
+DIGITS = [
+    zero + digit
+    for zero in (
+        0xA620,
+        0xA8D0,
+        0xA900,
+        0xA9D0,
+        0xAA50,
+        0x1946,
+        0x19D0,
+        0x1A80,
+        0x1A90,
+        0x1B50,
+        0x1BB0,
+        0x1C40,
+        0x1C50,
+    )
+    for digit in range(10)
+]
+KINDS = ((r"\d", DIGITS), (r"\w", range(0xA000, 0xA48D)), (r"[^\w]", range(0xF000, 0xF8FF)))
 
 
 def portable_tokenizer(part: Part) -> Tokenizer:
@@ -57,9 +77,14 @@ def _within_largest(units: Sequence[str]) -> tuple[list[normalizers.Normalizer],
     steps: list[normalizers.Normalizer] = []
     places: dict[int, str] = {}
     for kind, numbers in KINDS:
-        free = (chr(number) for number in numbers if chr(number) not in alphabet)
-        unknown = next(free)
-        own = {each: next(free) for each in known if ord(each) not in places and _is(each, kind)}
+        unknown, *free = (chr(number) for number in numbers if chr(number) not in alphabet)
+        of_kind = [each for each in known if ord(each) not in places and _is(each, kind)]
+        if len(of_kind) > len(free):
+            raise InputError(
+                f"the trigrams hold {len(of_kind)} characters beyond U+FFFF of the kind {kind}, and transformers.js "
+                f"can tell only {len(free)} apart; export another format"
+            )
+        own = dict(zip(of_kind, free, strict=False))
         # Where a text holds what stands for a character, that is as unknown as it was.
         steps += [normalizers.Replace(stands, unknown) for stands in own.values()]
         steps += [normalizers.Replace(each, stands) for each, stands in own.items()]

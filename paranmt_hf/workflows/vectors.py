@@ -63,11 +63,16 @@ def distill_vectors(
         raise InputError("--contexts reads words in sentences; give some with --data or --text")
     sentences = _Sentences(data, text)
     counts = count_units(sentences.columns(), ["word"])["word"]
+    if config.contexts is not None and not counts:
+        raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
     words: dict[str, None] = {}
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
     if vocabulary is not None:
         words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+    if config.contexts is not None:
+        # The name of what is no word there.
+        words.pop(UNKNOWN, None)
     chosen = list(words)[: config.words]
     names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]

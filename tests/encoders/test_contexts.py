@@ -6,7 +6,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
 from paranmt_hf.encoders import contexts
 from paranmt_hf.encoders.contexts import first_holders, mean_states
@@ -68,6 +69,22 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
         np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
 
 
+def test_blanks_that_belong_to_pieces(transformer):
+    """Tokenizers that count the blank before a word as its first character give the same as those that do not."""
+    units, found = ["the", "ade", "cde", "a"], []
+    for blank in ("", "▁"):
+        model = SentenceTransformer(str(transformer), device="cpu")
+        tokenizer = Tokenizer(
+            models.WordLevel({"[UNK]": 0, **{f"{blank}{unit}": at for at, unit in enumerate(units, 1)}}, "[UNK]")
+        )
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace() if blank else pre_tokenizers.WhitespaceSplit()
+        model[0].processor = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[UNK]")
+        known = lookup(Vocabulary("word", ["[UNK]", *units]))
+        found.append(mean_states(model, known, [pa.array(["the ade a", "cde ade", "a cde the cde"])], 3, 9))
+    np.testing.assert_array_equal(*found)
+    assert np.abs(found[0][1:]).min() > 0
+
+
 def test_first_holders_by_hand():
     seen = np.array([0, 1, 0, 0])
     # Sentences: 1 1 2, 3, 0 1, 2.
@@ -111,6 +128,22 @@ def test_command_in_python(transformer, tmp_path):
     assert (tmp_path / "v").read_bytes() == first
 
 
+def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
+    """Words in capitals and of several tokens stand in no sentence, and are read alone as they are."""
+    (tmp_path / "words").write_text("Cde\nade's\n[UNK]\n")
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
+    config = DistillConfig(contexts=3, unweighted=True)
+    vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config)
+    assert vectors.words[-2:] == ["Cde", "ade's"]
+    known = lookup(Vocabulary("word", ["[UNK]", "Cde", "ade's"]))
+    model = SentenceTransformer(str(transformer), device="cpu")
+    states = mean_states(model, known, [pa.array(SENTENCES)], len(SENTENCES), 3)
+    for row, word in enumerate(("Cde", "ade's"), 1):
+        alone = model.encode(word, output_value="token_embeddings")[1:-1].mean(dim=0).numpy()
+        np.testing.assert_allclose(states[row], alone, atol=1e-6)
+
+
 def test_what_cannot_be_done(transformer, tmp_path):
     (tmp_path / "words").write_text("a\nb\n")
     with pytest.raises(InputError, match="--contexts reads words in sentences; give some with --data or --text"):
@@ -127,4 +160,20 @@ def test_what_cannot_be_done(transformer, tmp_path):
             tmp_path / "v",
             text=[tmp_path / "text.txt"],
             config=DistillConfig(contexts=1, dimension=7, remove=2),
+        )
+    with pytest.raises(InputError, match="cannot be reduced to what is left of them without the first 99"):
+        distill_vectors(
+            transformer,
+            tmp_path / "v",
+            text=[tmp_path / "text.txt"],
+            config=DistillConfig(contexts=1, remove=99),
+        )
+    (tmp_path / "text.txt").write_text(" \n\n")
+    with pytest.raises(InputError, match="there is no word in --data or --text"):
+        distill_vectors(
+            transformer,
+            tmp_path / "v",
+            text=[tmp_path / "text.txt"],
+            vocabulary=tmp_path / "words",
+            config=DistillConfig(contexts=1),
         )

@@ -285,7 +285,8 @@ def test_missing_and_truncated_weights(copy, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", "[1]", "null", '[{"name": "0"}]', '{"name": "0", "path": "", "type": "x"}']
+    "text",
+    ["", "{", "[]", "{}", "[1]", "null", '[{"name": "0"}]', '{"name": "0", "path": "", "type": "x"}', "[" * 100_000],
 )
 def test_broken_list_of_modules(copy, text):
     folder = copy("word")
@@ -332,6 +333,16 @@ def test_a_vocabulary_of_other_things(copy, content, found):
         load(folder)
     (folder / "vocabulary.json").write_text("3")
     with pytest.raises(InputError, match=r"model/vocabulary.json is damaged \(expected a JSON list\)"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["trigram", "word-int8"])
+def test_half_a_character(copy, name):
+    """JSON can hold what no text does."""
+    folder = copy(name)
+    units = json.loads((folder / "vocabulary.json").read_text())
+    (folder / "vocabulary.json").write_text(json.dumps([*units[:-1], "\ud800 a"]))
+    with pytest.raises(InputError, match=r"model/vocabulary.json holds half of a character \('\\ud800'\)$"):
         load(folder)
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paranmt_hf import InputError
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
@@ -116,9 +117,20 @@ def test_trigrams_beyond_the_largest_character(text):
     assert _trigrams().encode(text).ids == expected
 
 
+def test_many_characters_beyond_the_largest():
+    digits = [chr(code) for code in range(0x1D7CE, 0x1D800)]
+    units = ["[UNK]", *(f" {digit} " for digit in digits)]
+    text = " ".join(digits)
+    expected = [units.index(unit) if unit in units else 0 for unit in character_ngrams(text)]
+    tokenizer = _trigrams(tuple(units))
+    assert tokenizer.encode(text).ids == [0, *expected]
+    with pytest.raises(InputError, match="hold 1200 characters beyond U.FFFF .* can tell only 1164 apart"):
+        _trigrams(("[UNK]", *(f" {chr(code)} " for code in range(0x20000, 0x20000 + 1200))))
+
+
 @cache
-def _trigrams():
-    part = SimpleNamespace(vocabulary=SimpleNamespace(units=UNITS), family=SimpleNamespace(units="trigram"))
+def _trigrams(units=tuple(UNITS)):
+    part = SimpleNamespace(vocabulary=SimpleNamespace(units=list(units)), family=SimpleNamespace(units="trigram"))
     return portable_tokenizer(part)
 
 

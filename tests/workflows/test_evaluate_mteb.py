@@ -157,6 +157,13 @@ class TestResults:
         with pytest.raises(InputError, match=r"STS12.json is the result of another evaluation: data: was .*--out"):
             evaluate_mteb(model, "STS12", out, data=tmp_path / "data")
 
+    def test_other_settings_are_told(self, out, data, model, tmp_path):
+        shutil.copytree(model, tmp_path / "word")
+        file = tmp_path / "word" / "config_sentence_transformers.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "truncate_dim": 2}))
+        with pytest.raises(InputError, match=r"holds results of other settings \(STS12\); choose another --out"):
+            evaluate_mteb(tmp_path / "word", "STS12", out, data=data)
+
     def test_one_command_at_a_time(self, out, data, model):
         with FileLock(out / ".lock"), pytest.raises(InputError, match="another command is writing .*out; wait for it"):
             evaluate_mteb(model, "NFCorpus", out, data=data)
@@ -221,7 +228,8 @@ class TestModelMeta:
         assert f"teacher: {teacher}; {note}" in learned.notes
 
     def test_says_that_nothing_is_known(self, data, model, tmp_path):
-        (made,) = evaluate_mteb(model, "STS12", tmp_path / "out", data=data)
+        (made,) = evaluate_mteb(model, "STS12", tmp_path / "out", data=data, name="you/import")
+        compile(made.meta, "meta", "exec")
         assert "training_datasets=None" in made.meta
         assert made.notes == [
             "there is no training.json and no 'datasets' in the card: say yourself what it learned from"
@@ -284,6 +292,32 @@ class TestBadInput:
         with pytest.raises(InputError, match=f"the data of the task STS12 in .*STS12 .*{message}"):
             evaluate_mteb(model, "STS12", tmp_path / "out", data=tmp_path / "data")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+    def test_a_figure_that_is_no_number(self, model, tmp_path):
+        """The model knows none of the words, so that all similarities are 0."""
+        rows = [{"sentence1": "zqx", "sentence2": "xkz", "score": float(score)} for score in range(4)]
+        write(tmp_path / "data" / "STS12" / "test.parquet", rows)
+        with pytest.raises(
+            InputError, match=r"the task STS12 gives no cosine_spearman in the split 'test' \(default\)"
+        ):
+            evaluate_mteb(model, "STS12", tmp_path / "out", data=tmp_path / "data")
+        assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+    def test_a_model_that_diverged(self, data, tmp_path):
+        """It is told before a task finds fault with its data."""
+        diverged = encoder("word")
+        diverged[0].embedding.weight.data[1, 0] = np.nan
+        save(diverged, tmp_path / "word")
+        with pytest.raises(
+            InputError, match="word/.*model.safetensors: the tensor .* holds a number that is not finite"
+        ):
+            evaluate_mteb(tmp_path / "word", "STS12", tmp_path / "out", data=data)
+        assert [path.name for path in tmp_path.iterdir()] == ["word"]
+
+    def test_a_card_whose_data_sets_are_no_list(self, model, tmp_path):
+        shutil.copytree(model, tmp_path / "word")
+        (tmp_path / "word" / "README.md").write_text("---\ndatasets: 5\n---\n")
+        assert learned_from(tmp_path / "word").datasets is None
 
     def test_data_elsewhere_are_not_read(self, data, model, tmp_path):
         (tmp_path / "data" / "STS12").mkdir(parents=True)

@@ -125,6 +125,11 @@ class AverageEmbedding(InputModule):
         wrong = [unit for unit in units if not isinstance(unit, str)] if isinstance(units, list) else [units]
         if wrong:
             raise ValueError(f"{path} must be a list of texts, and holds {wrong[0]!r}")
+        try:
+            "".join(units).encode()
+        except UnicodeEncodeError as error:
+            # JSON may hold halves of characters, which no text does.
+            raise ValueError(f"{path} holds half of a character ({error.object[error.start]!r})") from error
         weights = cls.load_file_path(name, WEIGHTS_FILE, **kwargs)
         if weights is None:
             raise ValueError(f"{name} has no {WEIGHTS_FILE}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import from_json, to_json
 from paranmt_hf.util.tables import percent, write_table
 
@@ -37,7 +39,7 @@ class MtebTask:
         parts: The parts.
         seconds: Time that it took, data included.
         identity: What determined the result: `data` (a revision on the Hub, or `sha256:` of the files), `weights`,
-            `mteb` (its version), `languages`.
+            `settings` of the model (prompts, `truncate_dim`), `mteb` (its version), `subsets` (the parts).
         result: The result as mteb itself writes it.
     """
 
@@ -101,7 +103,20 @@ def read_task(task_type: str, measure: str, result: dict[str, Any], identity: di
         measure: The task's main figure by name.
         result: The result, as `run_task` gives it.
         identity: What determined it.
+
+    Raises:
+        InputError: A figure is no number, such as a correlation with figures that are all the same.
     """
+    for split, entries in result["scores"].items():
+        for entry in entries:
+            # In JSON what is not finite is null.
+            if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
+                where = f"split {split!r} ({entry['hf_subset']})"
+                raise InputError(
+                    f"the task {result['task_name']} gives no {measure} in the {where}, as where all similarities or "
+                    "all scores are the same, or a score is no number; look at the data, and whether the model knows "
+                    "their words"
+                )
     parts = [
         MtebScore(split, str(entry["hf_subset"]), float(entry["main_score"]))
         for split, entries in result["scores"].items()

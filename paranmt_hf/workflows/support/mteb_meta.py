@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import math
 import re
 from collections.abc import Mapping
@@ -79,7 +80,8 @@ def learned_from(folder: Path) -> Learned:
     mteb = require("mteb", EXTRA)
     header = card_header(folder / "README.md")
     listed = header.get("datasets") if isinstance(header, Mapping) else None
-    names = {str(each) for each in ([listed] if isinstance(listed, str) else listed or [])}
+    listed = [listed] if isinstance(listed, str) else listed
+    names = {str(each) for each in listed} if isinstance(listed, list) else set()
     notes: list[str] = []
     if (folder / TRAINING_FILE).is_file():
         record = origin_of(folder).read(folder)
@@ -198,5 +200,5 @@ def meta_code(meta: ModelMeta, learned: Learned) -> str:
         # A set has no order of its own.
         code = code.replace(repr(learned.datasets), f"{{{', '.join(map(repr, sorted(learned.datasets)))}}}")
     variable = re.sub(r"\W+", "_", str(meta.name).rpartition("/")[2]).strip("_").lower()
-    name = variable if variable.isidentifier() else f"model_{variable}"
+    name = variable if variable.isidentifier() and not keyword.iskeyword(variable) else f"model_{variable}"
     return f"{IMPORTS}\n{name} = {code}\n"

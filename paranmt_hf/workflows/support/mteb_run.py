@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from paranmt_hf.encoders.contents import model_settings
+from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.mteb.record import MtebRecord, MtebTask, read_task
@@ -76,6 +78,9 @@ def run_mteb(
     chosen = find_tasks(tasks, languages)
     # Before the first evaluation: is everything there?
     located = [locate(each) for each in names]
+    for model in located:
+        # Else a task would blame its data.
+        refuse_not_finite(model.folder)
     titles = [submission_name(model, name) for model in located]
     if twice := next((title for title in titles if titles.count(title) > 1), None):
         raise InputError(
@@ -122,6 +127,8 @@ class _Model:
         self._given, self._model, self._title, self._out = given, model, title, out
         self._tasks = out / TASKS / title.replace("/", "__")
         self._weights = weights_checksum(model.folder)
+        # Prompts and the like, which are no weights and change the vectors as well.
+        self._identity = {"weights": self._weights, "settings": model_settings(model.folder, model.name)}
 
     def evaluate(self, tasks: Sequence[tuple[AbsTask, str]], data: Path | None) -> MtebEvaluation:
         """Run the tasks that have no result yet."""
@@ -133,7 +140,7 @@ class _Model:
         results = []
         for task, digest in tasks:
             identity = {
-                "weights": self._weights,
+                **self._identity,
                 "data": digest,
                 "subsets": [str(subset) for subset in task.hf_subsets or []],
                 "mteb": libraries["mteb"],
@@ -160,13 +167,14 @@ class _Model:
         return self._out / f"{self._tasks.name}.{ending}"
 
     def _all(self) -> list[MtebTask]:
-        """Read all results of the model, of earlier commands too, by name; refuse those of other weights."""
+        """Read all results of the model, of earlier commands too, by name; refuse those of another one."""
         found = [self._read(path) for path in sorted(self._tasks.glob("*.json"))]
-        if others := [task.name for task in found if task.identity.get("weights") != self._weights]:
-            raise InputError(
-                f"{self._tasks} holds results of other weights ({', '.join(others)}); choose another --out or "
-                "--name, or delete them"
-            )
+        for key, own in self._identity.items():
+            if others := [task.name for task in found if task.identity.get(key) != own]:
+                raise InputError(
+                    f"{self._tasks} holds results of other {key} ({', '.join(others)}); choose another --out or "
+                    "--name, or delete them"
+                )
         return found
 
     def _read(self, path: Path) -> MtebTask:
