@@ -107,7 +107,7 @@ class StateMeans:
         flat, rows, shares = [], [], []
         for index, sentence in enumerate(sentences):
             pieces = np.flatnonzero(bounds[index, :, 1] > bounds[index, :, 0])
-            owners = self._owners(sentence, bounds[index, pieces, 0])
+            owners = self._owners(sentence, bounds[index, pieces])
             chosen = np.isin(owners, wanted[index])
             present, position, counts = np.unique(owners[chosen], return_inverse=True, return_counts=True)
             self.counts[present] += 1
@@ -121,17 +121,20 @@ class StateMeans:
         weighed = parts * torch.from_numpy(np.concatenate(shares)).float()[:, None]
         self._sums.index_add_(0, torch.from_numpy(np.concatenate(rows)), weighed)
 
-    def _owners(self, sentence: str, starts: np.ndarray) -> np.ndarray:
-        """Row of the word in which each piece [piece] begins; 0 where that is not known."""
+    def _owners(self, sentence: str, bounds: np.ndarray) -> np.ndarray:
+        """Row of the word in which each piece [piece, begin and end] begins; 0 where that is not known."""
         normal = self._normalizer.normalize_str(sentence)
         # Positions are those of the sentence as written, if no character became two.
-        if len(normal) != len(sentence) or not len(starts):
-            return np.zeros(len(starts), np.int64)
+        if len(normal) != len(sentence) or not len(bounds):
+            return np.zeros(len(bounds), np.int64)
         words = self._pre_tokenizer.pre_tokenize_str(normal)
         rows = np.array([self._row_of.get(word, 0) for word, _ in words], np.int64)
+        # The pieces of some tokenizers (SentencePiece) begin with the blank before a word; and some are a blank.
+        texts = [sentence[begin:end] for begin, end in bounds.tolist()]
+        starts = bounds[:, 0] + [len(text) - len(text.lstrip()) for text in texts]
         # The last word that begins at or before a piece holds it.
         found = np.searchsorted([start for _, (start, _) in words], starts, side="right") - 1
-        return np.where(found >= 0, rows[found.clip(min=0)], 0)
+        return np.where((found >= 0) & (starts < bounds[:, 1]), rows[found.clip(min=0)], 0)
 
     def means(self) -> np.ndarray:
         """Mean state of each word [row, dimension], float32; zeros where there is none."""

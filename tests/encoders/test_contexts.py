@@ -68,6 +68,17 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
         np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
 
 
+def test_pieces_that_begin_with_a_blank(transformer):
+    """As those of SentencePiece do: they belong to the word behind the blank, and a blank alone to none."""
+    model = SentenceTransformer(str(transformer), device="cpu")
+    means = contexts.StateMeans(model, lookup(Vocabulary("word", ["[UNK]", "ade", "b"])))
+    text = "ade  b ade"
+    # The last word in two pieces.
+    bounds = np.array([[0, 3], [3, 4], [4, 6], [6, 8], [8, 10]])
+    assert [text[low:high] for low, high in bounds] == ["ade", " ", " b", " a", "de"]
+    assert means._owners(text, bounds).tolist() == [1, 0, 2, 1, 1]
+
+
 def test_first_holders_by_hand():
     seen = np.array([0, 1, 0, 0])
     # Sentences: 1 1 2, 3, 0 1, 2.
