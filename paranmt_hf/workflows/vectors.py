@@ -69,6 +69,8 @@ def distill_vectors(
     if vocabulary is not None:
         words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
     chosen = list(words)[: config.words]
+    if not chosen:
+        raise InputError("there is no word to make a vector of; give other data")
     names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]
     if config.contexts is None:

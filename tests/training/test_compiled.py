@@ -272,6 +272,29 @@ def test_without_numba(monkeypatch):
         arithmetic.compiler_works.cache_clear()
 
 
+def test_numba_that_has_no_place_for_what_it_compiles(monkeypatch, caplog):
+    def refuse(*arguments):
+        raise OSError("read-only")
+
+    monkeypatch.setattr("numba.core.caching._CacheLocator.ensure_cache_path", refuse)
+    monkeypatch.delitem(sys.modules, "paranmt_hf.training.tile_kernels")
+    monkeypatch.delattr("paranmt_hf.training.tile_kernels")
+    arithmetic.compiler_works.cache_clear()
+    try:
+        assert choose(TrainConfig()) == TORCH
+        assert "numba cannot be used (cannot cache function" in caplog.text and "NUMBA_CACHE_DIR" in caplog.text
+    finally:
+        monkeypatch.undo()
+        arithmetic.compiler_works.cache_clear()
+
+
+def test_what_is_not_mined_is_not_measured(monkeypatch):
+    monkeypatch.setattr(arithmetic, "int8_is_faster", lambda: True)
+    assert choose(TrainConfig(negatives="rand")) == COMPILED
+    assert choose(TrainConfig(teacher="t")) == COMPILED
+    assert choose(TrainConfig(teacher="t", teacher_weight=0.5)) == Arithmetic("compiled", "int8")
+
+
 def test_int8_without_numba_is_refused_before_the_data_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
     with pytest.raises(InputError, match=r"needs the package 'numba'.*pip install 'paranmt-hf\[fast\]'"):
