@@ -301,6 +301,24 @@ def test_int8_without_numba_is_refused_before_the_data_is_read(tmp_path, monkeyp
         train("no such data", tmp_path / "out", config=TrainConfig(mining_precision="int8"))
 
 
+def test_the_processor_is_measured_on_one_thread(monkeypatch):
+    """On several threads the figures of one machine were 1.2 in one run and 42 in another."""
+    original, seen = torch._int_mm, set()
+
+    def product(left, right):
+        seen.add(torch.get_num_threads())
+        return original(left, right)
+
+    monkeypatch.setattr(torch, "_int_mm", product)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        arithmetic.int8_is_faster.__wrapped__()
+        assert seen == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_products_that_are_wrong_are_not_used(monkeypatch):
     """A processor's int8 is believed only where its products are right."""
     monkeypatch.setattr(torch, "_int_mm", lambda left, right: left.int() @ right.int() + 1)
