@@ -90,7 +90,7 @@ def distill_in_context(
     """
     matrix = _beside(states)
     if not config.unweighted:
-        matrix *= (SIF_A / (SIF_A + counts / counts.sum())).astype(np.float32)[:, None]
+        matrix *= (SIF_A / (SIF_A + counts / max(counts.sum(), 1))).astype(np.float32)[:, None]
     if config.dimension is not None or config.remove:
         sentences = average(matrix)
         matrix = matrix @ components(sentences - sentences.mean(axis=0), config.dimension, config.remove)

@@ -78,8 +78,13 @@ def choose(config: TrainConfig) -> Arithmetic:
         return Arithmetic()
     if reason := only_torch(config):
         logger.info(f"steps are computed with torch, because of {reason}")
-    int8 = config.mining_precision == "int8" or (config.mining_precision is None and int8_is_faster())
-    return Arithmetic("torch" if reason else "compiled", "int8" if int8 else "float32")
+    mining = config.mining_precision or ("int8" if _mines(config) and int8_is_faster() else "float32")
+    return Arithmetic("torch" if reason else "compiled", mining)
+
+
+def _mines(config: TrainConfig) -> bool:
+    """Whether negatives are mined; what nobody uses is not measured, for a record should not depend on the time."""
+    return config.margin_weight > 0 and config.negatives != "rand"
 
 
 def only_torch(config: TrainConfig) -> str | None:
@@ -94,9 +99,18 @@ def only_torch(config: TrainConfig) -> str | None:
 
 @cache
 def compiler_works() -> bool:
-    """Tell whether numba is there and can be imported."""
+    """Tell whether numba is there, and can be imported and used."""
     try:
         import numba  # noqa: F401
+
+        from paranmt_hf.training import step_kernels, tile_kernels  # noqa: F401
+    except RuntimeError as error:
+        # Where neither the package's folder nor the user's can be written, numba has no place for what it compiled.
+        logger.warning(
+            f"numba cannot be used ({error}); training computes with torch, which takes longer. Let NUMBA_CACHE_DIR "
+            "name a folder that can be written"
+        )
+        return False
     except ImportError as error:
         if error.name != "numba":
             logger.warning(f"numba cannot be imported ({error}); training computes with torch, which takes longer")
@@ -108,8 +122,18 @@ def compiler_works() -> bool:
 def int8_is_faster() -> bool:
     """Measure whether this processor multiplies matrices of int8 so much faster that it pays, and gets them right.
 
-    Each kind is timed in turn, and its best time counts: others may be at work on the machine.
+    Each kind is timed in turn on one thread, and its best time counts: others may be at work on the machine, and
+    threads that wait for each other would make it say one thing today and another tomorrow.
     """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _int8_is_faster_here()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _int8_is_faster_here() -> bool:
     generator = torch.Generator().manual_seed(1)
     whole = torch.randint(-127, 128, (SENTENCES, DIMENSIONS), generator=generator, dtype=torch.int8)
     floats = whole.float()
@@ -123,7 +147,7 @@ def int8_is_faster() -> bool:
     ways: list[Callable[[], torch.Tensor]] = [lambda: floats @ floats.T, lambda: torch._int_mm(whole, whole.T)]
     for _ in range(TIMES):
         for index, way in enumerate(ways):
-            started = time.process_time()
+            started = time.thread_time()
             way()
-            best[index] = min(best[index], time.process_time() - started)
+            best[index] = min(best[index], time.thread_time() - started)
     return best[0] > WORTHWHILE * best[1]

@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import read_json
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, result_folder
 from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
@@ -114,6 +114,8 @@ def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None)
             else "--data is for --order principal; leave it out, or choose that order"
         )
     if data is None:
+        if is_given(config, "pairs"):
+            raise InputError("--pairs is for --order principal, which reads --data; leave it out, or choose it")
         return None
     sources = [data] if isinstance(data, str | Path) else list(data)
     return Pairs(sources, SelectionConfig(max_pairs=config.pairs), seed=config.seed)

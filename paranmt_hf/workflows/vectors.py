@@ -74,6 +74,8 @@ def distill_vectors(
         # The name of what is no word there.
         words.pop(UNKNOWN, None)
     chosen = list(words)[: config.words]
+    if not chosen:
+        raise InputError("there is no word to make a vector of; give other data")
     names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]
     if config.contexts is None:

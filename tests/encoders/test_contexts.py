@@ -85,6 +85,17 @@ def test_blanks_that_belong_to_pieces(transformer):
     assert np.abs(found[0][1:]).min() > 0
 
 
+def test_pieces_that_begin_with_a_blank(transformer):
+    """As those of SentencePiece do: they belong to the word behind the blank, and a blank alone to none."""
+    model = SentenceTransformer(str(transformer), device="cpu")
+    means = contexts.StateMeans(model, lookup(Vocabulary("word", ["[UNK]", "ade", "b"])))
+    text = "ade  b ade"
+    # The last word in two pieces.
+    bounds = np.array([[0, 3], [3, 4], [4, 6], [6, 8], [8, 10]])
+    assert [text[low:high] for low, high in bounds] == ["ade", " ", " b", " a", "de"]
+    assert means._owners(text, bounds).tolist() == [1, 0, 2, 1, 1]
+
+
 def test_first_holders_by_hand():
     seen = np.array([0, 1, 0, 0])
     # Sentences: 1 1 2, 3, 0 1, 2.
@@ -154,6 +165,11 @@ def test_what_cannot_be_done(transformer, tmp_path):
         distill_vectors(
             tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1)
         )
+    (tmp_path / "blank.txt").write_text("\u2003\n \n")
+    for config in (DistillConfig(), DistillConfig(contexts=1)):
+        with pytest.raises(InputError, match="there is no word to make a vector of"):
+            distill_vectors(transformer, tmp_path / "v", text=[tmp_path / "blank.txt"], config=config)
+    assert not (tmp_path / "v").exists()
     with pytest.raises(InputError, match="cannot be reduced to 7 dimensions without the first 2"):
         distill_vectors(
             transformer,

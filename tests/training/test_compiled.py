@@ -272,10 +272,51 @@ def test_without_numba(monkeypatch):
         arithmetic.compiler_works.cache_clear()
 
 
+def test_numba_that_has_no_place_for_what_it_compiles(monkeypatch, caplog):
+    def refuse(*arguments):
+        raise OSError("read-only")
+
+    monkeypatch.setattr("numba.core.caching._CacheLocator.ensure_cache_path", refuse)
+    monkeypatch.delitem(sys.modules, "paranmt_hf.training.tile_kernels")
+    monkeypatch.delattr("paranmt_hf.training.tile_kernels")
+    arithmetic.compiler_works.cache_clear()
+    try:
+        assert choose(TrainConfig()) == TORCH
+        assert "numba cannot be used (cannot cache function" in caplog.text and "NUMBA_CACHE_DIR" in caplog.text
+    finally:
+        monkeypatch.undo()
+        arithmetic.compiler_works.cache_clear()
+
+
+def test_what_is_not_mined_is_not_measured(monkeypatch):
+    monkeypatch.setattr(arithmetic, "int8_is_faster", lambda: True)
+    assert choose(TrainConfig(negatives="rand")) == COMPILED
+    assert choose(TrainConfig(teacher="t")) == COMPILED
+    assert choose(TrainConfig(teacher="t", teacher_weight=0.5)) == Arithmetic("compiled", "int8")
+
+
 def test_int8_without_numba_is_refused_before_the_data_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
     with pytest.raises(InputError, match=r"needs the package 'numba'.*pip install 'paranmt-hf\[fast\]'"):
         train("no such data", tmp_path / "out", config=TrainConfig(mining_precision="int8"))
+
+
+def test_the_processor_is_measured_on_one_thread(monkeypatch):
+    """On several threads the figures of one machine were 1.2 in one run and 42 in another."""
+    original, seen = torch._int_mm, set()
+
+    def product(left, right):
+        seen.add(torch.get_num_threads())
+        return original(left, right)
+
+    monkeypatch.setattr(torch, "_int_mm", product)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        arithmetic.int8_is_faster.__wrapped__()
+        assert seen == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_products_that_are_wrong_are_not_used(monkeypatch):

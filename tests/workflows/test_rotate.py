@@ -119,6 +119,7 @@ def test_what_does_not_fit(folder, tmp_path, monkeypatch, capsys):
     save(encoder_of(random_text(20), model="lstm", dimension=6), tmp_path / "lstm")
     save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
     fails(capsys, ["rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
+    fails(capsys, ["rotate", "word", "--out", "r", "--pairs", "5"], "--pairs is for --order principal")
     fails(capsys, ["rotate", "word", "--out", "r", "--each-part"], "--each-part is for concatenations")
     assert not (tmp_path / "r").exists()
     assert main(["rotate", "word", "--out", "r", "--dimension", "4"]) == 0

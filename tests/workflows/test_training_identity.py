@@ -5,10 +5,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.build import ReleaseConfig
 from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.support.training_run import resolve
 from paranmt_hf.workflows.train import train
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import small, synonyms, write_data
@@ -35,6 +39,20 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
     assert not train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings).fresh
     with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another --out"):
         train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[1]), **settings)
+
+
+def test_what_sends_averages_through_the_trainer_is_another_run(data, monkeypatch):
+    def identity(model="word", **settings):
+        return resolve(data, EncoderConfig(model=model), TrainConfig(**settings), SelectionConfig()).identity
+
+    loop = identity(device="cuda")
+    assert loop == identity(device="cuda", checkpoint_seconds=5)
+    assert loop != identity(device="cuda", report_to="tensorboard")
+    assert identity("lstm", device="cuda") == identity("lstm", device="cuda", report_to="tensorboard")
+    cpu = identity()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert identity(device="cuda") == {**loop, "training": {**loop["training"], "through_trainer": True}}
+    assert identity() == cpu
 
 
 def test_other_gold_scores_of_the_development_set(tmp_path):

@@ -83,6 +83,7 @@ def test_options_of_other_encoders(model, settings, message):
             "--neighbours .* averaging models",
         ),
         ("word", {"mining_precision": "int8", "device": "cuda"}, "--mining-precision .* on the CPU"),
+        ("word", {"mining_precision": "int8", "negatives": "rand"}, "--mining-precision .* negatives that are mined"),
         ("word", {"freeze_words": True}, "--freeze-words .* models that train something beside their word embeddings"),
         ("trigram", {"freeze_words": True}, "--freeze-words .* models that train something beside"),
         ("lstm", {"freeze_words": True, "lambda_w": 0.1}, "--lambda-w .* embeddings that are not frozen"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -58,6 +59,9 @@ class TrainingRun:
     def identity(self) -> Identity:
         """Everything that decides the result, as JSON values."""
         training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
+        if self._averages_through_trainer:
+            # What the loop began the trainer cannot go on with, and their results differ.
+            training["through_trainer"] = True
         return as_json(
             {
                 "encoder": encoder_identity(self.encoder, self.start, self.vectors),
@@ -67,6 +71,12 @@ class TrainingRun:
                 "development_checksum": self.development.checksum if self.development is not None else None,
             }
         )
+
+    @property
+    def _averages_through_trainer(self) -> bool:
+        """Whether the trainer runs a model that the loop on the GPU would run under other settings."""
+        dense = any(family.dense for family in self.encoder.families)
+        return not dense and self.config.needs_trainer(int(os.environ.get("WORLD_SIZE", "1")))
 
     @property
     def inputs(self) -> dict[str, str]:

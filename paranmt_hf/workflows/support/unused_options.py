@@ -102,6 +102,7 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
             "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
         ),
         (("mining_precision", "error_negatives"), not trainer, averages),
+        (("mining_precision",), config.negatives != "rand", "negatives that are mined: --negatives max or mix"),
         (("teacher_weight", "teacher_loss"), config.teacher is not None, "the similarities of a --teacher"),
         (("temperature",), listwise, "the --teacher-loss listwise of a --teacher"),
         (
