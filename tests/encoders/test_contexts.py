@@ -167,7 +167,7 @@ def test_what_cannot_be_done(transformer, tmp_path):
         )
     (tmp_path / "blank.txt").write_text("\u2003\n \n")
     for config in (DistillConfig(), DistillConfig(contexts=1)):
-        with pytest.raises(InputError, match="there is no word to make a vector of"):
+        with pytest.raises(InputError, match="there is no word "):
             distill_vectors(transformer, tmp_path / "v", text=[tmp_path / "blank.txt"], config=config)
     assert not (tmp_path / "v").exists()
     with pytest.raises(InputError, match="cannot be reduced to 7 dimensions without the first 2"):
