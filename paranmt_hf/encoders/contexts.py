@@ -52,6 +52,25 @@ def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray,
     return sentences[wanted], rows[wanted]
 
 
+def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedTokenizerFast:
+    """Give the tokenizer that says where in a sentence each piece stands.
+
+    Args:
+        encoder: A SentenceTransformer.
+        name: What it is called in an error.
+
+    Raises:
+        InputError: It has no such tokenizer.
+    """
+    tokenizer = getattr(encoder, "tokenizer", None)
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise InputError(
+            f"word vectors in context need a transformer with a fast tokenizer, and {name} has none; leave out "
+            "--contexts, or name another model"
+        )
+    return tokenizer
+
+
 class StateMeans:
     """Adds up the states that an encoder gives the words of sentences.
 
@@ -65,13 +84,7 @@ class StateMeans:
 
     def __init__(self, encoder: SentenceTransformer, lookup: Lookup) -> None:
         self._encoder, self._row_of = encoder, lookup.row_of
-        tokenizer = getattr(encoder, "tokenizer", None)
-        if not isinstance(tokenizer, PreTrainedTokenizerFast):
-            raise InputError(
-                "word vectors in context need a transformer with a fast tokenizer, and this model has none; leave out "
-                "--contexts"
-            )
-        self._tokenizer = tokenizer
+        self._tokenizer = check_reads_words(encoder, "this model")
         # Tokenizers that know no limit give one that is too large for them.
         length = encoder.max_seq_length
         self._longest = length if length is not None and length < NO_LIMIT else None

@@ -137,10 +137,19 @@ def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.n
     Raises:
         InputError: There are not so many.
     """
-    last = remove + dimension if dimension is not None else rows.shape[1]
-    if last > min(rows.shape) or last <= remove:
-        wanted = f"{dimension} dimensions" if dimension is not None else "what is left of them"
-        first = f" without the first {remove}" if remove else ""
-        raise InputError(f"{rows.shape[0]} vectors of {rows.shape[1]} dimensions cannot be reduced to {wanted}{first}")
+    check_reduction(rows.shape[0], rows.shape[1], dimension, remove)
+    last = remove + dimension if dimension is not None else min(rows.shape)
     _, vectors = np.linalg.eigh((rows.T @ rows).astype(np.float64))
     return np.asarray(vectors[:, ::-1][:, remove:last], np.float32)
+
+
+def check_reduction(rows: int, width: int, dimension: int | None, remove: int) -> None:
+    """Refuse to reduce vectors to more principal components than there are; arguments as of `components`."""
+    most = min(rows, width)
+    if remove + (dimension or 1) > most:
+        wanted = f"{dimension} dimensions" if dimension is not None else "what is left of them"
+        first = f" without the first {remove}" if remove else ""
+        advice = (
+            "give more text or a smaller --dimension" if width > most else "give a smaller --dimension or --remove"
+        )
+        raise InputError(f"{rows} vectors of {width} dimensions cannot be reduced to {wanted}{first}; {advice}")

@@ -127,6 +127,8 @@ class TrainConfig:
             if getattr(self, name) and not self.teacher:
                 flag = f"--{name.replace('_', '-')}"
                 raise InputError(f"{flag} is about a teacher's similarities; name one with --teacher")
+        if self.second_teacher is not None and self.second_teacher == self.teacher:
+            raise InputError("--second-teacher is the --teacher again; name another, or leave it out")
         if self.weigh_similar and self.teacher_loss == "listwise":
             raise InputError("--weigh-similar is for --teacher-loss squares; the listwise loss weighs by itself")
 

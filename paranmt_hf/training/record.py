@@ -90,7 +90,9 @@ class TrainingRecord:
         record = from_json(cls, values, where)
         from_json(_Shown, values, where)
         known = {entry.name for entry in fields(EncoderConfig)}
-        if others := sorted({*record.settings["encoder"], *record.inputs} - known - {"teacher", "second_teacher"}):
+        if others := sorted(
+            {*record.settings["encoder"], *record.inputs} - known - {"teacher", "second_teacher", "text"}
+        ):
             raise InputError(
                 f"{where} names {others[0]!r}, which no encoder of this version has; use the version of paranmt-hf "
                 "that it names, or train the model again"

@@ -16,8 +16,8 @@ from torch.nn.functional import embedding_bag
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.encoders.contexts import mean_states
-from paranmt_hf.encoders.distillation import DistillConfig, distill, distill_in_context
+from paranmt_hf.encoders.contexts import check_reads_words, mean_states
+from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
@@ -78,6 +78,12 @@ def distill_vectors(
         raise InputError("there is no word to make a vector of; give other data")
     names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]
+    if config.contexts is not None:
+        for name, encoder in zip(names, encoders, strict=True):
+            check_reads_words(encoder, str(name))
+    # What is known beforehand is said before hours of work.
+    width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
+    check_reduction(len(chosen) if config.contexts is None else width, width, config.dimension, config.remove)
     if config.contexts is None:
         vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
     else:

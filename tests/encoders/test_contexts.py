@@ -161,7 +161,7 @@ def test_what_cannot_be_done(transformer, tmp_path):
         distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=DistillConfig(contexts=1))
     encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
     (tmp_path / "text.txt").write_text("a b\n")
-    with pytest.raises(InputError, match="need a transformer with a fast tokenizer, and this model has none"):
+    with pytest.raises(InputError, match="need a transformer with a fast tokenizer, and .*word has none; leave out"):
         distill_vectors(
             tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1)
         )

@@ -58,6 +58,8 @@ def test_setting_decides_the_weights():
             InputError, match=f"--{name.replace('_', '-')} is about a teacher's similarities; name one with --teacher"
         ):
             TrainConfig(**{name: value})
+    with pytest.raises(InputError, match="--second-teacher is the --teacher again"):
+        TrainConfig(teacher="x", second_teacher="x")
     with pytest.raises(InputError, match="--weigh-similar is for --teacher-loss squares"):
         TrainConfig(teacher="any", weigh_similar=True, teacher_loss="listwise")
 

@@ -13,6 +13,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distinct_sentences import DistinctSentences
+from paranmt_hf.workflows.support.model_record import sources
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 from paranmt_hf.workflows.support.teacher_text import PairsAndText
 from paranmt_hf.workflows.train import train
@@ -90,6 +91,8 @@ def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
     lines = (teacher / "text.txt").read_text(encoding="utf8").split("\n")
     distinct = len(set(lines))
     assert result.record.history.pairs == 60 * (distinct // 2)
+    assert result.record.inputs == {"teacher": "teacher", "text": "text.txt"}
+    assert sources(result.record) == ["text.txt"]
     cosines = []
     for model in (result.load(), load(teacher / "teacher")):
         vectors = torch.nn.functional.normalize(torch.from_numpy(model.encode(lines[:50])), dim=1)

@@ -207,6 +207,8 @@ def sources(training: TrainingRecord) -> list[str]:
             names.append(f"{source['dataset']}@{source['revision']}" if "revision" in source else source["dataset"])
         else:
             names += [str(file).split(" ")[0] for file in source]
+    if text := training.inputs.get("text"):
+        names += text.split(", ")
     return names
 
 

@@ -105,7 +105,7 @@ def _of_training(mteb: Any, record: TrainingRecord) -> tuple[set[str], list[str]
     if record.settings["development"] == DEVELOPMENT:
         names |= set(CHOSEN_ON)
         notes.append(f"{' and '.join(CHOSEN_ON)}: it was not trained on their pairs but chosen by those of STS 2017")
-    if teacher := record.inputs.get("teacher"):
+    for teacher in filter(None, (record.inputs.get(name) for name in ("teacher", "second_teacher"))):
         known = _known(mteb, teacher)
         names |= known or set()
         what = "what mteb names of its data counts too" if known else "mteb does not know its data: add them"

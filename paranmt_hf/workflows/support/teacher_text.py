@@ -41,6 +41,11 @@ class PairsAndText:
         return {**pairs, "text": self._text.identity, "text_unwanted_checksum": self._checksum}
 
     @property
+    def names(self) -> list[str]:
+        """Names of the files and data sets of text, without their folders."""
+        return self._text.names
+
+    @property
     def unselected(self) -> int:
         """Pairs that were not chosen."""
         return self._pairs.unselected if self._pairs is not None else 0

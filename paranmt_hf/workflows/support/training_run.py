@@ -83,6 +83,8 @@ class TrainingRun:
         """Names, without their folders, of what the run started from; its identity holds only their checksums."""
         models = {"init_from": self.encoder.init_from, **{name: getattr(self.config, name) for name in TEACHERS}}
         names = {option: plain_name(name) for option, name in models.items() if name}
+        if isinstance(self.pairs, PairsAndText):
+            names["text"] = ", ".join(self.pairs.names)
         return names | ({"vectors": self.vectors.name} if self.vectors else {})
 
 
