@@ -13,7 +13,7 @@ from paranmt_hf.util.records import from_json, read_json, to_json
 
 TRAINING_FILE = "training.json"
 # What comes after training, and is left out of the file where nothing came.
-LATER = ("mean_of", "rotated")
+LATER = ("mean_of", "rotated", "basis")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class TrainingRecord:
         paranmt_hf: Version of this package.
         mean_of: The models that this is the mean of; the rest is then the last one's.
         rotated: How its dimensions were ordered; the rest is then that of the model of before.
+        basis: What its start had under `rotated`, whose dimensions it has too.
     """
 
     settings: dict[str, Any]
@@ -73,6 +74,7 @@ class TrainingRecord:
     paranmt_hf: str
     mean_of: list[AveragedModel] | None = None
     rotated: Rotation | None = None
+    basis: dict[str, Any] | None = None
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401

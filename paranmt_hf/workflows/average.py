@@ -20,8 +20,8 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.util.work import folder_aside, result_folder
+from paranmt_hf.workflows.support.derived_record import basis_of, is_made, training_values
 from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
 
@@ -53,7 +53,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
             )
     _refuse_other_bases(located)
     identity = {"mean_of": [{"name": model.name, "revision": model.revision} for model in located]}
-    if finished(out, identity, _read_mean, lambda record: record, made="averaged") is not None:
+    if is_made(out, identity, "averaged"):
         return load(out, device="cpu")
     mean = trainable(load(located[0], device="cpu"))
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
@@ -68,7 +68,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
         for key, weight in weights.items():
             sums[key] += weight
     mean.load_state_dict({name: (total / len(models)).to(torch.float32) for name, total in sums.items()})
-    values = _values(located[-1])
+    values = training_values(located[-1])
     # What the last model reached on the development set, this one does not.
     values |= identity | {"development": None}
     with folder_aside(out) as aside:
@@ -83,46 +83,13 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
 
 def _refuse_other_bases(models: Sequence[Model]) -> None:
     """Refuse models of which one was rotated and another was not, or otherwise: their dimensions are not the same."""
-    records = [_values(model) for model in models]
-    rotated = {model.revision for model, values in zip(models, records, strict=True) if values.get("rotated")}
-    # A model that went on from a rotated one has its dimensions.
-    bases = [
-        model.revision if model.revision in rotated else _start(values) if _start(values) in rotated else None
-        for model, values in zip(models, records, strict=True)
-    ]
-    if len(set(bases)) > 1:
-        name = next(model.name for model in models if model.revision in rotated)
+    bases = [basis_of(training_values(model)) for model in models]
+    if any(basis != bases[0] for basis in bases):
+        name = next(model.name for model, basis in zip(models, bases, strict=True) if basis)
         raise InputError(
-            f"{name} was rotated (`paranmt rotate`), so its dimensions are others than those of the other models; "
-            "average first and rotate the mean"
+            f"{name} was rotated (`paranmt rotate`), or trained from what was, so its dimensions are others than "
+            "those of the other models; average first and rotate the mean"
         )
-
-
-def _start(values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever is there
-    """Read what a model was trained from."""
-    settings = values.get("settings")
-    encoder = settings.get("encoder") if isinstance(settings, dict) else None
-    return encoder.get("init_from") if isinstance(encoder, dict) else None
-
-
-def _values(model: Model) -> dict[str, Any]:
-    """Read what training wrote down of a model."""
-    file = model.folder / TRAINING_FILE
-    values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
-    if not isinstance(values, dict):
-        raise InputError(f"{file} is damaged: expected an object; copy or train the model again")
-    return values
-
-
-def _read_mean(folder: Path) -> dict[str, Any]:
-    """Read of what a folder is the mean."""
-    refusal = InputError(f"{folder} is there already; choose another --out or move it away")
-    if not (folder / TRAINING_FILE).is_file():
-        raise refusal
-    record = read_json(folder / TRAINING_FILE, "the record of a mean")
-    if not isinstance(record, dict) or "mean_of" not in record:
-        raise refusal
-    return {"mean_of": record["mean_of"]}
 
 
 def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]], list[list[Any]]]:

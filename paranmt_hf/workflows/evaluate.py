@@ -24,7 +24,7 @@ from paranmt_hf.evaluation.transfer.protocol import TransferConfig
 from paranmt_hf.evaluation.transfer.record import TransferRecord
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.word_weights import AverageConfig
-from paranmt_hf.hub.repository import locate, weights_checksum
+from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.util.files import check_result_path, write_result
 from paranmt_hf.workflows.support.data_configs import OverfittingConfig
 from paranmt_hf.workflows.support.word_averages import read_averages
@@ -220,16 +220,13 @@ def evaluate_overfitting(
     from paranmt_hf.workflows.support.pair_margins import MarginPairs, MarginsRecord
     from paranmt_hf.workflows.train import Quiet
 
-    names = [models] if isinstance(models, str | Path) else list(models)
-    if not names:
-        raise InputError("name a model to measure")
-    located = [locate(name) for name in names]
+    found = _located(models)
     sources = [data] if isinstance(data, str | Path) else list(data)
     pairs = MarginPairs(sources, development, config)
     records = []
-    for name, model in zip(names, located, strict=True):
+    for name, model in found:
         margins = pairs.measure(Quiet(load(model)))
-        records.append(MarginsRecord(str(name), weights_checksum(model.folder), pairs.pairs, margins))
+        records.append(MarginsRecord(name, weights_checksum(model.folder), pairs.pairs, margins))
     return records
 
 
@@ -288,17 +285,22 @@ def evaluate_contrast(
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.evaluation.contrast import ContrastRecord, contrast, read_triples
 
+    triples = read_triples(data)
+    found = _located(models)
+    records = []
+    for name, model in found:
+        results = contrast(load(model), triples)
+        weights = weights_checksum(model.folder)
+        records.append(ContrastRecord(name, weights, triples.name, triples.checksum, results))
+    return records
+
+
+def _located(models: str | Path | Sequence[str | Path]) -> list[tuple[str, Model]]:
+    """Find models, each with its name as given, before the first of them is measured."""
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names:
         raise InputError("name a model to measure")
-    triples = read_triples(data)
-    located = [locate(name) for name in names]
-    records = []
-    for name, model in zip(names, located, strict=True):
-        results = contrast(load(model), triples)
-        weights = weights_checksum(model.folder)
-        records.append(ContrastRecord(str(name), weights, triples.name, triples.checksum, results))
-    return records
+    return [(str(name), locate(name)) for name in names]
 
 
 def _sentences(tasks: Sequence[TransferTask]) -> list[str]:

@@ -15,9 +15,9 @@ from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.records import read_json
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, result_folder
+from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
+from paranmt_hf.workflows.support.derived_record import is_made, training_values
 from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
 
@@ -88,7 +88,7 @@ def rotate_encoder(
         )
     pairs = _pairs(config, data)
     identity = _identity(located, config, pairs)
-    if finished(out, identity, _read_rotated, lambda record: record, made="rotated") is not None:
+    if is_made(out, identity, "rotated"):
         return load(out, device="cpu")
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
@@ -172,24 +172,12 @@ def _vectors(encoder: SentenceEncoder, pairs: Pairs) -> Iterator[np.ndarray]:
 
 def _record(located: Model, rotated: SentenceEncoder, identity: Identity) -> dict[str, Any]:
     """What training wrote down of the model, and how it was rotated."""
-    file = located.folder / TRAINING_FILE
-    values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
-    if not isinstance(values, dict):
-        raise InputError(f"{file} is damaged: expected an object; copy or train the model again")
+    values = training_values(located)
+    # The rotation that it was trained in is not the last one.
+    values.pop("basis", None)
     dimension = rotated.get_embedding_dimension()
     if values.get("dimension") != dimension:
         # What it reached with all dimensions, it does not with fewer.
         values["development"] = None
     parameters = sum(parameter.numel() for parameter in rotated.parameters())
     return values | identity | {"dimension": dimension, "parameters": parameters}
-
-
-def _read_rotated(folder: Path) -> dict[str, Any]:
-    """Read of what a folder is the rotation."""
-    refusal = InputError(f"{folder} is there already; choose another --out or move it away")
-    if not (folder / TRAINING_FILE).is_file():
-        raise refusal
-    record = read_json(folder / TRAINING_FILE, "the record of a rotated encoder")
-    if not isinstance(record, dict) or "rotated" not in record:
-        raise refusal
-    return {"rotated": record["rotated"]}

@@ -51,6 +51,7 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
+from paranmt_hf.workflows.support.derived_record import basis_of, training_values
 from paranmt_hf.workflows.support.model_record import write_model_card
 from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
 from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
@@ -324,6 +325,7 @@ def _write(
 ) -> TrainingRecord:
     """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
     shutil.rmtree(folder, ignore_errors=True)
+    start = run.start.source if run.start is not None else None
     compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()
     record = TrainingRecord(
         settings=run.identity,
@@ -336,6 +338,7 @@ def _write(
         versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers", *compiled)},
         machine=platform.machine(),
         paranmt_hf=__version__,
+        basis=basis_of(training_values(start)) if start is not None else None,
     )
     with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
         save(model, aside)

@@ -65,17 +65,7 @@ def distill_vectors(
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:
         raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
-    words: dict[str, None] = {}
-    if counts:
-        words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
-    if vocabulary is not None:
-        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
-    if config.contexts is not None:
-        # The name of what is no word there.
-        words.pop(UNKNOWN, None)
-    chosen = list(words)[: config.words]
-    if not chosen:
-        raise InputError("there is no word to make a vector of; give other data")
+    chosen = _choose(counts, vocabulary, config)
     names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]
     if config.contexts is not None:
@@ -99,6 +89,22 @@ def _check_place(out: str | Path) -> None:
         )
     if not Path(out).expanduser().resolve().parent.is_dir():
         raise InputError(f"cannot write {out}: there is no folder {Path(out).parent}; make it first")
+
+
+def _choose(counts: Counter[str], vocabulary: str | Path | None, config: DistillConfig) -> list[str]:
+    """Choose words: the most frequent ones, then those of a file."""
+    words: dict[str, None] = {}
+    if counts:
+        words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
+    if vocabulary is not None:
+        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+    if config.contexts is not None:
+        # The name of what is no word there.
+        words.pop(UNKNOWN, None)
+    chosen = list(words)[: config.words]
+    if not chosen:
+        raise InputError("there is no word to make a vector of; give other data")
+    return chosen
 
 
 def _encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:

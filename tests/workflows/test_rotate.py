@@ -100,6 +100,9 @@ def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
     # A model that went on from a rotated one has its dimensions.
     encoder = EncoderConfig(init_from=str(tmp_path / "r1"))
     train(folder / "pairs.parquet", tmp_path / "further", encoder=encoder, config=TrainConfig(**SMALL))
+    # Also where the rotated one is not among them.
+    with pytest.raises(InputError, match="further was rotated .* or trained from what was"):
+        average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
     mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean")
     parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]
     np.testing.assert_allclose(mean.encode(PROBE), sum(parts) / 2, atol=1e-6)
