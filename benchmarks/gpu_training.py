@@ -21,7 +21,6 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,12 +32,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from counted_operations import MEGABYTE, Counting
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MegaBatchMarginLoss
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from training import Sides, read, store_of, vocabulary_of
 from transformers import PrinterCallback
 
@@ -63,7 +61,6 @@ MODELS: dict[str, tuple[dict[str, Any], float]] = {
     "LSTM-300": ({"model": "lstm"}, 0.1),
     "BLSTM-2048": ({"model": "blstm", "directions": "concatenate", "dimension": 2048, "word_dimension": 300}, 0.1),
 }
-MEGABYTE = 1e6
 
 
 @dataclass
@@ -239,55 +236,6 @@ def largest_mega_batch(
         print(f"| {size} | {size * config.batch_size:,} | {rate}", flush=True)
         size *= 2
     print()
-
-
-class Counting(TorchDispatchMode):
-    """Counts operations and the bytes that they read and write."""
-
-    VIEWS = frozenset(
-        "alias detach expand permute select slice split split_with_sizes t transpose unbind unsqueeze view "
-        "_unsafe_view empty empty_like new_empty".split()
-    )
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kernels: dict[str, int] = defaultdict(int)
-        self.bytes: dict[str, int] = defaultdict(int)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        """Run an operation and note what it moved."""
-        result = func(*args, **(kwargs or {}))
-        name = func._schema.name.removeprefix("aten::")
-        if name not in self.VIEWS:
-            self.kernels[name] += 1
-            self.bytes[name] += self._moved(name, args, kwargs or {}, result)
-        return result
-
-    @staticmethod
-    def _moved(name: str, args: Any, kwargs: Any, result: Any) -> int:  # noqa: ANN401
-        def size(values: object) -> int:
-            tensors = [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
-            return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-        # Of a table that is indexed only the rows are moved; what is filled or copied over is not read.
-        if name == "index_select":
-            return 2 * size(result) + size(args[2])
-        if name in ("index_add_", "index_copy_"):
-            return (3 if name == "index_add_" else 2) * size(args[3]) + size(args[2])
-        if name == "index_fill_":
-            return 2 * size(args[2])
-        if name.startswith("_embedding_bag"):
-            return len(args[1]) * args[0].shape[1] * args[0].element_size() + size(result[0]) + size(args[1:3])
-        if name == "copy_":
-            return 2 * size(args[0])
-        if name in ("zeros", "ones", "zeros_like", "new_zeros", "zero_", "fill_", "full"):
-            return size(result)
-        return size((args, kwargs)) + size(result)
-
-    @property
-    def total(self) -> tuple[int, float]:
-        """All operations, and megabytes."""
-        return sum(self.kernels.values()), sum(self.bytes.values()) / MEGABYTE
 
 
 def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import weakref
@@ -379,31 +377,3 @@ def test_stock_modules_that_are_not_word(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
         assert tables_of(folder) is None
-
-
-COLD = """
-import sys
-import paranmt_hf
-
-heavy = {"torch", "sentence_transformers", "transformers", "datasets", "pandas", "scipy", "sklearn", "numba"}
-assert not {"numpy", "pyarrow", *heavy} & set(sys.modules), "importing the package is cheap"
-import numpy as np
-out, sentences, folders = sys.argv[1], eval(sys.argv[2]), sys.argv[3:]
-models = [paranmt_hf.load(folder) for folder in folders]
-found = [model.encode(sentences) for model in models]
-assert not any(isinstance(model, (str, int, list)) for model in models)
-assert not heavy & set(sys.modules), heavy & set(sys.modules)
-np.savez(out, *found)
-"""
-
-
-def test_a_new_process_gives_vectors_without_torch(saved: Path, tmp_path: Path) -> None:
-    folders = [str(saved / name) for name in ("word", "trigram-int8", "word,trigram", "sent2vec-blanks")]
-    command = [sys.executable, "-c", COLD, str(tmp_path / "out.npz"), repr(SENTENCES), *folders, "embedded"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(light.__file__).parents[2])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = np.load(tmp_path / "out.npz")
-    assert len(found.files) == 5
-    for name, folder in zip(found.files, [*folders, "embedded"], strict=True):
-        np.testing.assert_allclose(found[name], load(folder).encode(SENTENCES), atol=1e-6)
