@@ -48,8 +48,10 @@ def model2vec(folder: Path, teacher: str, words: list[str] | None, dimension: in
     """Distil a teacher with model2vec: its own tokens, and some words."""
     from model2vec.distill import distill
 
+    out = folder / f"model2vec-{Path(teacher).name}-{dimension}-{len(words) if words else 'tokens'}"
+    if out.exists():
+        return out
     model = distill(teacher, vocabulary=words, pca_dims=dimension, device="cpu")
-    out = folder / f"model2vec-{dimension}-{len(words) if words else 'tokens'}"
     model.save_pretrained(str(out))
     return out
 
@@ -71,11 +73,12 @@ def main() -> None:
     parser.add_argument("--words", type=Path, help="file whose lines begin with words, most frequent first")
     parser.add_argument("--count", type=int, default=100_000, help="so many of them (default: %(default)s)")
     parser.add_argument("--dimension", type=int, default=256, help="of model2vec (default: %(default)s, its own)")
+    parser.add_argument("--keep", type=Path, help="folder for the peers, used again by the next run")
     arguments = parser.parse_args()
     shown = ", ".join(f"{name} {version(name)}" for name in PACKAGES if find_spec(name.replace("-", "_")))
     print(f"{date.today()}, {shown}\n")
     with tempfile.TemporaryDirectory() as name:
-        folder, models = Path(name), list(arguments.ours)
+        folder, models = arguments.keep or Path(name), list(arguments.ours)
         if find_spec("wordllama"):
             models.append(str(wordllama(folder)))
         if arguments.teacher:

@@ -84,3 +84,40 @@ def test_vectors_with_wordllama(tmp_path):
     # Lengths of 1, as the root of their mean square; centred.
     assert np.square(vectors.matrix).sum(axis=1).mean() == pytest.approx(1, abs=1e-3)
     np.testing.assert_allclose(vectors.matrix.mean(axis=0), 0, atol=1e-3)
+
+
+def test_text_that_anybody_may_use(tmp_path):
+    wordnet, voices, speeches, book = (tmp_path / name for name in ("wordnet", "voices", "speeches", "book"))
+    for folder in (wordnet, voices, speeches, book / "europe"):
+        folder.mkdir(parents=True)
+    for part in ("verb", "adj", "adv"):
+        (wordnet / f"data.{part}").write_text("  1 licence\n", encoding="utf8")
+    gloss = '1 06 n 02 big_cat 0 lion 0 002 @ 2 n 0000 | a cat; of Africa; "the lion slept all day"; "a lion"'
+    (wordnet / "data.noun").write_text(
+        f"  1 licence | of use\n{gloss}\n2 06 n 01 dog 0 000 | an animal that barks\n", encoding="utf8"
+    )
+    (voices / "one.txt").write_text("Two words\nalone\nTwo words\n", encoding="utf8")
+    (speeches / "a.txt").write_text("Title here\n\nWe met. You, of the\nU.S. Senate, left.\n", encoding="latin-1")
+    (book / "europe" / "ez.json").write_text(
+        '{"a": {"text": "It lies in one valley. 15 km"}, "b": {"text": "<b>no</b> coast at all"}}'
+    )
+    (tmp_path / "words").write_text("lion 0.1 0.2\n", encoding="utf8")
+    sources = ["--wordnet", wordnet, "--common-voice", voices, "--addresses", speeches, "--factbook", book]
+    run("free_text.py", *sources, "--words", "words", "--longest", 6, "--out", "free", folder=tmp_path)
+    assert {path.stem: path.read_text(encoding="utf8").splitlines() for path in (tmp_path / "free").iterdir()} == {
+        "definitions": ["big cat, lion: a cat; of"],
+        "examples": ["the lion slept all day"],
+        "common-voice": ["Two words"],
+        "addresses": ["Title here", "We met.", "You, of the U.S. Senate, left."],
+        "factbook": ["It lies in one valley.", "no coast at all"],
+    }
+
+
+def test_everyday_sentences_are_drawn_with_a_seed(tmp_path):
+    for name, count in (("a", 500), ("b", 300)):
+        run("everyday_sentences.py", "--count", count, "--seed", 3, "--out", name, folder=tmp_path)
+    first, second = ((tmp_path / name).read_text(encoding="utf8").splitlines() for name in "ab")
+    assert first[:300] == second
+    assert len(set(first)) == 500
+    # Every name of a list has been replaced.
+    assert not any("{" in sentence or "|" in sentence for sentence in first)

@@ -1,0 +1,72 @@
+"""Everyday sentences of our own: scenes, headlines, questions and remarks put together from lists of words.
+
+Text that anybody may use holds definitions and old speeches, and hardly a man who slices a carrot. A teacher's cosines
+need no sense in a sentence, only sentences near each other: "a boy kicks a ball", "two girls are kicking a ball".
+Every sentence is drawn with a seed, and none is drawn twice. The lists, `everyday_sentences.txt`,
+were written for this project (MIT).
+
+    python dataset_scripts/everyday_sentences.py --count 40000 --out everyday.txt
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+# A list: its name, a colon, its choices with bars between them; lines that begin with a blank go on. A sentence is a
+# choice whose {names} are drawn from the lists until none is left.
+LISTS = Path(__file__).with_suffix(".txt")
+NAME = re.compile(r"\{(\w+)\}")
+KINDS = ("scene", "scene", "headline", "headline", "question", "remark")
+
+
+def read_lists(text: str) -> dict[str, list[str]]:
+    """Read `name: one | other` into name -> choices."""
+    lines = (line.split(":", 1) for line in re.sub(r"\n +", " ", text).splitlines())
+    return {name: [choice.strip() for choice in choices.split("|")] for name, choices in lines}
+
+
+def expand(kind: str, lists: dict[str, list[str]], choose: Callable[[list[str]], str]) -> str:
+    """Draw a choice for a name, and for every name within it."""
+    return NAME.sub(lambda match: expand(match[1], lists, choose), choose(lists[kind]))
+
+
+def finish(kind: str, sentence: str, generator: random.Random) -> str:
+    """Give it articles, a capital and an end, as such a sentence has."""
+    sentence = re.sub(r"\ba (?=[aeio]|um)", "an ", sentence)
+    sentence = re.sub(r"\ba (loaf|piece|bowl) of (\w+)s\b", r"a \1 of \2", sentence)
+    sentence = sentence[0].upper() + sentence[1:]
+    if kind == "headline" or generator.random() < 0.2:
+        return sentence
+    asks = sentence.split(" ", 1)[0] in {"How", "What", "Is", "Can", "Why", "Who", "Where", "When", "Should", "Do"}
+    return sentence + ("?" if kind == "question" and asks else ".")
+
+
+def sentences(count: int, seed: int) -> Iterator[str]:
+    """Draw `count` different sentences."""
+    lists, generator, seen = read_lists(LISTS.read_text(encoding="utf8")), random.Random(seed), set[str]()
+    while len(seen) < count:
+        kind = generator.choice(KINDS)
+        sentence = finish(kind, expand(kind, lists, generator.choice), generator)
+        if sentence not in seen:
+            seen.add(sentence)
+            yield sentence
+
+
+def main() -> None:
+    """Parse the command line and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=40_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    with arguments.out.open("w", encoding="utf8", newline="\n") as out:
+        for sentence in sentences(arguments.count, arguments.seed):
+            out.write(sentence + "\n")
+
+
+if __name__ == "__main__":
+    main()
