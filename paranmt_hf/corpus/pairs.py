@@ -211,7 +211,7 @@ class Pairs:
     def _hub_reader(self, name: str, revision: str | None) -> _Files | Reader:
         """A release is fetched and checked, any other dataset read as a stream."""
         subset = self._selection.subset
-        if subset in FOLDERS and (fetched := _fetch(name, revision, subset)) is not None:
+        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
             files, commit = fetched
             for file in files:
                 self._check(file)
@@ -223,6 +223,8 @@ class Pairs:
     def _check(self, file: Path) -> int:
         """Refuse a file that cannot be read or lacks a column; return its number of rows."""
         check_regular(file)
+        if not file.exists():
+            raise InputError(f"cannot read {file}: there is no such file; expected a Parquet file of pairs")
         try:
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
@@ -347,17 +349,6 @@ class Pairs:
                 for table in read_tables(reader.files, self._columns):
                     for start in range(0, table.num_rows, BATCH_ROWS):
                         yield table.slice(start, BATCH_ROWS)
-
-
-def _fetch(name: str, revision: str | None, subset: str) -> tuple[list[Path], str] | None:
-    """Fetch a release; where there is none, a name below a folder that is here may have meant something in that."""
-    above = Path(name).parent
-    try:
-        return fetch_release(name, revision, subset)
-    except InputError as error:
-        if revision is not None or not above.is_dir():
-            raise
-        raise InputError(f"the folder {above} holds no {Path(name).name!r}, and {error}") from None
 
 
 def describe(file: Path) -> str:
