@@ -152,7 +152,7 @@ def test_full_disk_while_the_encoder_is_written(tmp_path, data, monkeypatch):
 
 
 @pytest.mark.parametrize("model", ["word", "lstm"])
-def test_loss_that_is_no_number_stops(tmp_path, data, model):
+def test_loss_that_is_no_number_stops(tmp_path, data, any_number, model):
     with pytest.raises(InputError, match=r"the loss of step \d+ .*is (nan|inf); lower the learning rate"):
         train(data, tmp_path / "out", **small(model, learning_rate=1e38))
     assert not (tmp_path / "out").exists()
