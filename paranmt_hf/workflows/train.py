@@ -39,6 +39,7 @@ from paranmt_hf.util.work import (
     keep_identity,
     locked,
     put_in_place,
+    refuse_inside,
     remove,
     remove_leftover,
     result_folder,
@@ -132,6 +133,7 @@ def train(
     if config.mining_precision == "int8":
         require("numba", "fast")
     _check_device(config)
+    refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
     if encoder.init_from:
         # Which model it is its folder says.
@@ -171,6 +173,12 @@ def train(
         put_in_place(work / "model", out)
         remove(work)
     return Trained(out, record, fresh=True)
+
+
+def _folders(*given: str | Path | Sequence[str | Path] | None) -> list[Path]:
+    """What is given by names, as paths; a name on the Hub is one that leads nowhere."""
+    names = [[each] if isinstance(each, str | Path) else each or [] for each in given]
+    return [Path(name).expanduser() for several in names for name in several]
 
 
 def _read_record(folder: Path) -> TrainingRecord:

@@ -24,6 +24,7 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, loo
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.work import refuse_inside
 from paranmt_hf.vectors import WordVectors, write_vectors
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 
@@ -54,7 +55,9 @@ def distill_vectors(
         InputError: There is nothing to take words from, or a file cannot be read, or does not fit.
     """
     config = config or DistillConfig()
+    names = [models] if isinstance(models, str | Path) else list(models)
     _check_place(out)
+    refuse_inside(Path(out).expanduser().resolve(), *(Path(name).expanduser() for name in names))
     if data is None and text is None and vocabulary is None:
         raise InputError(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
@@ -66,7 +69,6 @@ def distill_vectors(
     if config.contexts is not None and not counts:
         raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
     chosen = _choose(counts, vocabulary, config)
-    names = [models] if isinstance(models, str | Path) else list(models)
     encoders = [load(name) for name in names]
     if config.contexts is not None:
         for name, encoder in zip(names, encoders, strict=True):
