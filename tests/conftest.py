@@ -20,6 +20,12 @@ settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
 
 
+@pytest.fixture
+def any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings may be out of their ranges, as by an `object.__setattr__`: what then diverges must still be told."""
+    monkeypatch.setattr("paranmt_hf.util.settings._inside", lambda value, limits: True)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data, which is not part of the project."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from paranmt_hf.util.settings import plain_type
+from paranmt_hf.util.settings import described, plain_type
 
 # Options of a scorer, whose fields are called otherwise: other settings of a command have a name and a device too.
 SCORER_OPTIONS = {"name": "scorer", "revision": "scorer_revision", "device": "scorer_device"}
@@ -54,6 +54,8 @@ def add_options(
         if entry.default is not MISSING and entry.default is not None and "(default:" not in settings["help"]:
             shown = " ".join(map(str, entry.default)) if isinstance(entry.default, tuple) else entry.default
             settings["help"] += f" (default: {shown})"
+        if hint is float and "at_most" in entry.metadata:
+            settings["help"] += f"; {described(entry.metadata)}"
         required = entry.default is MISSING and entry.default_factory is MISSING
         default = None if required else entry.default
         parser.add_argument(flag, default=default, required=required, metavar=None, **settings)

@@ -61,7 +61,6 @@ class SelectionConfig:
             raise InputError(
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
             )
-
         if self.ppdb_score is not None and self.min_score is None and self.max_score is None:
             raise InputError("ppdb_score says what min_score and max_score are about; give one of these too")
         if self.max_pairs is not None and self.first_pairs is not None:
@@ -91,6 +90,9 @@ class _Files:
 class Pairs:
     """Pairs of one or more sources, as often as they are asked for.
 
+    Attributes:
+        unit: What a row is called where rows are counted.
+
     Args:
         sources: Release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists
             of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow.
@@ -103,6 +105,8 @@ class Pairs:
     Raises:
         InputError: A source is missing or lacks a column.
     """
+
+    unit = "pairs"
 
     def __init__(
         self,
@@ -121,8 +125,7 @@ class Pairs:
         self._errors_apart = errors_apart
         self._columns = [*SIDES, *selection.ranges, *(ERRORS if errors_apart else ())]
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
-        self.read = self.unselected = self.contaminated = 0
-        self.dropped: dict[str, int] = {}
+        self._forget_counts()
         self._readers: list[_Files | Reader] = [self._reader(source) for source in self._sources]
         subset = selection.subset
         if subset != "default" and all(_is_release(source) is False for source in self._sources):
@@ -211,7 +214,7 @@ class Pairs:
     def _hub_reader(self, name: str, revision: str | None) -> _Files | Reader:
         """A release is fetched and checked, any other dataset read as a stream."""
         subset = self._selection.subset
-        if subset in FOLDERS and (fetched := _fetch(name, revision, subset)) is not None:
+        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
             files, commit = fetched
             for file in files:
                 self._check(file)
@@ -223,6 +226,8 @@ class Pairs:
     def _check(self, file: Path) -> int:
         """Refuse a file that cannot be read or lacks a column; return its number of rows."""
         check_regular(file)
+        if not file.exists():
+            raise InputError(f"cannot read {file}: there is no such file; expected a Parquet file of pairs")
         try:
             with pq.ParquetFile(file) as opened:
                 schema, rows = opened.schema_arrow, opened.metadata.num_rows
@@ -245,13 +250,30 @@ class Pairs:
         check_types(schema, self._columns, file)
         return rows
 
+    def _forget_counts(self) -> None:
+        self.read = self.unselected = self.without_text = self.wrong = self.contaminated = 0
+        self.dropped: dict[str, int] = {}
+
+    @property
+    def _reasons(self) -> dict[str, int]:
+        return {
+            "outside the chosen ranges": self.unselected,
+            "without text on a side": self.without_text,
+            "different in a number or a negation": self.wrong,
+            "with an excluded sentence": self.contaminated,
+        }
+
+    @property
+    def left_out_by(self) -> dict[str, int]:
+        """What the last reading left out: `pairs outside the chosen ranges` and other reasons, with their counts."""
+        dropped = {f"dropped as {reason}": count for reason, count in self.dropped.items()}
+        return {f"pairs {reason}": count for reason, count in (self._reasons | dropped).items() if count}
+
     @property
     def left_out(self) -> str:
         """What the last reading left out, as a sentence can say it."""
-        reasons = [(self.unselected, "outside the chosen ranges"), (self.contaminated, "with an excluded sentence")]
-        reasons += [(count, reason) for reason, count in self.dropped.items()]
-        read = self.read + sum(self.dropped.values())
-        return f"of {read:,} pairs " + ", ".join(f"{count:,} are {reason}" for count, reason in reasons)
+        counts = [f"{count:,} are {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
+        return f"of {self.read + sum(self.dropped.values()):,} pairs {', '.join(counts) or 'none is left out'}"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -312,21 +334,22 @@ class Pairs:
         Args:
             errors: Where errors stand apart, read these and no others.
         """
-        self.read = self.unselected = self.contaminated = 0
-        self.dropped = {}
+        self._forget_counts()
         for table in self._tables():
             self.read += table.num_rows
             for side in SIDES:
                 # Files hold text as several types, of which Arrow compares only equal ones.
                 table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
             chosen = in_ranges(table, self._selection.ranges)
-            for side in SIDES:
-                chosen = pc.and_(chosen, table[side].is_valid())
-            if self._errors_apart:
-                wrong = pc.or_(*[pc.greater(pc.fill_null(table[name], 0), 0) for name in ERRORS])
-                chosen = pc.and_(chosen, wrong if errors else pc.invert(wrong))
-            kept = table.filter(chosen).select(SIDES)
+            kept = table.filter(chosen)
             self.unselected += table.num_rows - kept.num_rows
+            whole = kept.filter(pc.and_(*[kept[side].is_valid() for side in SIDES]))
+            self.without_text += kept.num_rows - whole.num_rows
+            kept = whole.select(SIDES)
+            if self._errors_apart:
+                wrong = pc.or_(*[pc.greater(pc.fill_null(whole[name], 0), 0) for name in ERRORS])
+                kept = kept.filter(wrong if errors else pc.invert(wrong))
+                self.wrong += 0 if errors else whole.num_rows - kept.num_rows
             if self._unwanted is not None:
                 hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
                 clean = kept.filter(pc.invert(pc.or_(*hits)))
@@ -349,17 +372,6 @@ class Pairs:
                         yield table.slice(start, BATCH_ROWS)
 
 
-def _fetch(name: str, revision: str | None, subset: str) -> tuple[list[Path], str] | None:
-    """Fetch a release; where there is none, a name below a folder that is here may have meant something in that."""
-    above = Path(name).parent
-    try:
-        return fetch_release(name, revision, subset)
-    except InputError as error:
-        if revision is not None or not above.is_dir():
-            raise
-        raise InputError(f"the folder {above} holds no {Path(name).name!r}, and {error}") from None
-
-
 def describe(file: Path) -> str:
     """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
@@ -368,10 +380,10 @@ def describe(file: Path) -> str:
 
 def _is_parquet(path: Path) -> bool:
     """Tell whether a file begins as Parquet files do."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(PARQUET)) == PARQUET
+    if path.is_file():
+        with path.open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    return False
 
 
 def _is_release(source: str) -> bool | None:

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import check_download, explain
+from paranmt_hf.hub.client import check_download, explain_absence
 from paranmt_hf.util.files import check_regular, checksum
 
 MAX_SHARD_BYTES = 500_000_000
@@ -278,7 +278,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         raise
     # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
     except Exception as error:
-        raise InputError(explain(error, name, "dataset", revision)) from error
+        raise InputError(explain_absence(error, name, "dataset", revision)) from error
     files = release_files(folder, config)
     try:
         read_record(folder, [config])

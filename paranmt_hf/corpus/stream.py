@@ -22,7 +22,7 @@ from datasets.builder import Key
 from paranmt_hf.corpus.release import FOLDERS, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain, is_id, split_revision
+from paranmt_hf.hub.client import explain_absence, is_id, split_revision
 
 Condition: TypeAlias = tuple[str, str, Any]
 Filters: TypeAlias = Sequence[Condition] | Sequence[Sequence[Condition]]
@@ -191,7 +191,7 @@ def _files(release: str | Path, config: str) -> list[str]:
         files = sorted(str(file) for file in HfFileSystem().glob(f"{where}/{FOLDERS[config]}/train-*.parquet"))
     # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
     except Exception as error:
-        raise InputError(f"there is no folder {name!r}, and {explain(error, name, 'dataset', revision)}") from error
+        raise InputError(explain_absence(error, name, "dataset", revision)) from error
     if not files:
         raise InputError(
             f"{release} is no release with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"

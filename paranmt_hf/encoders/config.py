@@ -60,7 +60,7 @@ class EncoderConfig:
         "with", "LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3)"
     )
     init_std: float = setting(
-        0.05, "standard deviation of random embeddings; beside given vectors that of the vectors", above=0
+        0.05, "standard deviation of random embeddings; beside given vectors that of the vectors", above=0, at_most=10
     )
     vectors: str | None = setting(None, "word-vector text file to start from; its words join the vocabulary")
     init_from: str | None = setting(

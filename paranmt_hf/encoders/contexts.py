@@ -6,7 +6,8 @@ mean of its states in them. Words that no sentence holds are read alone. Not in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,20 @@ BATCH = 32
 BLOCK = 5_000
 # Pieces of a sentence, from which on a limit is none.
 NO_LIMIT = 2**31
+
+Tensors = dict[str, torch.Tensor]
+
+
+class Kept(Protocol):
+    """Keeps how far the reading of text has come, so that it goes on after an interruption."""
+
+    def read(self) -> Tensors | None:
+        """Give what was kept last; None where there is nothing."""
+        ...
+
+    def offer(self, state: Callable[[], Tensors]) -> None:
+        """Keep a state, which is asked for only if the time for it has come."""
+        ...
 
 
 def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
@@ -165,6 +180,20 @@ class StateMeans:
         found = np.searchsorted([start for _, (start, _) in words], starts, side="right") - 1
         return np.where((found >= 0) & (starts < bounds[:, 1]), rows[found.clip(min=0)], 0)
 
+    def state(self) -> Tensors:
+        """What was added up so far; only once a word has a state."""
+        assert self._sums is not None
+        return {"sums": self._sums, "counts": torch.from_numpy(self.counts)}
+
+    def restore(self, state: Tensors) -> None:
+        """Go on from what was added up before."""
+        self._sums, self.counts = state["sums"], state["counts"].numpy()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no word has a state yet."""
+        return self._sums is None
+
     def means(self) -> np.ndarray:
         """Mean state of each word [row, dimension], float32; zeros where there is none."""
         if self._sums is None:
@@ -173,7 +202,12 @@ class StateMeans:
 
 
 def mean_states(
-    encoder: SentenceTransformer, lookup: Lookup, sentences: Iterable[pa.Array], total: int, limit: int
+    encoder: SentenceTransformer,
+    lookup: Lookup,
+    sentences: Iterable[pa.Array],
+    total: int,
+    limit: int,
+    kept: Kept | None = None,
 ) -> np.ndarray:
     """Read text and average the states of words.
 
@@ -183,6 +217,7 @@ def mean_states(
         sentences: Columns of sentences.
         total: How many there are, for the progress.
         limit: Sentences of each word.
+        kept: Keeps how far it has come; it must be of the same arguments. The result is the same with any.
 
     Returns:
         Mean states [row, dimension], float32; zeros in row 0.
@@ -191,17 +226,29 @@ def mean_states(
         InputError: As of `StateMeans`; or a state is not finite.
     """
     tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup)
-    seen, done = np.zeros(len(lookup.vocabulary), np.int64), 0
-    with Progress("distill", total, unit="sentences") as progress:
+    seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0
+    if kept is not None and (state := kept.read()) is not None:
+        means.restore(state)
+        seen, known = state["seen"].numpy(), int(state["sentences"])
+
+    def state_now() -> Tensors:
+        return {**means.state(), "seen": torch.from_numpy(seen), "sentences": torch.tensor(done)}
+
+    with Progress("distill", total, done=known, unit="sentences") as progress:
         for column in sentences:
             for start in range(0, len(column), BLOCK):
                 block = column[start : start + BLOCK]
+                if done < known:
+                    done += len(block)
+                    continue
                 (table,) = tokenizer.tables(block)
                 holders, rows = first_holders(lookup.bags(table), seen, limit)
                 chosen, bounds = np.unique(holders, return_index=True)
                 means.add([block[index].as_py() for index in chosen.tolist()], np.split(rows, bounds[1:]))
                 done += len(block)
                 progress.advance_to(done)
+                if kept is not None and not means.is_empty:
+                    kept.offer(state_now)
     # Row 0, of unknown words, is read nowhere.
     alone = 1 + np.flatnonzero(means.counts[1:] == 0)
     units = lookup.vocabulary.units

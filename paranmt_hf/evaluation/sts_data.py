@@ -13,6 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.lines import read_lines
 from paranmt_hf.evaluation.pair_set import StsSet, collect, tab_fields
 from paranmt_hf.evaluation.related_pairs import PIT_FILE, SICK_FILES, read_pit, read_sick
+from paranmt_hf.hub.client import absent_here
 from paranmt_hf.hub.local_dataset import check_remote, own_files
 from paranmt_hf.util.files import check_regular
 
@@ -272,7 +273,9 @@ def read_hub(
         raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
         reason = str(error).strip().split("\n")[0]
-        raise InputError(f"cannot load the split {split!r} of {dataset}: {reason}") from None
+        here = absent_here(dataset)
+        where = f"{here}; taken for an id on the Hub: " if here else ""
+        raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
     if missing := [column for column in columns if column not in rows.column_names]:
         raise InputError(
             f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "

@@ -6,6 +6,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,33 @@ def split_revision(name: str) -> tuple[str, str | None]:
     """Split `organisation/name@revision`; the revision is None where there is none."""
     plain, _, revision = name.partition("@")
     return (plain, revision) if revision and is_id(plain) else (name, None)
+
+
+def absent_here(name: str) -> str | None:
+    """Say that a name leads nowhere on this machine, if it seems to be a path rather than an id on the Hub.
+
+    Returns:
+        `the folder models holds no 'wort', but 'word'`; None where it is there, or nothing of its beginning is.
+    """
+    path = Path(name).expanduser()
+    if len(path.parts) < 2 or path.exists() or not path.parent.is_dir():
+        return None
+    return f"the folder {path.parent} holds no {path.name!r}" + (f", but {near!r}" if (near := nearest(path)) else "")
+
+
+def nearest(path: Path) -> str | None:
+    """Find what is where a path leads and has nearly its name; None if nothing has."""
+    try:
+        names = sorted(other.name for other in path.expanduser().parent.iterdir())
+    except OSError:
+        return None
+    return next(iter(get_close_matches(path.name, names, n=1)), None)
+
+
+def explain_absence(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
+    """Say that a name is neither a file or folder here nor to be had from the Hub; arguments as of `explain`."""
+    reason, here = explain(error, name, kind, revision), absent_here(name)
+    return f"{here}; taken for an id on the Hub: {reason}" if here else f"there is no folder {name!r}, and {reason}"
 
 
 def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
+from paranmt_hf.hub.client import absent_here, check_download, explain_absence, is_id, nearest, split_revision
 from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -85,8 +85,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
         if revision is not None:
             raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
         return Model(plain_name(str(folder)), folder, f"sha256:{_check_safe(folder)}")
-    if not is_id(name):
-        raise InputError(f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'")
+    _check_id(name)
     from huggingface_hub import snapshot_download
 
     try:
@@ -95,11 +94,36 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
         )
     # The client passes on errors of several libraries; all mean that there is no such model to be had.
     except Exception as error:
-        raise InputError(f"no folder {name!r}, and {explain(error, name, 'model', revision)}") from error
+        raise InputError(explain_absence(error, name, "model", revision)) from error
     _check_safe(fetched)
     for path in fetched.rglob("*.safetensors"):
         check_download(path, name)
     return Model(name, fetched, fetched.name)
+
+
+def check_name(model: str, *, kind: Kind = "encoder") -> None:
+    """Refuse what cannot be located, as far as that shows without fetching or reading a model.
+
+    Raises:
+        InputError: It is no folder and no id on the Hub; or it seems to be a path, and the Hub has no such model.
+    """
+    folder = folder_of(model, kind)
+    check_regular(folder)
+    if folder.is_dir():
+        return
+    _check_id(split_revision(model)[0])
+    if absent_here(model) is not None:
+        locate(model, kind=kind)
+
+
+def _check_id(name: str) -> None:
+    """Refuse the name of a model that is no folder, and cannot be an id on the Hub."""
+    if not is_id(name):
+        near = nearest(Path(name))
+        there = f" ({str(Path(name).with_name(near))!r} is there)" if near else ""
+        raise InputError(
+            f"no model {name!r}{there}: expected a folder that exists or a Hub id like 'organisation/name'"
+        )
 
 
 def plain_name(name: str) -> str:

@@ -16,6 +16,7 @@ Task = Literal["SICK-R", "SICK-E", "SST2", "SST5"]
 Way = Literal["scratch", "initialised", "regularised", "fixed"]
 Optimizer = Literal["adam", "adagrad"]
 MOST = 1_000_000
+LARGEST_RATE = 1
 
 HIDDEN: dict[Task, int] = {"SICK-R": 50, "SICK-E": 150, "SST2": 300, "SST5": 300}
 OPTIMIZER: dict[Task, Optimizer] = {"SICK-R": "adam", "SICK-E": "adagrad", "SST2": "adam", "SST5": "adam"}
@@ -56,22 +57,24 @@ class SuperviseConfig:
     batch_size: int = setting(25, "items of a batch", at_least=1, at_most=MOST)
     optimizer: Optimizer | None = setting(None, "how steps are made (default: adam, SICK-E adagrad)")
     learning_rate: float | None = setting(
-        None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0, at_most=MOST
+        None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0, at_most=LARGEST_RATE
     )
     lambda_s: float = setting(
-        1e-6, "half of it weighs the squared norm of the head's parameters, biases included", at_least=0
+        1e-6, "half of it weighs the squared norm of the head's parameters, biases included", at_least=0, at_most=MOST
     )
     lambda_c: float = setting(
         1e-6,
         "half of it weighs compositional parameters (those beside the tables; of fixed, the projection): their "
         "squared norm, of regularised their squared distance from the encoder's",
         at_least=0,
+        at_most=MOST,
     )
     lambda_w: float | None = setting(
         None,
         "half of it weighs the squared distance of the tables from where they began (default: 1e-05, SST 1e-06, of "
         "initialised 0)",
         at_least=0,
+        at_most=MOST,
     )
     seed: int = seed_setting(1, "decides random weights and the order of the items")
 

@@ -11,15 +11,22 @@ from paranmt_hf.util.settings import check, seed_setting, setting
 Negatives = Literal["max", "mix", "rand"]
 # Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
 MOST = 1_000_000
-# A step of this size fits into 32 bits.
-LARGEST_RATE = 1e38
+# A step of Adam moves every weight by as much as this.
+LARGEST_RATE = 1
+# Cosines differ by no more.
+LARGEST_MARGIN = 2
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.2) unless said."""
 
-    margin: float = setting(0.4, "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)", above=0)
+    margin: float = setting(
+        0.4,
+        "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)",
+        above=0,
+        at_most=LARGEST_MARGIN,
+    )
     batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1, at_most=MOST)
     mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1, at_most=MOST)
     optimizer: Literal["adam", "adagrad"] = setting(
@@ -68,9 +75,13 @@ class TrainConfig:
         0.0,
         "weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1)",
         at_least=0,
+        at_most=MOST,
     )
     lambda_c: float = setting(
-        0.0, "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)", at_least=0
+        0.0,
+        "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)",
+        at_least=0,
+        at_most=MOST,
     )
     regularise_to: Literal["zero", "initial"] | None = setting(
         None,
@@ -91,7 +102,7 @@ class TrainConfig:
         "how cosines are compared with the teacher's: their squared difference, or the cross-entropy of the softmax "
         "over the other sentences of the mini-batch (not in the papers)",
     )
-    temperature: float = setting(0.05, "of the softmax of the listwise loss", above=0)
+    temperature: float = setting(0.05, "of the softmax of the listwise loss", at_least=0.001, at_most=10)
     weigh_similar: bool = setting(
         False, "in the teacher's term a pair weighs the teacher's cosine (0 if negative) + 0.05 (not in the papers)"
     )

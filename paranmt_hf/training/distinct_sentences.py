@@ -15,7 +15,13 @@ class DistinctSentences:
 
     Args:
         store: The pairs.
+
+    Attributes:
+        pairs: Number of pairs of sentences.
+        unit: What they are called where they are counted.
     """
+
+    unit = "pairs of sentences"
 
     def __init__(self, store: PairStore) -> None:
         self._everything = store.everything()

@@ -148,7 +148,7 @@ class Loop:
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
-        with Progress("train", total, done=self.history.pairs, unit="pairs") as progress:
+        with Progress("train", total, done=self.history.pairs, unit=self.store.unit) as progress:
             saved = time.monotonic()
             while position.epoch < config.epochs and not self._is_over():
                 for mega in self._prepared():
@@ -251,7 +251,7 @@ class Loop:
         self.history = History.from_dict(state["history"])
         # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
         self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
-        logger.info(f"going on after {self.history.pairs:,} pairs")
+        logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:

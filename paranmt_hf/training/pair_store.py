@@ -143,7 +143,14 @@ class PairStore:
 
     Args:
         folder: What `write_pairs` wrote.
+
+    Attributes:
+        pairs: Number of pairs.
+        left_out: Number of pairs with a side of which no unit is known.
+        unit: What they are called where they are counted.
     """
+
+    unit = "pairs"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

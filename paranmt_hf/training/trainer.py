@@ -134,8 +134,8 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             sizes.append(-(-rest // config.batch_size))
         if not sizes:
             raise InputError(
-                f"{self._store.pairs} pairs do not fill a mega-batch of {config.mega_pairs} pairs for each of {world} "
-                "processes; lower --mega-batch"
+                f"{self._store.pairs} {self._store.unit} do not fill a mega-batch of {config.mega_pairs} for each of "
+                f"{world} processes; lower --mega-batch"
             )
         return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
 
@@ -372,7 +372,7 @@ def train_with_trainer(
         if args.process_index == 0:
             forget_cut_off(folder / "trainer")
     total = config.epochs * store.pairs
-    with Progress("train", total, done=course.history.pairs, unit="pairs") as progress:
+    with Progress("train", total, done=course.history.pairs, unit=store.unit) as progress:
         course.progress = progress
         if checkpoint is not None and course.is_over:
             trainer._load_from_checkpoint(str(checkpoint))

@@ -163,13 +163,13 @@ def _wrong(kind: Any, value: Any, limits: typing.Mapping[str, Any]) -> str | Non
         reasons = [_wrong(item, part, limits) for part in value]
         return next((f"a list of values that are each {reason}" for reason in reasons if reason), None)
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
-        return f"a whole number{_described(limits, ' ')}"
+        return f"a whole number{described(limits, ' ')}"
     if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or value != value):
-        return f"a number{_described(limits, ' ')}"
+        return f"a number{described(limits, ' ')}"
     if kind is float and isinstance(value, int) and abs(value) > sys.float_info.max:
         return "a number that 64 bits hold"
     if kind in (int, float) and not _inside(value, limits):
-        return _described(limits)
+        return described(limits)
     return None
 
 
@@ -183,7 +183,13 @@ def _inside(value: float, limits: typing.Mapping[str, Any]) -> bool:
     )
 
 
-def _described(limits: typing.Mapping[str, Any], before: str = "") -> str:
+def described(limits: typing.Mapping[str, Any], before: str = "") -> str:
+    """Say which numbers a setting takes: `from 0 to 1`, `above 0 and at most 2`.
+
+    Args:
+        limits: `at_least`, `above` and `at_most`, each where there is one.
+        before: What comes before it, where there are any.
+    """
     low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
     if low is not None and high is not None:
         return f"{before}from {_spelt(low)} to {_spelt(high)}"

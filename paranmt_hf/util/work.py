@@ -65,6 +65,24 @@ def result_folder(out: str | Path) -> Path:
     return folder
 
 
+def refuse_inside(out: Path, *sources: Path) -> None:
+    """Refuse a result inside a folder that it is made from, which would become another one by it.
+
+    Args:
+        out: The result, resolved.
+        sources: Folders that are read; files, which hold nothing, may be among them.
+
+    Raises:
+        InputError: It would lie inside one of them.
+    """
+    for source in sources:
+        if source.is_dir() and source.resolve() in out.parents:
+            raise InputError(
+                f"--out {out} would lie inside {source}, which it is made from and which would change by it; name a "
+                "folder elsewhere"
+            )
+
+
 def is_free(out: Path) -> bool:
     """Tell whether a result may get this name: nothing is there, or an empty folder."""
     return not out.exists() or (out.is_dir() and not any(out.iterdir()))

@@ -20,7 +20,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.work import folder_aside, result_folder
+from paranmt_hf.util.work import folder_aside, refuse_inside, result_folder
 from paranmt_hf.workflows.support.derived_record import basis_of, is_made, training_values
 from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
@@ -44,6 +44,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     if len(models) < 2:
         raise InputError("name at least two models to average")
     located = [locate(model) for model in models]
+    refuse_inside(out, *(model.folder for model in located))
     for model in located:
         refuse_not_finite(model.folder)
         if origin_of(model.folder) is not TRAINED:

@@ -26,7 +26,7 @@ from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.util.work import finished, folder_aside, refuse_inside, result_folder
 
 # Says beside an export of what it is one.
 EXPORT_FILE = "export.json"
@@ -90,6 +90,7 @@ def export_encoder(
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)
+    refuse_inside(out, source.folder)
     identity = {"format": format, "model": source.name, "revision": source.revision}
     made = finished(out, identity, _read_record, lambda record: record, made="exported")
     refuse_not_finite(source.folder)

@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
+from paranmt_hf.util.work import Identity, as_json, folder_aside, refuse_inside, result_folder
 from paranmt_hf.workflows.support.derived_record import is_made, training_values
 from paranmt_hf.workflows.support.model_origin import TRAINED, origin_of
 from paranmt_hf.workflows.support.model_record import write_model_card
@@ -80,6 +80,7 @@ def rotate_encoder(
 
     config, out = config or RotateConfig(), result_folder(out)
     located = locate(model)
+    refuse_inside(out, located.folder)
     refuse_not_finite(located.folder)
     if origin_of(located.folder) is not TRAINED:
         raise InputError(

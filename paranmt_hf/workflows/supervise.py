@@ -37,7 +37,7 @@ from paranmt_hf.supervised.sources import FixedVectors, Source, TrainedEncoder
 from paranmt_hf.tokens import Bags, WordTokenizer
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, result_folder
+from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, refuse_inside, result_folder
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.prepare_training import build_for
 from paranmt_hf.workflows.support.training_run import encoder_identity, resolve_encoder
@@ -91,6 +91,8 @@ def supervise(
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
     out = result_folder(out)
+    if encoder is not None and encoder.init_from:
+        refuse_inside(out, locate(encoder.init_from).folder)
     run = _resolve(data, config, encoder or EncoderConfig())
     record = finished(out, run.identity, read_supervised, lambda record: record.settings, made="trained")
     if record is not None:

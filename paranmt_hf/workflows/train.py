@@ -1,4 +1,7 @@
-"""Train an encoder: pairs in, a folder out that `SentenceTransformer` loads."""
+"""Train an encoder: pairs in, a folder out that `SentenceTransformer` loads.
+
+What brings torch is imported where it is used: a mistake in options, names and data is told before.
+"""
 
 from __future__ import annotations
 
@@ -9,42 +12,34 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from paranmt_hf.corpus.pairs import SelectionConfig
-from paranmt_hf.encoders.composition import Composition, Part, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.lstm import padded, sequence_features
-from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, diverged
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
-from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
-from paranmt_hf.training.rowwise import ROWWISE
-from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import (
     finished,
     folder_aside,
+    is_free,
     keep_identity,
     locked,
     put_in_place,
+    refuse_inside,
     remove,
     remove_leftover,
     result_folder,
@@ -53,11 +48,16 @@ from paranmt_hf.util.work import (
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.derived_record import basis_of, training_values
 from paranmt_hf.workflows.support.model_record import write_model_card
-from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
 from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
 if TYPE_CHECKING:
+    import torch
+
+    from paranmt_hf.encoders.composition import Composition, Part
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.training.averaging import TrainedTable
+    from paranmt_hf.training.teacher import TeacherVectors
     from paranmt_hf.training.trainer import Reading
 
 # Says that everything is prepared, to the other processes of `accelerate launch`.
@@ -118,19 +118,26 @@ def train(
     """
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     out = result_folder(out)
-    _check_device(config)
+    processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    if config.patience is not None and development is None:
+        raise InputError("--patience counts evaluations on a development set; name one with --development")
+    if not is_free(out):
+        _read_record(out)
+
+    def check_unused(encoder: EncoderConfig) -> None:
+        given = {"development": development is not None, "teacher_cache": teacher_cache is not None}
+        refuse_unused(encoder, config, **given, processes=processes)
+
+    if not encoder.init_from:
+        check_unused(encoder)
     if config.mining_precision == "int8":
         require("numba", "fast")
+    _check_device(config)
+    refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
-    processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    refuse_unused(
-        # A dimension that was left open is given by nobody.
-        replace(run.encoder, dimension=encoder.dimension),
-        config,
-        development=run.development is not None,
-        teacher_cache=teacher_cache is not None,
-        processes=processes,
-    )
+    if encoder.init_from:
+        # Which model it is its folder says.
+        check_unused(run.encoder)
     work = work_folder(out)
     record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
     if record is not None:
@@ -140,8 +147,8 @@ def train(
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
-    if config.patience is not None and run.development is None:
-        raise InputError("--patience counts evaluations on a development set; name one with --development")
+    from paranmt_hf.workflows.support.prepare_training import prepare
+
     first = rank == 0 or processes == 1
     if not first:
         _wait_for(work / READY)
@@ -166,6 +173,12 @@ def train(
         put_in_place(work / "model", out)
         remove(work)
     return Trained(out, record, fresh=True)
+
+
+def _folders(*given: str | Path | Sequence[str | Path] | None) -> list[Path]:
+    """What is given by names, as paths; a name on the Hub is one that leads nowhere."""
+    names = [[each] if isinstance(each, str | Path) else each or [] for each in given]
+    return [Path(name).expanduser() for several in names for name in several]
 
 
 def _read_record(folder: Path) -> TrainingRecord:
@@ -207,6 +220,8 @@ def fit(
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
+    from paranmt_hf.training.averaging import diverged
+
     history = _fit(model, store, config, work, held_out, teacher, loop_device)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         # What the last step did shows in no loss.
@@ -223,6 +238,14 @@ def _fit(
     teacher: TeacherVectors | None,
     loop_device: torch.device | None,
 ) -> History:
+    import torch
+
+    from paranmt_hf.encoders.composition import take_apart
+    from paranmt_hf.encoders.modules.lstm import padded
+    from paranmt_hf.training.averaging import AveragingTrainer
+    from paranmt_hf.training.distinct_sentences import DistinctSentences
+    from paranmt_hf.training.loop import Loop, learning_rates
+
     composition = take_apart(list(model))
     _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
@@ -251,7 +274,11 @@ def _fit(
 
 def _check_device(config: TrainConfig) -> None:
     """Refuse a GPU that is not there, before the data is read."""
-    if config.device == "cuda" and not torch.cuda.is_available():
+    if config.device != "cuda":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
         raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
 
 
@@ -270,6 +297,7 @@ def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
 
 def readings(composition: Composition) -> list[Reading]:
     """Say how each part of an encoder gets its features from rows."""
+    from paranmt_hf.encoders.modules.lstm import sequence_features
     from paranmt_hf.training.trainer import Reading
 
     return [
@@ -288,6 +316,9 @@ def readings(composition: Composition) -> list[Reading]:
 
 
 def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
+    from paranmt_hf.training.averaging import TrainedTable
+    from paranmt_hf.training.rowwise import ROWWISE
+
     weight = part.table.weight.data
     fixed = config.freeze_words and part.family.units == "word"
     initial = weight.clone() if config.lambda_w and not fixed else None
@@ -297,6 +328,8 @@ def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
 
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
     """What the averaging modules read: `input_ids` [unit] and `offsets` [sentence]."""
+    import torch
+
     return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
 
 
@@ -324,6 +357,9 @@ def _write(
     model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore, name: str
 ) -> TrainingRecord:
     """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
+    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING
+
     shutil.rmtree(folder, ignore_errors=True)
     start = run.start.source if run.start is not None else None
     compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()

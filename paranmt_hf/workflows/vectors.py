@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,13 +24,18 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
 from paranmt_hf.vectors import WordVectors, write_vectors
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 
 # Sentences whose averages have the principal components, at least.
 SAMPLE = 50_000
+# Between two times that the states of words, of which there are hundreds of megabytes, are kept.
+CHECKPOINT_SECONDS = 60.0
 
 
 def distill_vectors(
@@ -48,13 +55,17 @@ def distill_vectors(
         data: Pairs whose most frequent words are taken first.
         text: Sentences whose words are counted with them: text files, Parquet, releases.
         vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
-        config: The settings.
+        config: The settings. With `contexts`, states of words are kept in `<out>.work`; the same call goes on from
+            them after an interruption, and ends with the same bytes.
 
     Raises:
-        InputError: There is nothing to take words from, or a file cannot be read, or does not fit.
+        InputError: There is nothing to take words from, or a file cannot be read, or does not fit; or `<out>.work`
+            holds states of other words, text or models.
     """
     config = config or DistillConfig()
+    names = [models] if isinstance(models, str | Path) else list(models)
     _check_place(out)
+    refuse_inside(Path(out).expanduser().resolve(), *(Path(name).expanduser() for name in names))
     if data is None and text is None and vocabulary is None:
         raise InputError(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
@@ -66,8 +77,8 @@ def distill_vectors(
     if config.contexts is not None and not counts:
         raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
     chosen = _choose(counts, vocabulary, config)
-    names = [models] if isinstance(models, str | Path) else list(models)
-    encoders = [load(name) for name in names]
+    located = [locate(name) for name in names]
+    encoders = [load(model) for model in located]
     if config.contexts is not None:
         for name, encoder in zip(names, encoders, strict=True):
             check_reads_words(encoder, str(name))
@@ -76,10 +87,49 @@ def distill_vectors(
     check_reduction(len(chosen) if config.contexts is None else width, width, config.dimension, config.remove)
     if config.contexts is None:
         vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
-    else:
-        vectors = _in_context(chosen, counts, encoders, sentences, config)
-    write_vectors(Path(out), vectors)
+        write_vectors(Path(out), vectors)
+        return vectors
+    identity = _identity(located, chosen, sentences, config.contexts)
+    work = work_folder(Path(out).expanduser().resolve())
+    with locked(work, "vectors distill", worth=_holds_states):
+        keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
+        vectors = _in_context(chosen, counts, encoders, sentences, config, work)
+        write_vectors(Path(out), vectors)
+        remove(work)
     return vectors
+
+
+def _identity(models: Sequence[Model], words: list[str], sentences: _Sentences, contexts: int) -> Identity:
+    """What decides the states of words in sentences, as JSON values."""
+    digest = hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest()
+    revisions = [model.revision for model in models]
+    return as_json({"models": revisions, "words": digest, "contexts": contexts, **sentences.identity})
+
+
+def _holds_states(work: Path) -> bool:
+    return any(work.glob("states-*.safetensors"))
+
+
+class _States:
+    """The states of words under one encoder, as far as it has come, in a file of the work folder.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._saved = path, time.monotonic()
+
+    def read(self) -> dict[str, torch.Tensor] | None:
+        """Give what was kept last; None where there is nothing."""
+        found = read_checkpoint(self._path)
+        return None if found is None else found[0]
+
+    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
+        """Keep a state, if the last time is long enough ago."""
+        if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
+            write_checkpoint(self._path, state(), {})
+            self._saved = time.monotonic()
 
 
 def _check_place(out: str | Path) -> None:
@@ -118,6 +168,12 @@ class _Sentences:
         self._pairs = Pairs(list(data), SelectionConfig()) if data is not None else None
         self._text = SentenceSources(text) if text is not None else None
 
+    @property
+    def identity(self) -> Identity:
+        """What determines them, as JSON values."""
+        pairs = self._pairs.identity if self._pairs is not None else None
+        return {"pairs": pairs, "text": self._text.identity if self._text is not None else None}
+
     def columns(self) -> Iterator[pa.Array]:
         """Read them [sentence]."""
         for table in self._pairs.batches() if self._pairs is not None else ():
@@ -133,12 +189,16 @@ def _in_context(
     encoders: Sequence[SentenceEncoder],
     sentences: _Sentences,
     config: DistillConfig,
+    work: Path,
 ) -> WordVectors:
     """Word vectors out of the states that words have in sentences."""
     assert config.contexts is not None
     known = lookup(Vocabulary("word", [UNKNOWN, *words]))
     total = sum(len(column) for column in sentences.columns())
-    states = [mean_states(encoder, known, sentences.columns(), total, config.contexts)[1:] for encoder in encoders]
+    states = []
+    for index, encoder in enumerate(encoders):
+        kept = _States(work / f"states-{index}.safetensors")
+        states.append(mean_states(encoder, known, sentences.columns(), total, config.contexts, kept)[1:])
     (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
     bags = known.bags(table)
 

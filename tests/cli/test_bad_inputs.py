@@ -127,8 +127,28 @@ def test_a_mega_batch_of_one_pair(pairs, capsys):
 def test_training_data_that_is_not_there(folder, capsys, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (folder / "w").mkdir()
-    fails(capsys, ["train", "--data", "w/nope", "--out", "m"], "the folder w holds no 'nope', and ")
+    fails(
+        capsys,
+        ["train", "--data", "w/nope", "--out", "m"],
+        "the folder w holds no 'nope'; taken for an id on the Hub: ",
+    )
     fails(capsys, ["train", "--data", "w/nope.parquet", "--out", "m"], "w/nope.parquet")
+
+
+def test_a_mistyped_folder_of_a_model_is_told_before_the_hub(folder, capsys, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (folder / "models" / "word").mkdir(parents=True)
+    told = "the folder models holds no 'wort', but 'word'; taken for an id on the Hub: "
+    for command in (
+        ["evaluate", "contrast", "models/wort"],
+        ["average", "models/wort", "embedded", "--out", "m"],
+        ["rotate", "models/wort", "--out", "m"],
+        ["export", "models/wort", "--format", "onnx", "--out", "m"],
+        ["train", "--text", "models/wort", "--teacher", "embedded", "--out", "m"],
+    ):
+        fails(capsys, command, told)
+    assert not list(folder.glob("m"))
+    fails(capsys, ["evaluate", "contrast", "./models2"], "no model './models2' ('models' is there): expected a folder")
 
 
 def test_a_folder_without_sts_files(folder, release, capsys):

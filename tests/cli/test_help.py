@@ -69,6 +69,22 @@ def test_examples_can_be_parsed(command):
     assert _parser(name).parse_args([name, *words]).command == name
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "shown"),
+    [
+        ("train", "--learning-rate", "above 0 and at most 1"),
+        ("train", "--margin", "above 0 and at most 2"),
+        ("train", "--temperature", "from 0.001 to 10"),
+        ("train", "--scrambling", "from 0 to 1"),
+        ("train-sent2vec", "--learning-rate", "above 0 and at most 1"),
+        ("supervise", "--learning-rate", "above 0 and at most 1"),
+    ],
+)
+def test_ranges_are_shown(command, option, shown):
+    (text,) = [action.help for action in parser_of(command)._actions if option in action.option_strings]
+    assert text.endswith(f"; {shown}")
+
+
 @pytest.mark.parametrize("command", LEAVES)
 def test_choices_and_defaults_are_shown(command):
     parser = parser_of(command)

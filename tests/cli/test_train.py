@@ -67,8 +67,16 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--data", "same.parquet"], ["nothing was learned"]),
         (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),
         (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
-        (["--learning-rate", "1e300"], ["learning_rate must be above 0 and at most 1e+38, was 1e+300"]),
-        (["--learning-rate", "1e38", "--epochs", "5"], ["the loss of step", "lower the learning rate"]),
+        (["--learning-rate", "1e30"], ["learning_rate must be above 0 and at most 1, was 1e+30"]),
+        (["--learning-rate", "inf"], ["learning_rate must be above 0 and at most 1, was inf"]),
+        (["--learning-rate", "1.5"], ["learning_rate must be above 0 and at most 1, was 1.5"]),
+        (["--learning-rate", "nan"], ["learning_rate must be a number above 0 and at most 1, was nan"]),
+        (["--margin", "2.5"], ["margin must be above 0 and at most 2, was 2.5"]),
+        (["--temperature", "1e-30"], ["temperature must be from 0.001 to 10, was 1e-30"]),
+        (["--lambda-w", "inf"], ["lambda_w must be from 0 to 1,000,000, was inf"]),
+        (["--lambda-c", "1e30"], ["lambda_c must be from 0 to 1,000,000, was 1e+30"]),
+        (["--init-std", "1e30"], ["init_std must be above 0 and at most 10, was 1e+30"]),
+        (["--error-negatives", "2"], ["error_negatives must be from 0 to 1, was 2.0"]),
     ],
 )
 def test_bad_training(pairs, capsys, arguments, messages):

@@ -45,7 +45,7 @@ def names(found):
 def test_nulls_are_left_out_and_counted(file):
     found, pairs = read(file)
     assert found == [("r0", "t0"), ("r1", "t1"), ("r2", "t2"), ("r5", "t5")]
-    assert (pairs.read, pairs.unselected, pairs.contaminated) == (6, 2, 0)
+    assert (pairs.read, pairs.unselected, pairs.without_text, pairs.contaminated) == (6, 0, 2, 0)
     # Again, as often as wanted, with fresh counts.
     assert sum(table.num_rows for table in pairs.batches()) == 4
     assert pairs.read == 6

@@ -15,6 +15,7 @@ from paranmt_hf.encoders.distillation import DistillConfig, distill_in_context
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
+from paranmt_hf.workflows import vectors as workflow
 from paranmt_hf.workflows.vectors import distill_vectors
 from tests.training.toys import encoder_of
 
@@ -137,6 +138,48 @@ def test_command_in_python(transformer, tmp_path):
     first = (tmp_path / "v").read_bytes()
     distill_vectors([transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config)
     assert (tmp_path / "v").read_bytes() == first
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 4, 7])
+def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
+    monkeypatch.setattr(contexts, "BLOCK", 3)
+    monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)
+    (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
+    original, calls = contexts.StateMeans.add, []
+
+    def add(self, *arguments, **options):
+        if len(calls) == limit:
+            raise Killed
+        calls.append(arguments)
+        original(self, *arguments, **options)
+
+    def distilled(name, contexts=9):
+        config = DistillConfig(contexts=contexts, dimension=3)
+        distill_vectors([transformer, transformer], tmp_path / name, text=[tmp_path / "text.txt"], config=config)
+        return (tmp_path / name).read_bytes()
+
+    monkeypatch.setattr(contexts.StateMeans, "add", add)
+    limit = None
+    whole, steps = distilled("whole"), len(calls)
+    # Five blocks under each of two encoders, and what is read alone, which here is nothing.
+    assert steps == 2 * 6
+    calls.clear()
+    limit = after
+    with pytest.raises(Killed):
+        distilled("cut")
+    assert not (tmp_path / "cut").exists() and (tmp_path / "cut.work").exists()
+    limit = None
+    with pytest.raises(InputError, match="holds unfinished .* with other settings: contexts: was 9, now 8; give the"):
+        distilled("cut", contexts=8)
+    calls.clear()
+    assert distilled("cut") == whole
+    # What the first encoder reads alone comes once more.
+    assert len(calls) == steps - after + (1 if after > 6 else 0)
+    assert not (tmp_path / "cut.work").exists()
 
 
 def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import errors
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import check_download, explain, is_id, split_revision
+from paranmt_hf.hub.client import absent_here, check_download, explain, explain_absence, is_id, split_revision
 
 # The client's library for HTTP, which has had several names.
 httpx = importlib.import_module(errors.HTTPError.__module__.split(".")[0])
@@ -52,6 +52,20 @@ def test_errors_in_one_sentence(error, sentence, monkeypatch):
     with pytest.raises(InputError, match=sentence):
         raise InputError(explain(error, "a/b", "model", "v9"))
     assert "\n" not in explain(error, "a/b", "model", "v9")
+
+
+def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("word", "trigram"):
+        (tmp_path / "models" / name).mkdir(parents=True)
+    assert absent_here("models/wort") == "the folder models holds no 'wort', but 'word'"
+    assert absent_here("models/xyz") == "the folder models holds no 'xyz'"
+    # There, no folder above it, or no name of a path at all.
+    assert [absent_here(name) for name in ("models/word", "org/word", "wort")] == [None, None, None]
+    error = ValueError("odd")
+    told = explain_absence(error, "models/wort", "model")
+    assert told.startswith("the folder models holds no 'wort', but 'word'; taken for an id on the Hub: model ")
+    assert explain_absence(error, "a/b", "dataset") == "there is no folder 'a/b', and dataset 'a/b' on the Hub: odd"
 
 
 def test_the_cause_of_another_error_counts():

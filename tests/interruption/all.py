@@ -20,6 +20,8 @@ def warm_up() -> None:
     """Import what the commands import while they run; onnxruntime starts threads and has to wait."""
     import importlib
 
+    from paranmt_hf.util.optional import available
+
     for module in (
         "datasets matplotlib.figure matplotlib.pyplot model2vec onnx sentencepiece torch tokenizers "
         "transformers.models.marian.modeling_marian transformers.models.marian.tokenization_marian "
@@ -29,12 +31,15 @@ def warm_up() -> None:
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise convert train_sent2vec"
+        "supervise convert train_sent2vec rotate"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
+    if available("mteb"):
+        importlib.import_module("mteb")
+        importlib.import_module("paranmt_hf.workflows.support.mteb_run")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    # Arrow's allocator knows of forks.
-    if len(threads) > 1 + threads.count("jemalloc_bg_thd"):
+    # Arrow's allocator knows of forks; what mteb imports for its tables starts a thread that only waits.
+    if len(threads) > 1 + sum(threads.count(name) for name in ("jemalloc_bg_thd", "polars-ooc-clea")):
         raise RuntimeError(f"threads are running, and a process with threads cannot be forked safely: {threads}")
 
 

@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.util.optional import available
 from tests.interruption.driver import Case
 
 SAMPLE = ASSETS / "sample"
+# What stands in results of mteb: ours beside each other, each alone, and laid out for submission.
+MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_phases", "date")}
 SETTLED = ["--license", "mit"]
 ONE = ["--workers", "1", "--threads", "1"]
 TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
@@ -166,6 +169,32 @@ def _phrases(root: Path) -> None:
     (root / "ppdb.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
 
 
+def _trained(root: Path) -> None:
+    from paranmt_hf.cli import main
+
+    _pairs(root)
+    if main(["train", "--data", f"{root}/pairs.parquet", "--out", f"{root}/model", "--model", "word,trigram", *TRAIN]):
+        raise RuntimeError("there is no model")
+
+
+def _mteb(root: Path) -> list[str]:
+    words = ["evaluate", "mteb", f"{root}/model", "--tasks", "STS12", "STS13", "--data", f"{root}/data"]
+    return [*words, "--out", f"{root}/out"]
+
+
+def _tasks(root: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _judged(root)
+    lines = (root / "similarity.tsv").read_text(encoding="utf8").splitlines()
+    scores, left, right = zip(*(line.split("\t") for line in lines), strict=True)
+    columns = {"sentence1": left, "sentence2": right, "score": list(map(float, scores))}
+    for name in ("STS12", "STS13"):
+        (root / "data" / name).mkdir(parents=True)
+        pq.write_table(pa.table(columns), root / "data" / name / "test.parquet")
+
+
 def _supervise(root: Path) -> list[str]:
     words = ["supervise", "--data", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
     return [*words, "--out", f"{root}/out", "--epochs", "2", "--hidden", "4"]
@@ -202,6 +231,15 @@ CASES = [
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
         _two,
     ),
+    Case("rotate", lambda root: ["rotate", f"{root}/model", "--out", f"{root}/out"], _trained),
+    Case(
+        "rotate, principal",
+        lambda root: [
+            *("rotate", f"{root}/model", "--out", f"{root}/out", "--order", "principal", "--dimension", "5"),
+            *("--data", f"{root}/pairs.parquet"),
+        ],
+        _trained,
+    ),
     Case("supervise", _supervise, _task),
     Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
     _export("static", "word"),
@@ -221,6 +259,7 @@ CASES = [
         _whole,
     ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+    *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),
     Case("stats", _stats, _pairs),
     Case("tune", _tune, _phrases, {"out/tune.json": ("seconds",)}),
 ]

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
@@ -37,13 +38,15 @@ class Case:
         name: Its name in the table.
         command: From the folder in which it works to the words after `paranmt`; what it makes is `out` there.
         before: Prepares the folder in which it works; called in a process of its own.
-        changing: Files of which some values are never twice the same, and the keys of these.
+        changing: Patterns of files of which some values are never twice the same, and the keys of these.
+        grows: Whether the result is a folder to which file after file is added, each of them whole.
     """
 
     name: str
     command: Callable[[Path], list[str]]
     before: Callable[[Path], None] = lambda root: None
     changing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,10 @@ def tree(root: Path, case: Case) -> Tree:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         found[name] = path.read_bytes() if path.is_file() else None
-        if name in case.changing:
-            found[name] = _without(json.loads(path.read_bytes()), case.changing[name])
+        for pattern, keys in case.changing.items():
+            # A file that is still written aside has another name.
+            if path.is_file() and fnmatch(name, pattern) and path.suffix != ".tmp":
+                found[name] = _without(json.loads(path.read_bytes()), keys)
     return found
 
 
@@ -196,9 +201,14 @@ class Trial:
 
     def _half_made(self) -> str | None:
         """A result under its name that is neither whole nor what was there before."""
-        now = _result(tree(self.root, self.case))
-        if not now or now in (_result(self.start), _result(self.whole)):
+        now, whole = _result(tree(self.root, self.case)), _result(self.whole)
+        if not now or now in (_result(self.start), whole):
             return None
+        if self.case.grows:
+            # What is hidden is a lock, or a file that is written aside.
+            now = {name: part for name, part in now.items() if not name.split("/")[-1].startswith(".")}
+            if now.items() <= whole.items():
+                return None
         return f"half a result: {', '.join(sorted(now))}"
 
     def _again(self) -> str | None:

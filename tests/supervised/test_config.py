@@ -46,9 +46,11 @@ def test_what_does_not_go_together(start, settings, message):
     [
         ({"task": "MR"}, "task must be one of SICK-R, SICK-E, SST2, SST5, was 'MR'"),
         ({"epochs": 0}, "epochs must be from 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0 and at most 1,000,000"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0 and at most 1, was 0.0"),
         ({"learning_rate": float("inf")}, "learning_rate must be above 0"),
-        ({"lambda_s": -1.0}, "lambda_s must be at least 0"),
+        ({"learning_rate": 1e30}, r"learning_rate must be above 0 and at most 1, was 1e\+30"),
+        ({"lambda_c": 1e30}, "lambda_c must be from 0 to 1,000,000"),
+        ({"lambda_s": -1.0}, "lambda_s must be from 0 to 1,000,000"),
     ],
 )
 def test_values_out_of_range(settings, message):

@@ -167,9 +167,13 @@ class TestResults:
     def test_one_command_at_a_time(self, out, data, model):
         with FileLock(out / ".lock"), pytest.raises(InputError, match="another command is writing .*out; wait for it"):
             evaluate_mteb(model, "NFCorpus", out, data=data)
-        # What a kill leaves is no hindrance.
+        # What a kill leaves is no hindrance, and does not stay.
         (out / ".lock").touch()
+        halves = [folder / f".{name}.4711.tmp" for folder in (out, *(out / "tasks").iterdir()) for name in ("a", "b")]
+        for half in halves:
+            half.write_text("{")
         evaluate_mteb(model, "NFCorpus", out, data=data)
+        assert len(halves) == 4 and not any(half.exists() for half in halves)
 
     def test_a_damaged_result_is_told(self, out, data, model):
         path = out / "tasks" / "ORGANISATION__word" / "STS12.json"

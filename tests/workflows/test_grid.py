@@ -36,8 +36,8 @@ def test_words_and_files_give_values_of_the_settings(tmp_path):
         ({"lambda-w": []}, r"the grid's lambda-w must be a list of values, was \[\]"),
         ({"lambda-w": "0"}, "the grid's lambda-w must be a list of values, was '0'"),
         ({"lambda-w": 0.5}, "the grid's lambda-w must be a list of values, was 0.5"),
-        ({"lambda-w": [-1]}, "lambda_w must be at least 0, was -1"),
-        ({"lambda-w": ["much"]}, "lambda_w must be a number of at least 0, was 'much'"),
+        ({"lambda-w": [-1]}, "lambda_w must be from 0 to 1,000,000, was -1"),
+        ({"lambda-w": ["much"]}, "lambda_w must be a number from 0 to 1,000,000, was 'much'"),
         ({"batch-size": [2.5]}, "batch_size must be a whole number from 1 to"),
         ({"negatives": ["hard"]}, "negatives must be one of max, mix, rand, was 'hard'"),
         ({"decay": ["yes"]}, "decay must be true or false, was 'yes'"),
@@ -46,7 +46,7 @@ def test_words_and_files_give_values_of_the_settings(tmp_path):
         (
             {
                 name: range(1, 1001)
-                for name in ("seed", "batch-size", "words", "trigrams", "min-count", "dimension", "margin")
+                for name in ("seed", "batch-size", "words", "trigrams", "min-count", "dimension", "clip")
             },
             "1,000,000,000,000,000,000,000 combinations; the most is",
         ),

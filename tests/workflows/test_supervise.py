@@ -245,7 +245,7 @@ def test_bad_input(made, folder, capsys):
     assert not (folder / "out").exists() and not list(folder.glob("*.work")) and not list(folder.glob(".*"))
 
 
-def test_a_loss_that_is_no_number(made, folder, capsys):
+def test_a_loss_that_is_no_number(made, folder, capsys, any_number):
     broken = encoder_of((["one of number 1"], ["two"]), dimension=4)
     with torch.no_grad():
         broken[0].embedding.weight[1:] = 3e38

@@ -35,7 +35,7 @@ def gold() -> StsSet:
 
 
 @pytest.mark.parametrize("model", ["word", "dan"])
-def test_a_last_step_that_diverges(tmp_path, model):
+def test_a_last_step_that_diverges(tmp_path, any_number, model):
     """No loss comes after it that would show it."""
     sides = synonyms(20)
     encoder = trainable(encoder_of(sides, model=model, dimension=4))

@@ -179,7 +179,13 @@ def test_both_sides_of_a_release(tmp_path, release):
     assert json.loads((tmp_path / "out" / "training.json").read_text())["kind"] == "sent2vec"
 
 
-def test_weights_beyond_all_bounds(tmp_path, text):
+def test_rates_out_of_range():
+    for name, value in {"learning_rate": 1e30, "threshold": 2.0}.items():
+        with pytest.raises(InputError, match=f"^{name} must be above 0 and at most 1, was"):
+            config(**{name: value})
+
+
+def test_weights_beyond_all_bounds(tmp_path, text, any_number):
     with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower --learning-rate"):
         train_sent2vec(text, tmp_path / "out", config=config(learning_rate=1e9, epochs=20))
     assert not (tmp_path / "out").exists()

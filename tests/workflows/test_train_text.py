@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
@@ -59,7 +60,14 @@ def test_text_stands_by_twos_behind_the_pairs(tmp_path):
     text = PairsAndText(None, SentenceSources([tmp_path / "a.txt", tmp_path / "b.txt"]), unwanted)
     rows = [row for table in text.batches() for row in zip(*(table[side].to_pylist() for side in SIDES), strict=True)]
     assert rows == [("one", "two"), ("three", "four"), ("six", "six")]
-    assert text.dropped["text that shares a sentence or eight words with the excluded sets"] == 2
+    assert text.left_out_by == {
+        "sentences of text with a sentence of the excluded sets, or eight words of one": 2,
+        "sentences of text dropped as empty": 1,
+    }
+    assert text.left_out == (
+        "of 8 sentences of text 1 were left out, dropped as empty, "
+        "2 were left out, with a sentence of the excluded sets, or eight words of one"
+    )
     pa_table = pa.table({"reference": ["r"], "translation": ["t"]})
     pq.write_table(pa_table, tmp_path / "p.parquet")
     both = PairsAndText(Pairs([tmp_path / "p.parquet"], SelectionConfig()), SentenceSources([tmp_path / "a.txt"]))
@@ -100,6 +108,19 @@ def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
     assert np.corrcoef(np.stack([each.numpy() for each in cosines]))[0, 1] > 0.9
     again = train(None, teacher / f"again-{loss}", text=teacher / "text.txt", encoder=encoder, config=config)
     assert again.record.history.losses == result.record.history.losses
+
+
+def test_what_is_said_of_text_counts_sentences(teacher, capsys, caplog):
+    caplog.set_level("INFO")
+    (teacher / "text.txt").write_text("\n".join([f"word{index} other{index % 7}" for index in range(31)] + ["", ""]))
+    words = ["train", "--text", str(teacher / "text.txt"), "--teacher", str(teacher / "teacher"), "--epochs", "2"]
+    assert main([*words, "--batch-size", "4", "--dimension", "4", "--out", str(teacher / "told")]) == 0
+    assert "training on 16 pairs of sentences" in caplog.messages
+    assert "left out: 1 sentences of text dropped as empty" in caplog.messages
+    shown = capsys.readouterr()
+    # 15 twos and one that is both sides, in each of two epochs.
+    assert "  64 sentences in " in shown.out
+    assert " pairs" not in f"{shown.out}{caplog.text}".replace("pairs of sentences", "")
 
 
 def test_text_needs_a_teacher_alone(teacher):

@@ -198,7 +198,7 @@ def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
     assert not (tmp_path / "none.work").exists()
 
 
-def test_a_real_loss_that_is_no_number(root, tmp_path):
+def test_a_real_loss_that_is_no_number(root, tmp_path, any_number):
     record = search(root, tmp_path / "out", {"learning-rate": [0.01, 1e30]}).record
     assert record.trials[0].spearman is not None
     assert record.trials[1].spearman is None and "nan" in record.trials[1].reason

@@ -11,7 +11,7 @@ from paranmt_hf.corpus.bitext.columns import stream_batches
 from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS, Piece, TableReader, TextOptions
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain
+from paranmt_hf.hub.client import explain, explain_absence
 from paranmt_hf.hub.local_dataset import check_remote, own_files
 
 
@@ -94,6 +94,5 @@ class HubDataset(TableReader):
                 self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
             # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
             except Exception as error:
-                why = explain(error, self.id, "dataset", self.revision)
-                raise InputError(f"there is no folder {self.id!r}, and {why}") from error
+                raise InputError(explain_absence(error, self.id, "dataset", self.revision)) from error
         return self._resolved

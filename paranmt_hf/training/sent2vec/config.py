@@ -9,6 +9,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 MOST = 1_000_000
+LARGEST_RATE = 1
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
 MOST_NEGATIVES = 1000
 # A byte for each bucket while n-grams are counted, four while they are trained.
@@ -44,9 +45,14 @@ class Sent2VecConfig:
     )
     max_words: int | None = setting(None, "keep the most frequent so many words", at_least=1)
     epochs: int | None = setting(None, "passes over the text (table 5)", at_least=1, at_most=MOST)
-    learning_rate: float = setting(0.2, "rate at the beginning; it falls linearly to zero (table 5)", above=0)
+    learning_rate: float = setting(
+        0.2, "rate at the beginning; it falls linearly to zero (table 5)", above=0, at_most=LARGEST_RATE
+    )
     threshold: float | None = setting(
-        None, "t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1; table 5)", above=0
+        None,
+        "t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1; table 5)",
+        above=0,
+        at_most=1,
     )
     negatives: int = setting(10, "negatives of a target (table 5)", at_least=1, at_most=MOST_NEGATIVES)
     dropped_ngrams: int | None = setting(

@@ -108,6 +108,9 @@ def _held(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / LOCK, blocking=False):
+            # Half files that a kill left; nobody else writes here meanwhile.
+            for path in folder.rglob(".*.tmp"):
+                path.unlink()
             try:
                 yield
             finally:

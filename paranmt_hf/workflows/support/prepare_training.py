@@ -79,6 +79,7 @@ def prepare(
         assert tokens is not None
         store = _store(tokens, work / PAIRS, model, run)
         tokens.drop_tokens()
+    store.unit = run.pairs.unit
     if run.config.error_negatives:
         store = _with_errors(run, work, model)
     return model, store, _taught(run, work / TOKENS, teacher_cache) if run.teachers else None
@@ -214,15 +215,10 @@ def _readers(model: SentenceEncoder) -> tuple[dict[str, Reader], dict[str, int]]
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
     """Pairs as rows of the encoder's tables."""
     store = write_pairs(tokens.tables(), folder, *_readers(model))
-    for count, reason in (
-        (run.pairs.unselected, "outside the chosen ranges"),
-        (run.pairs.contaminated, "with a sentence of the excluded sets"),
-        (store.left_out, "without a known word on a side"),
-        *((count, f"dropped as {reason}") for reason, count in run.pairs.dropped.items()),
-    ):
-        if count:
-            logger.info(f"left out: {count:,} pairs {reason}")
-    logger.info(f"training on {store.pairs:,} pairs")
+    unknown = {f"{run.pairs.unit} without a known word on a side": store.left_out} if store.left_out else {}
+    for reason, count in (run.pairs.left_out_by | unknown).items():
+        logger.info(f"left out: {count:,} {reason}")
+    logger.info(f"training on {store.pairs:,} {run.pairs.unit}")
     return store
 
 

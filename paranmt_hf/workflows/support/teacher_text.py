@@ -20,11 +20,16 @@ class PairsAndText:
 
     Nothing says that such two are paraphrases, so this is for a teacher alone.
 
+    Attributes:
+        unit: What a row is called where rows are counted.
+
     Args:
         pairs: The pairs, if there are any.
         text: The sentences.
         unwanted: Sentences of test sets: what shares one of them, or eight words in a row with one, is left out.
     """
+
+    unit = "pairs of sentences"
 
     def __init__(self, pairs: Pairs | None, text: SentenceSources, unwanted: Collection[str] = ()) -> None:
         self._pairs, self._text = pairs, text
@@ -46,28 +51,23 @@ class PairsAndText:
         return self._text.names
 
     @property
-    def unselected(self) -> int:
-        """Pairs that were not chosen."""
-        return self._pairs.unselected if self._pairs is not None else 0
-
-    @property
-    def contaminated(self) -> int:
-        """Pairs left out for their sentences."""
-        return self._pairs.contaminated if self._pairs is not None else 0
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """What else was left out, by reason."""
-        pairs = self._pairs.dropped if self._pairs is not None else {}
-        shared = {"text that shares a sentence or eight words with the excluded sets": self._shared}
-        return {**pairs, **self._dropped, **shared}
+    def left_out_by(self) -> dict[str, int]:
+        """What the last reading left out, by reason, of the pairs and of the text; see `Pairs.left_out_by`."""
+        of_pairs = self._pairs.left_out_by if self._pairs is not None else {}
+        return of_pairs | {f"sentences of text {reason}": count for reason, count in self._reasons.items() if count}
 
     @property
     def left_out(self) -> str:
         """What the last reading left out, as a sentence can say it."""
-        reasons = [f"{count:,} are {reason}" for reason, count in self.dropped.items()]
         of_pairs = [self._pairs.left_out] if self._pairs is not None else []
-        return "; ".join([*of_pairs, f"of {self._read:,} sentences of text {', '.join(reasons)}"])
+        counts = [f"{count:,} were left out, {reason}" for reason, count in self._reasons.items() if count]
+        read = self._read + sum(self._dropped.values())
+        return "; ".join([*of_pairs, f"of {read:,} sentences of text {', '.join(counts) or 'none was left out'}"])
+
+    @property
+    def _reasons(self) -> dict[str, int]:
+        dropped = {f"dropped as {reason}": count for reason, count in self._dropped.items()}
+        return {**dropped, "with a sentence of the excluded sets, or eight words of one": self._shared}
 
     def errors(self) -> Iterator[pa.Table]:
         """Read pairs that differ in a number or a negation: for a margin loss, which is not for text."""

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.encoders.building import trainable
-from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
-from paranmt_hf.hub.repository import Model, locate, plain_name
+from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import is_given
@@ -26,6 +23,9 @@ from paranmt_hf.util.work import Identity, as_json
 from paranmt_hf.vectors import read_vectors
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 from paranmt_hf.workflows.support.teacher_text import PairsAndText
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 # Settings that name a teacher.
 TEACHERS = ("teacher", "second_teacher")
@@ -103,22 +103,23 @@ def resolve(
     Raises:
         InputError: Something is missing or does not fit together.
     """
+    names = [name for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
+    _check_given(data, text, config, selection)
+    # What is told at once goes before what reads data, and that before what brings torch.
+    for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
+        check_name(name)
+    if encoder.vectors:
+        existing(encoder.vectors)
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = _pairs(data, text, config, selection, unwanted)
+    teachers = [locate(name) for name in names]
     encoder, start, vectors = resolve_encoder(encoder)
-    teachers = [locate(name) for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
     return TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors)
 
 
-def _pairs(
-    data: str | Path | Sequence[str | Path] | None,
-    text: str | Path | Sequence[str | Path] | None,
-    config: TrainConfig,
-    selection: SelectionConfig,
-    unwanted: set[str],
-) -> Pairs | PairsAndText:
-    """Find the pairs and the sentences without a paraphrase."""
+def _check_given(data: object, text: object, config: TrainConfig, selection: SelectionConfig) -> None:
+    """Refuse data that do not go with the settings; arguments as of `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
             "--text has sentences without paraphrases, of which a teacher alone tells something; give --teacher and "
@@ -130,6 +131,16 @@ def _pairs(
         )
     if data is None and selection != SelectionConfig():
         raise InputError("options that choose pairs need pairs; give some with --data")
+
+
+def _pairs(
+    data: str | Path | Sequence[str | Path] | None,
+    text: str | Path | Sequence[str | Path] | None,
+    config: TrainConfig,
+    selection: SelectionConfig,
+    unwanted: set[str],
+) -> Pairs | PairsAndText:
+    """Find the pairs and the sentences without a paraphrase."""
     pairs = None
     if data is not None:
         sources = [data] if isinstance(data, str | Path) else list(data)
@@ -155,6 +166,8 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
         InputError: Something is missing or does not fit together.
     """
     if encoder.init_from:
+        from paranmt_hf.encoders.building import trainable
+
         start = trainable(load(encoder.init_from, device="cpu"))
         return _resolved(encoder, start), start, None
     vectors = existing(encoder.vectors) if encoder.vectors else None
@@ -175,6 +188,8 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
     Raises:
         InputError: The settings ask for another encoder than the start is.
     """
+    from paranmt_hf.encoders.composition import take_apart
+
     name = take_apart(list(start)).name
     given = {entry.name for entry in fields(encoder) if is_given(encoder, entry.name)} - {"init_from"}
     if given - {"model"} or encoder.model not in (EncoderConfig().model, name, name.replace(",", "-")):

@@ -1,0 +1,67 @@
+"""Mistakes in the options and names of `paranmt train` are told before torch is imported."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Each command of a mistake, and what is said of it.
+MISTAKES = {
+    "--data none.parquet": "cannot read none.parquet: there is no such file",
+    "--data models/wort": "the folder models holds no 'wort', but 'word'; taken for an id on the Hub: ",
+    "--data pairs.txt --model wort": "model must be one to three different ones of word",
+    "--data pairs.txt --lambda-c 1": "--lambda-c would change nothing for this 'word' model",
+    "--data pairs.txt --batch-size 0": "batch_size must be from 1 to",
+    "--data pairs.txt --patience 1": "--patience counts evaluations on a development set",
+    "--data pairs.txt --vectors none": "--vectors none: no such file",
+    "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists or a Hub id",
+    "--data pairs.txt --teacher ./models/wort": "no model './models/wort' ('models/word' is there): expected a folder",
+    "--data none.parquet --teacher models/wort": "the folder models holds no 'wort', but 'word'; taken for",
+    "--data pairs.txt --development none": "there is no development set none",
+    "--data pairs.txt --exclude none": "there is no file or folder none",
+    "--text text.txt": "--text has sentences without paraphrases",
+    "--text none.txt --teacher embedded": "none.txt: there is no such file",
+    "--text models/wort --teacher embedded": "the folder models holds no 'wort', but 'word'; taken for",
+    "--teacher embedded": "there is nothing to train on",
+    "--data pairs.txt --out full": "full exists and is no encoder of this program",
+}
+PROGRAM = """
+import sys
+from contextlib import suppress
+from paranmt_hf.cli import main
+
+for line in sys.stdin.read().splitlines():
+    with suppress(SystemExit):
+        main(["train", "--out", "new", *line.split()])
+    heavy = {"torch", "transformers", "sentence_transformers", "sklearn"} & sys.modules.keys()
+    print(line, sorted(heavy), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is said of each mistake, and which heavy packages are imported by then."""
+    folder = tmp_path_factory.mktemp("early")
+    (folder / "models" / "word").mkdir(parents=True)
+    (folder / "full").mkdir()
+    for name, line in {"pairs.txt": "big large\n", "text.txt": "a sentence\n", "full/other": "x\n"}.items():
+        (folder / name).write_text(line)
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input="\n".join(MISTAKES),
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        check=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["full", "models", "pairs.txt", "text.txt"]
+    return result.stderr
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_are_told_before_torch_is_imported(told, line):
+    said, _, after = told.partition(f"\n{line} [")
+    assert after.startswith("]\n"), told
+    assert MISTAKES[line] in said.splitlines()[-1]
