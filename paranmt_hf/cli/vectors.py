@@ -31,6 +31,11 @@ def _configure_distill(parser: CommandParser) -> None:
     parser.add_argument(
         "--vocabulary", type=Path, help="and the words in front of the lines of this file, most frequent first"
     )
+    parser.add_argument(
+        "--exclude",
+        type=Path,
+        help="folder with STS sets: leave out pairs with their sentences, and text that shares eight words with one",
+    )
     parser.add_argument("--out", type=Path, required=True, help="text file of vectors; .gz compresses it")
     add_options(parser, DistillConfig)
 
@@ -43,6 +48,7 @@ def _configure_distill(parser: CommandParser) -> None:
             data=arguments.data,
             text=arguments.text,
             vocabulary=arguments.vocabulary,
+            exclude=arguments.exclude,
             config=from_options(DistillConfig, arguments),
         )
         keep_options(arguments, arguments.out.expanduser())

@@ -16,8 +16,7 @@ import pyarrow as pa
 import torch
 from torch.nn.functional import embedding_bag
 
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
 from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
@@ -31,6 +30,8 @@ from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
 from paranmt_hf.vectors import WordVectors, write_vectors
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
+from paranmt_hf.workflows.support.teacher_text import PairsAndText
+from paranmt_hf.workflows.support.training_run import sentences_of
 
 # Sentences whose averages have the principal components, at least.
 SAMPLE = 50_000
@@ -45,6 +46,7 @@ def distill_vectors(
     data: Sequence[str | Path] | None = None,
     text: Sequence[str | Path] | None = None,
     vocabulary: str | Path | None = None,
+    exclude: str | Path | None = None,
     config: DistillConfig | None = None,
 ) -> WordVectors:
     """Let SentenceTransformers read words, alone or in sentences, and write a word-vector file.
@@ -55,6 +57,8 @@ def distill_vectors(
         data: Pairs whose most frequent words are taken first.
         text: Sentences whose words are counted with them: text files, Parquet, releases.
         vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
+        exclude: Folder with STS sets; pairs with one of their sentences are left out, and text that shares one, or
+            eight words in a row with one.
         config: The settings. With `contexts`, states of words are kept in `<out>.work`; the same call goes on from
             them after an interruption, and ends with the same bytes.
 
@@ -72,7 +76,9 @@ def distill_vectors(
         )
     if config.contexts is not None and data is None and text is None:
         raise InputError("--contexts reads words in sentences; give some with --data or --text")
-    sentences = _Sentences(data, text)
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    pairs = Pairs(list(data), SelectionConfig(), unwanted) if data is not None else None
+    sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:
         raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
@@ -99,7 +105,7 @@ def distill_vectors(
     return vectors
 
 
-def _identity(models: Sequence[Model], words: list[str], sentences: _Sentences, contexts: int) -> Identity:
+def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, contexts: int) -> Identity:
     """What decides the states of words in sentences, as JSON values."""
     digest = hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest()
     revisions = [model.revision for model in models]
@@ -161,33 +167,11 @@ def _encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
     return encoder.encode(texts, batch_size=256, show_progress_bar=False)
 
 
-class _Sentences:
-    """The sentences of pairs and of text, as often as they are asked for."""
-
-    def __init__(self, data: Sequence[str | Path] | None, text: Sequence[str | Path] | None) -> None:
-        self._pairs = Pairs(list(data), SelectionConfig()) if data is not None else None
-        self._text = SentenceSources(text) if text is not None else None
-
-    @property
-    def identity(self) -> Identity:
-        """What determines them, as JSON values."""
-        pairs = self._pairs.identity if self._pairs is not None else None
-        return {"pairs": pairs, "text": self._text.identity if self._text is not None else None}
-
-    def columns(self) -> Iterator[pa.Array]:
-        """Read them [sentence]."""
-        for table in self._pairs.batches() if self._pairs is not None else ():
-            for side in SIDES:
-                yield pa.concat_arrays(table[side].chunks)
-        if self._text is not None:
-            yield from self._text.batches(Report())
-
-
 def _in_context(
     words: list[str],
     counts: Counter[str],
     encoders: Sequence[SentenceEncoder],
-    sentences: _Sentences,
+    sentences: PairsAndText,
     config: DistillConfig,
     work: Path,
 ) -> WordVectors:

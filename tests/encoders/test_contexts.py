@@ -236,3 +236,16 @@ def test_what_cannot_be_done(transformer, tmp_path):
             vocabulary=tmp_path / "words",
             config=DistillConfig(contexts=1),
         )
+
+
+def test_sentences_of_test_sets_are_left_out(transformer, tmp_path):
+    tested = "the ade cde a b c ade cde the a"
+    (tmp_path / "sts" / "STS12-en-test").mkdir(parents=True)
+    (tmp_path / "sts" / "STS12-en-test" / "STS.input.MSRpar.txt").write_text(f"{tested}\ta b\n")
+    (tmp_path / "sts" / "STS12-en-test" / "STS.gs.MSRpar.txt").write_text("3\n")
+    (tmp_path / "text.txt").write_text("\n".join([tested, *SENTENCES]))
+    (tmp_path / "rest.txt").write_text("\n".join(SENTENCES))
+    config = DistillConfig(contexts=3, dimension=3)
+    distill_vectors(transformer, tmp_path / "a", text=[tmp_path / "text.txt"], exclude=tmp_path / "sts", config=config)
+    distill_vectors(transformer, tmp_path / "b", text=[tmp_path / "rest.txt"], config=config)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

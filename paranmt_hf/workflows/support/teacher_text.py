@@ -25,13 +25,13 @@ class PairsAndText:
 
     Args:
         pairs: The pairs, if there are any.
-        text: The sentences.
+        text: The sentences, if there are any.
         unwanted: Sentences of test sets: what shares one of them, or eight words in a row with one, is left out.
     """
 
     unit = "pairs of sentences"
 
-    def __init__(self, pairs: Pairs | None, text: SentenceSources, unwanted: Collection[str] = ()) -> None:
+    def __init__(self, pairs: Pairs | None, text: SentenceSources | None, unwanted: Collection[str] = ()) -> None:
         self._pairs, self._text = pairs, text
         self._unwanted = EvaluationText(unwanted) if unwanted else None
         lines = "\n".join(sorted(unwanted)).encode("utf8", "surrogatepass")
@@ -43,12 +43,16 @@ class PairsAndText:
     def identity(self) -> dict[str, Any]:
         """What determines the sentences, as JSON values; that of the pairs, if there are any, with the text's."""
         pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
-        return {**pairs, "text": self._text.identity, "text_unwanted_checksum": self._checksum}
+        return {
+            **pairs,
+            "text": self._text.identity if self._text is not None else None,
+            "text_unwanted_checksum": self._checksum,
+        }
 
     @property
     def names(self) -> list[str]:
         """Names of the files and data sets of text, without their folders."""
-        return self._text.names
+        return self._text.names if self._text is not None else []
 
     @property
     def left_out_by(self) -> dict[str, int]:
@@ -77,24 +81,37 @@ class PairsAndText:
         """Read tables with the columns `reference` and `translation`, without nulls."""
         if self._pairs is not None:
             yield from self._pairs.batches()
+        waiting = pa.array([], pa.string())
+        for column in self._sentences():
+            sentences = pa.concat_arrays([waiting, column])
+            whole = len(sentences) // 2 * 2
+            waiting = sentences[whole:]
+            if whole:
+                yield _by_twos(sentences[:whole])
+        if len(waiting):
+            # One is left over, and is both sides.
+            yield _by_twos(pa.concat_arrays([waiting, waiting]))
+
+    def columns(self) -> Iterator[pa.Array]:
+        """Read every sentence once: both sides of the pairs, then the text [sentence]."""
+        for table in self._pairs.batches() if self._pairs is not None else ():
+            for side in SIDES:
+                yield pa.concat_arrays(table[side].chunks)
+        yield from self._sentences()
+
+    def _sentences(self) -> Iterator[pa.Array]:
+        """Read the text without what is unwanted, and count that."""
         self._shared = self._read = 0
-        report, waiting = Report(), pa.array([], pa.string())
-        for column in self._text.batches(report):
+        report = Report()
+        for column in self._text.batches(report) if self._text is not None else ():
             sentences = column.cast(pa.string()).drop_null()
             self._read += len(sentences)
             if self._unwanted is not None and len(sentences):
                 shared = self._unwanted.found_in(sentences)
                 self._shared += int(shared.sum())
                 sentences = sentences.filter(pa.array(~shared))
-            sentences = pa.concat_arrays([waiting, sentences])
-            whole = len(sentences) // 2 * 2
-            waiting = sentences[whole:]
-            if whole:
-                yield _by_twos(sentences[:whole])
+            yield sentences
         self._dropped = dict(report.dropped)
-        if len(waiting):
-            # One is left over, and is both sides.
-            yield _by_twos(pa.concat_arrays([waiting, waiting]))
 
 
 # Where a record has the data's sources and how they were chosen, for text alone.
