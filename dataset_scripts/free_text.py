@@ -116,7 +116,11 @@ def main() -> None:
     out, longest = arguments.out, arguments.longest
     out.mkdir(parents=True, exist_ok=True)
     if arguments.wordnet:
-        known = {line.split(" ", 1)[0] for line in arguments.words.open(encoding="utf8")} if arguments.words else None
+        known = (
+            {line.split()[0] for line in arguments.words.open(encoding="utf8") if line.strip()}
+            if arguments.words
+            else None
+        )
         write(out / "definitions.txt", definitions(arguments.wordnet, known), longest, cut=True)
         write(out / "examples.txt", examples(arguments.wordnet), longest)
     if arguments.common_voice:

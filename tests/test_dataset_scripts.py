@@ -101,7 +101,7 @@ def test_text_that_anybody_may_use(tmp_path):
     (book / "europe" / "ez.json").write_text(
         '{"a": {"text": "It lies in one valley. Area 15 km"}, "b": {"text": "<b>no</b> coast at all"}}'
     )
-    (tmp_path / "words").write_text("lion 0.1 0.2\n", encoding="utf8")
+    (tmp_path / "words").write_text("cow\n\nlion 0.1 0.2\n", encoding="utf8")
     sources = ["--wordnet", wordnet, "--common-voice", voices, "--addresses", speeches, "--factbook", book]
     run("free_text.py", *sources, "--words", "words", "--longest", 6, "--out", "free", folder=tmp_path)
     assert {path.stem: path.read_text(encoding="utf8").splitlines() for path in (tmp_path / "free").iterdir()} == {
