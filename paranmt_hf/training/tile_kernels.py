@@ -15,6 +15,8 @@ SEGMENT = 128
 # What an excluded similarity is, and below what there is none but excluded ones.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
+# What float32 itself is off by at most, a similarity and the lengths of its vectors, in units of 2^-24.
+SLACK = 32.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -90,14 +92,15 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 
 
 @njit(nogil=True, cache=True)
-def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, tolerance: int) -> np.ndarray:
+def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Choose among the best of the segments.
 
     Args:
         values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
         places: Which sentence that is [sentence, segment], int32.
         unit: Vectors of length 1 [sentence, dimension], float32.
-        tolerance: Similarities this much below the best are compared again, by float32 vectors; 0 for none.
+        errors: Length of the error of each vector of which `values` are products [sentence], float64: what may be the
+            best for all these errors is compared again, by float32 vectors. Empty where there are none.
 
     Returns:
         The chosen sentence [sentence], int64; -1 where all are excluded.
@@ -109,11 +112,21 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, tolera
         if own[first] < NONE:
             continue
         chosen[sentence] = places[sentence, first]
-        if tolerance == 0:
+        if len(errors) == 0:
             continue
+        error = errors[sentence]
+        # What the best one is at least.
+        least = -np.inf
+        for index in range(len(own)):
+            if own[index] >= NONE:
+                other = errors[places[sentence, index]]
+                least = max(least, own[index] - (error + other + error * other) * UNIT - SLACK)
         best = np.float32(-2)
         for index in range(len(own)):
-            if own[index] >= own[first] - tolerance and own[index] >= NONE:
+            if own[index] < NONE:
+                continue
+            other = errors[places[sentence, index]]
+            if own[index] + (error + other + error * other) * UNIT + SLACK >= least:
                 similarity = _dot(unit[sentence], unit[places[sentence, index]])
                 if similarity > best:
                     best, chosen[sentence] = similarity, places[sentence, index]

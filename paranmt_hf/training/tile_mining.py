@@ -2,7 +2,7 @@
 
 With int8 every vector becomes whole numbers from -127 to 127 and one factor. Their products are exact, and the
 similarities are off by about 0.001. So the best sentence of every 128 is found by them, and which of these is the
-best of all is decided in float32, among those that the error may hide.
+best of all is decided in float32, among those that the error may hide: there is a bound of it for every two vectors.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ SLOTS = 64
 SENTENCES, DIMENSIONS = 2_000, 50
 # The largest whole number of a vector.
 LARGEST = 127
-# Errors of this many standard deviations are allowed for.
-DEVIATIONS = 6.0
 
 
 def mine_tiles(
@@ -70,7 +68,8 @@ def mine_tiles(
             # Every product counts for both of its sentences.
             _keep_better(values[own], places[own], left, of_rows[0], of_rows[1])
             _keep_better(values[theirs], places[theirs], top, of_columns[0].T, of_columns[1].T)
-    return best_of_all(values, places, unit.numpy(), tolerance(scales) if int8 else 0)
+    errors = rounding_errors(unit, factors, scales) if int8 else np.empty(0)
+    return best_of_all(values, places, unit.numpy(), errors)
 
 
 def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.ndarray, where: np.ndarray) -> None:
@@ -96,12 +95,23 @@ def whole_numbers(unit: torch.Tensor) -> tuple[torch.Tensor, np.ndarray]:
     return (unit / scales[:, None]).round().to(torch.int8), scales.numpy()
 
 
-def tolerance(scales: np.ndarray) -> int:
-    """How far a similarity may be off, in units of 2^-24.
+def rounding_errors(unit: torch.Tensor, numbers: torch.Tensor, scales: np.ndarray) -> np.ndarray:
+    """Measure how far each vector is from what its whole numbers stand for.
 
-    The error of a number is spread evenly over its factor, with a variance of a twelfth of its square. That of a
-    similarity is the sum over both vectors of errors weighted by the other vector, whose length is 1; and two
-    similarities are compared.
+    A similarity u v, computed of u + e and v + f, is off by u f + e v + e f. By the inequality of Cauchy and Schwarz
+    that is at most |e| + |f| + |e| |f| where u and v have length 1, whatever the vectors are.
+
+    Args:
+        unit: Vectors of length 1, or zeros [sentence, dimension], float32.
+        numbers: Their whole numbers [sentence, dimension], int8.
+        scales: What these are multiplied by [sentence], float32.
+
+    Returns:
+        |e| of each vector [sentence], float64.
     """
-    error = float(np.sqrt(np.mean(scales.astype(np.float64) ** 2) / 12))
-    return int(DEVIATIONS * 2 * error * (1 << 24))
+    errors = np.empty(len(unit))
+    for start in range(0, len(unit), TILE):
+        part = slice(start, start + TILE)
+        rounded = numbers[part].double() * torch.from_numpy(scales[part]).double()[:, None]
+        errors[part] = (rounded - unit[part].double()).norm(dim=1).numpy()
+    return errors

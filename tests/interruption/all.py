@@ -39,7 +39,7 @@ def warm_up() -> None:
         importlib.import_module("paranmt_hf.workflows.support.mteb_run")
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     # Arrow's allocator knows of forks; what mteb imports for its tables starts a thread that only waits.
-    if len(threads) > 1 + sum(threads.count(name) for name in ("jemalloc_bg_thd", "polars-ooc-clea")):
+    if len(threads) > 1 + sum(name.startswith(("jemalloc_bg_thd", "polars-ooc")) for name in threads):
         raise RuntimeError(f"threads are running, and a process with threads cannot be forked safely: {threads}")
 
 

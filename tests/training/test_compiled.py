@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
 from paranmt_hf.encoders.composition import take_apart  # noqa: E402
@@ -21,7 +23,7 @@ from paranmt_hf.training.margin_loss import margin_loss  # noqa: E402
 from paranmt_hf.training.megabatch import mine  # noqa: E402
 from paranmt_hf.training.rowwise import RowwiseAdam, TrainedTable  # noqa: E402
 from paranmt_hf.training.teacher import TeacherVectors  # noqa: E402
-from paranmt_hf.training.tile_mining import mine_tiles, whole_numbers  # noqa: E402
+from paranmt_hf.training.tile_mining import mine_tiles, rounding_errors, whole_numbers  # noqa: E402
 from paranmt_hf.workflows.train import train  # noqa: E402
 from tests.training.test_rowwise import STEPS, run_rowwise  # noqa: E402
 from tests.training.toys import encoder_of, random_text, store_of  # noqa: E402
@@ -171,12 +173,45 @@ def test_mining_with_int8(monkeypatch):
     assert (mine_tiles(vectors, keys, precision="int8") == wanted).mean() > 0.99
     np.testing.assert_array_equal(mine_tiles(vectors, keys), wanted)
     # What float32 has the last word on is more often right.
-    monkeypatch.setattr(tile_mining, "tolerance", lambda scales: 0)
+    monkeypatch.setattr(tile_mining, "rounding_errors", lambda *_: np.empty(0))
     alone = (mine_tiles(vectors, keys, precision="int8") == wanted).mean()
     assert 0.8 < alone < (found == wanted).mean()
     # Few sentences are compared in float32 anyway.
     few, keys = corpus(200, 64)
     np.testing.assert_array_equal(mine_tiles(few, keys, precision="int8"), mine(few, keys))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.floats(0, 3), st.sampled_from([50, 64, 300]))
+def test_the_bound_of_the_error_of_int8_holds(seed, spikes, dimension):
+    """Also where some vectors have a few large numbers, and so coarse whole ones, and others have not."""
+    random = np.random.default_rng(seed)
+    vectors = random.standard_normal((80, dimension)) * np.exp(spikes * random.standard_normal((80, dimension)))
+    vectors[0], vectors[1] = 0, np.eye(dimension)[0]
+    unit = torch.nn.functional.normalize(torch.from_numpy(vectors.astype(np.float32)), dim=1)
+    numbers, scales = whole_numbers(unit)
+    errors = rounding_errors(unit, numbers, scales)
+    # No number is off by more than half of its factor.
+    assert (errors <= scales / 2 * np.sqrt(dimension) * (1 + 1e-5)).all()
+    products = (numbers.long() @ numbers.long().T).numpy() * np.outer(scales, scales).astype(np.float64)
+    off = np.abs(products - (unit.double() @ unit.double().T).numpy())
+    assert (off <= errors[:, None] + errors + np.outer(errors, errors) + 1e-6).all()
+
+
+def test_no_sentence_is_much_worse_than_the_best_with_int8():
+    """The best of each segment stands for it, so what is chosen is off by two errors at most."""
+    random = np.random.default_rng(5)
+    vectors, keys = corpus(1100, 64)
+    # Every tenth vector has a few large numbers: its whole numbers are far coarser than those of the mean.
+    vectors[::10] *= torch.from_numpy(np.exp(2 * random.standard_normal((220, 64))).astype(np.float32))
+    unit = torch.nn.functional.normalize(vectors, dim=1)
+    errors = rounding_errors(unit, *whole_numbers(unit))
+    wanted, found = mine(vectors, keys), mine_tiles(vectors, keys, precision="int8")
+    cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1).numpy() for chosen in (wanted, found)]
+    # Of the best one, and of the one that stood for its segment, which may be any.
+    bounds = [errors + other + errors * other for other in (errors[wanted], errors.max())]
+    assert (cosines[0] - cosines[1] <= bounds[0] + bounds[1] + 1e-5).all()
+    assert (found == wanted).mean() > 0.98
 
 
 def test_whole_numbers():
