@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,9 +35,10 @@ class LightEncoder:
     """Encodes with numpy alone, and becomes a `SentenceEncoder` as soon as anything else is asked of it.
 
     Usual calls of `encode`, `encode_query` and `encode_document` need neither torch nor sentence-transformers, whose
-    imports take seconds and hundreds of megabytes. For any other call, attribute or copy, and for many sentences, the
-    object becomes a `SentenceEncoder` of the same rows: its class is changed in place, so whoever holds it holds a
-    `SentenceTransformer`. `encoder.eval()` makes that happen at once.
+    imports take seconds and hundreds of megabytes; a copy is light too, also one that pickle makes for another
+    process. For any other call or attribute, and for many sentences, the object becomes a `SentenceEncoder` of the
+    same rows: its class is changed in place, so whoever holds it holds a `SentenceTransformer`. `encoder.eval()` makes
+    that happen at once.
 
     Args:
         tables: The encoder's rows.
@@ -78,6 +80,28 @@ class LightEncoder:
 
         return SentenceEncoder
 
+    def __copy__(self) -> SentenceEncoder:
+        return self._copied(lambda tables: tables, copy.copy)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SentenceEncoder:
+        return self._copied(lambda tables: copy.deepcopy(tables, memo), lambda full: copy.deepcopy(full, memo))
+
+    def _copied(
+        self, copied: Callable[[Tables], Tables], copied_whole: Callable[[SentenceEncoder], SentenceEncoder]
+    ) -> SentenceEncoder:
+        """Copy what it is made of, or, where it is no light one any more, the encoder that it is."""
+        state = vars(self).get(_STATE)
+        if state is None:
+            return copied_whole(become(self))
+        return cast("SentenceEncoder", LightEncoder(copied(state.tables), state.source))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # noqa: ANN401
+        state = vars(self).get(_STATE)
+        return become(self).__reduce_ex__(protocol) if state is None else (LightEncoder, (state.tables, state.source))
+
+    def __reduce__(self) -> Any:  # noqa: ANN401
+        return self.__reduce_ex__(2)
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(become(self), name)
 
@@ -88,7 +112,7 @@ _LOCK = threading.RLock()
 _SPECIAL = (
     *("__call__", "__repr__", "__dir__", "__setattr__", "__delattr__", "__len__", "__iter__"),
     *("__getitem__", "__setitem__", "__delitem__", "__add__", "__iadd__", "__mul__", "__rmul__", "__imul__"),
-    *("__getstate__", "__reduce__", "__reduce_ex__"),
+    "__getstate__",
 )
 
 

@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -212,10 +213,6 @@ ASKING = {
     "older name": lambda model: model.encode(sentences=SENTENCES).tolist(),
     "two prompts": lambda model: model.encode("sat", prompt="the ", prompt_name="query").tolist(),
     "state": lambda model: {key: value.tolist() for key, value in model.state_dict().items()},
-    "copy": lambda model: type(copy.copy(model)),
-    "deepcopy": lambda model: copy.deepcopy(model).encode(SENTENCES).tolist(),
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)).encode(SENTENCES).tolist(),
-    "reduce": lambda model: model.__reduce_ex__(4)[1],
     "inside another": lambda model: len(list(nn.Sequential(model, nn.Identity()).parameters())),
     "as a method": lambda model: SentenceTransformer.encode(model, SENTENCES).round(5).tolist(),
     "train": lambda model: model.train().training,
@@ -229,6 +226,17 @@ def test_whatever_else_is_asked_for_is_answered_by_the_full_encoder(saved: Path,
     assert is_light(found)
     assert ASKING[asked](found) == ASKING[asked](full_of(saved / "word,trigram"))
     assert type(found) is SentenceEncoder
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_is_of_its_kind(saved: Path, copied: Callable[[SentenceEncoder], SentenceEncoder]) -> None:
+    found, expected = light_of(saved / "word,trigram"), full_of(saved / "word,trigram").encode(SENTENCES)
+    made = copied(found)
+    assert made is not found and is_light(made) and is_light(found)
+    np.testing.assert_allclose(made.encode(SENTENCES), expected, atol=1e-6)
+    assert isinstance(made, SentenceTransformer) and made.get_embedding_dimension() == 7
+    assert type(made) is SentenceEncoder and is_light(found), "each for itself"
+    assert type(copied(made)) is SentenceEncoder
 
 
 @pytest.mark.parametrize(
