@@ -257,7 +257,7 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
         trainer._mine(plan, rest, torch.zeros(()))
     trainer._schedule.go_to(1)
     with phases["a step"][1]:
-        result = trainer._step(steps[0].long())
+        result = trainer._step(steps[0].long(), plan.shares[0], steps[0])
     with phases["write rows"][1]:
         table.write()
     own, sentences = plan.tables[0], len(plan.keys)

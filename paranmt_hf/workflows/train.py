@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.loop import Loop, learning_rates
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.processes import Processes, join, started
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.rowwise import ROWWISE
 from paranmt_hf.training.teacher import TeacherVectors
@@ -54,13 +54,19 @@ from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.derived_record import basis_of, training_values
 from paranmt_hf.workflows.support.model_record import write_model_card
 from paranmt_hf.workflows.support.prepare_training import GO_ON, SAVING, prepare
+from paranmt_hf.workflows.support.several_processes import (
+    check_processes,
+    own_device,
+    wait_for,
+    wait_until_prepared,
+)
 from paranmt_hf.workflows.support.training_run import TrainingRun, holds_training, resolve
 from paranmt_hf.workflows.support.unused_options import refuse_unused
 
 if TYPE_CHECKING:
     from paranmt_hf.training.trainer import Reading
 
-# Says that everything is prepared, to the other processes of `accelerate launch`.
+# Says that everything is prepared, to the other processes of the trainer.
 READY = "ready"
 
 
@@ -98,7 +104,7 @@ def train(
     """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
     Killed at any moment and called again it goes on from the last checkpoint; on the CPU it ends with the same bytes.
-    Under `accelerate launch` or `torchrun` all processes call it alike; the first one reads the data and writes.
+    Under `torchrun` or `accelerate launch` all processes call it alike; the first one reads the data and writes.
 
     Args:
         data: None, or one or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
@@ -122,15 +128,18 @@ def train(
     if config.mining_precision == "int8":
         require("numba", "fast")
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
-    processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    count, rank = started(), int(os.environ.get("RANK", "0"))
     refuse_unused(
         # A dimension that was left open is given by nobody.
         replace(run.encoder, dimension=encoder.dimension),
         config,
         development=run.development is not None,
         teacher_cache=teacher_cache is not None,
-        processes=processes,
+        processes=count,
     )
+    in_loop = not any(family.dense for family in run.encoder.families) and not config.needs_trainer
+    if in_loop and count > 1:
+        check_processes(config, count)
     work = work_folder(out)
     record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
     if record is not None:
@@ -142,30 +151,38 @@ def train(
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
     if config.patience is not None and run.development is None:
         raise InputError("--patience counts evaluations on a development set; name one with --development")
-    first = rank == 0 or processes == 1
+    processes = join(own_device()) if in_loop and count > 1 else None
+    first = rank == 0 or count == 1
     if not first:
-        _wait_for(work / READY)
+        wait_until_prepared(work / READY, processes)
     with locked(work, "train", worth=holds_training) if first else nullcontext():
         keep_identity(work, run.identity, worth=holds_training, doing="training")
         if first:
             # Left by a run that was killed.
             (work / READY).unlink(missing_ok=True)
         model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
-        (work / READY).touch()
-        history = fit(model, store, config, work, run.development, teacher)
-        if not first:
-            _wait_for(out / TRAINING_FILE)
-            return Trained(out, _read_record(out), fresh=True)
-        if not history.losses:
+        if first:
+            (work / READY).touch()
+            if processes is not None:
+                processes.first_tells()
+        history = fit(model, store, config, work, run.development, teacher, processes=processes)
+        if first and history.losses:
+            record = _write(model, work / "model", run, history, store, out.name)
+            put_in_place(work / "model", out)
             remove(work)
-            raise InputError(
-                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-                "copies or paraphrases of each other; give more data"
-            )
-        record = _write(model, work / "model", run, history, store, out.name)
-        put_in_place(work / "model", out)
-        remove(work)
-    return Trained(out, record, fresh=True)
+        elif first:
+            remove(work)
+    if not history.losses:
+        raise InputError(
+            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
+            "copies or paraphrases of each other; give more data"
+        )
+    if processes is not None:
+        # The first one has written the encoder.
+        processes.first_tells()
+    elif not first:
+        wait_for(out / TRAINING_FILE)
+    return Trained(out, record or _read_record(out), fresh=True)
 
 
 def _read_record(folder: Path) -> TrainingRecord:
@@ -177,12 +194,6 @@ def _read_record(folder: Path) -> TrainingRecord:
         ) from None
 
 
-def _wait_for(path: Path) -> None:
-    """Let the other processes of `accelerate launch` wait until the first one has written something."""
-    while not path.exists():
-        time.sleep(0.1)
-
-
 def fit(
     model: SentenceEncoder,
     store: PairStore,
@@ -192,6 +203,7 @@ def fit(
     teacher: TeacherVectors | None = None,
     *,
     loop_device: torch.device | None = None,
+    processes: Processes | None = None,
 ) -> History:
     """Train a model on stored pairs; loops of our own run averaging models, the trainer everything else.
 
@@ -203,12 +215,15 @@ def fit(
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
         loop_device: Where the loop for GPUs runs an averaging model, instead of what the settings say; the CPU, too.
+        processes: Those that train together in that loop, of which the first one gets the final weights.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
-    history = _fit(model, store, config, work, held_out, teacher, loop_device)
-    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+    history = _fit(model, store, config, work, held_out, teacher, loop_device, processes)
+    if (processes is None or processes.first) and not all(
+        bool(weight.isfinite().all()) for weight in model.parameters()
+    ):
         # What the last step did shows in no loss.
         raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
     return history
@@ -222,28 +237,26 @@ def _fit(
     held_out: StsSet | None,
     teacher: TeacherVectors | None,
     loop_device: torch.device | None,
+    processes: Processes | None,
 ) -> History:
     composition = take_apart(list(model))
     _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if not composition.only_tables or config.needs_trainer(processes):
+    if not composition.only_tables or config.needs_trainer:
         from paranmt_hf.training.trainer import train_with_trainer
 
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
         with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
             return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
-    if processes > 1:
-        raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     if loop_device is None and config.device == "cuda":
-        loop_device = torch.device("cuda")
+        loop_device = torch.device("cuda") if processes is None else own_device()
     # Where a teacher alone is followed, who is paired with whom tells nothing.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if loop_device is not None:
         from paranmt_hf.training.device.building import device_trainer
 
-        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device)
-        return Loop(trainer, items, work, evaluate, trainer.prepare).run()
+        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device, processes=processes)
+        return Loop(trainer, items, work, evaluate, trainer.prepare, processes).run()
     rates = learning_rates(items.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
     return Loop(AveragingTrainer(tables, composition.mode, config, teacher), items, work, evaluate).run()
