@@ -55,7 +55,7 @@ class Processes:
         """Collect a tensor of the same shape from each process [process, ...]; on a GPU without a look at it."""
         everyone = own.new_empty(self.count * own.numel())
         with _together(self.count):
-            distributed.all_gather_into_tensor(everyone, own.contiguous().view(-1))
+            distributed.all_gather_single(everyone, own.contiguous().view(-1))
         return everyone.view(self.count, *own.shape)
 
     def first_tells(self, value: float = 0.0) -> float:
@@ -137,6 +137,6 @@ def _together(count: int) -> Iterator[None]:
         _lost.append(True)
         reason = "does not answer" if "timed out" in str(error).lower() else "ended"
         raise LostProcessError(
-            f"another of the {count} processes {reason}, and says itself why if it can; run the same command again, "
-            "which goes on from the last checkpoint"
+            f"another of the {count} processes {reason}, and says itself why if it can; if it was stopped, run the "
+            "same command again, which goes on from the last checkpoint"
         ) from None

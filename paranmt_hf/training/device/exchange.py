@@ -30,7 +30,7 @@ def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, 
     used[-1:].zero_()
     places = used.cumsum(0)
     # Whatever has no place goes into one behind the last, which is cut off.
-    places = torch.where(used > 0, places - 1, bound).clamp(max=bound)
+    places = (places - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
     listed = torch.full((bound + 1,), count - 1, device=rows.device)
     listed.scatter_(0, places, torch.arange(count, device=rows.device))
     return listed[:bound], used.sum()
