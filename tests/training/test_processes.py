@@ -197,33 +197,37 @@ def test_owners():
 
 
 def test_distinct_rows():
-    rows, count = distinct(torch.tensor([5, 2, 7, 2, 7, 0]), 8, 5)
+    rows, places, count = distinct(torch.tensor([5, 2, 7, 2, 7, 0]), 8, 5)
     assert (rows.tolist(), int(count)) == ([0, 2, 5, 7, 7], 3)
-    rows, count = distinct(torch.tensor([4, 3, 1, 0]), 8, 2)
+    assert places.tolist() == [0, 5, 1, 5, 5, 2, 5, 5]
+    rows, places, count = distinct(torch.tensor([4, 3, 1, 0]), 8, 2)
     assert (rows.tolist(), int(count)) == ([0, 1], 4)
-    rows, count = distinct(torch.tensor([], dtype=torch.long), 4, 2)
-    assert (rows.tolist(), int(count)) == ([3, 3], 0)
+    assert places.tolist() == [0, 1, 2, 2, 2, 2, 2, 2]
+    rows, places, count = distinct(torch.tensor([], dtype=torch.long), 4, 2)
+    assert (rows.tolist(), places.tolist(), int(count)) == ([3, 3], [2] * 4, 0)
 
 
 def test_sums_of_rows():
     generator = torch.Generator().manual_seed(1)
-    whole = [torch.randn(3, 6, 2, generator=generator), torch.randn(3, 4, 3, generator=generator)]
-    chosen = [[[0, 2, 5], [2, 3, 5], [5, 5, 5]], [[1, 3], [0, 1], [1, 2]]]
-    for gradient, rows in zip(whole, chosen, strict=True):
+    shapes, chosen = [(6, 2), (4, 3)], [[[0, 2, 5], [2, 3, 5], [5, 5, 5]], [[1, 3], [0, 1], [1, 2]]]
+    whole = [torch.zeros(3, *shape) for shape in shapes]
+    sent = [[], [], []]
+    for gradient, rows, shape in zip(whole, chosen, shapes, strict=True):
         for rank, own in enumerate(rows):
-            absent = [row for row in range(gradient.shape[1]) if row not in own or row == gradient.shape[1] - 1]
-            gradient[rank, absent] = 0.0
-    found = together(
-        3,
-        lambda thread: summed(
-            thread,
-            [gradient[thread.rank] for gradient in whole],
-            [torch.tensor(rows[thread.rank]) for rows in chosen],
-        ),
-    )
-    for sums in found:
-        for total, gradient in zip(sums, whole, strict=True):
-            torch.testing.assert_close(total, gradient[0] + gradient[1] + gradient[2], atol=0, rtol=0)
+            part = torch.randn(len(own), shape[1], generator=generator)
+            # The last row is none, and has no gradient.
+            part[[row == shape[0] - 1 for row in own]] = 0.0
+            gradient[rank, own] = part
+            sent[rank].append((torch.tensor(own), part))
+
+    def work(thread):
+        totals = [torch.zeros(*shape) for shape in shapes]
+        summed(thread, sent[thread.rank], totals)
+        return totals
+
+    for totals in together(3, work):
+        for total, gradient in zip(totals, whole, strict=True):
+            assert torch.equal(total, gradient[0] + gradient[1] + gradient[2])
 
 
 def test_too_few_rows_are_made_more(tmp_path):

@@ -14,7 +14,7 @@ import torch
 from paranmt_hf.training.processes import Processes
 
 
-def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor]:
+def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """List each of some rows once, in a shape that does not depend on them.
 
     Args:
@@ -23,47 +23,38 @@ def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, 
         bound: Rows that are listed.
 
     Returns:
-        The rows, ascending, then the row that is none again and again [bound]; and their number, which may be above
-        the bound.
+        The rows, ascending, then the row that is none again and again [bound]; the place of each row of the table in
+        that list, behind its end where it has none [row]; and their number, which may be above the bound.
     """
     used = torch.zeros(count, dtype=torch.int32, device=rows.device).index_fill_(0, rows, 1)
     used[-1:].zero_()
-    places = used.cumsum(0)
-    # Whatever has no place goes into one behind the last, which is cut off.
-    places = (places - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
+    places = (used.cumsum(0) - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
     listed = torch.full((bound + 1,), count - 1, device=rows.device)
+    # What has no place meets behind the end, which is cut off.
     listed.scatter_(0, places, torch.arange(count, device=rows.device))
-    return listed[:bound], used.sum()
+    return listed[:bound], places, used.sum()
 
 
 def summed(
-    processes: Processes, gradients: Sequence[torch.Tensor], rows: Sequence[torch.Tensor]
-) -> list[torch.Tensor]:
+    processes: Processes, sent: Sequence[tuple[torch.Tensor, torch.Tensor]], totals: Sequence[torch.Tensor]
+) -> None:
     """Add up gradients over all processes, in one exchange.
 
     Args:
         processes: Those that train together.
-        gradients: Of each table the gradient of its rows under the pairs of this process [row, dimension], float32.
-        rows: Of each table its rows that have a gradient, each once, as of `distinct`; as many in each process.
-
-    Returns:
-        Of each table the gradient under the pairs of all [row, dimension].
+        sent: Of each table the rows that have a gradient under the pairs of this process, each once, as of `distinct`,
+            and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
+        totals: Of each table zeros [row of the table, dimension]; they get the gradient under the pairs of all.
     """
     # Numbers of all kinds travel as 32 bits.
-    packed = [
-        torch.cat([chosen.int()[:, None], gradient.index_select(0, chosen).view(torch.int32)], dim=1)
-        for gradient, chosen in zip(gradients, rows, strict=True)
-    ]
+    packed = [torch.cat([rows.int()[:, None], gradient.view(torch.int32)], dim=1) for rows, gradient in sent]
     everyone = processes.gather(torch.cat([part.flatten() for part in packed]))
-    sums, start = [], 0
-    for gradient, part in zip(gradients, packed, strict=True):
-        total = torch.zeros_like(gradient)
-        sent = everyone[:, start : start + part.numel()].view(-1, *part.shape)
-        for own in sent:
+    start = 0
+    for total, part in zip(totals, packed, strict=True):
+        stop = start + part.numel()
+        for own in everyone[:, start:stop].view(-1, *part.shape):
             total.index_add_(0, own[:, 0].long(), own[:, 1:].view(torch.float32))
-        sums.append(total)
-        start += part.numel()
-    return sums
+        start = stop
 
 
 def with_others(processes: Processes, vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:

@@ -133,19 +133,33 @@ class DeviceTable:
 
     def gradient(self, units: Units, gradient: torch.Tensor) -> torch.Tensor:
         """Gradient of the local rows under some sentences [row, dimension] from theirs [sentence, dimension]."""
-        share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
         rows = self.no_gradient()
-        rows.index_add_(0, units.rows, share.index_select(0, units.sentences))
+        rows.index_add_(0, units.rows, _of_units(units, gradient))
         return rows
 
     def no_gradient(self) -> torch.Tensor:
         """Gradient of the local rows under no sentence [row, dimension]."""
         return torch.zeros_like(self._local[0])
 
-    def rows_of(self, units: Units | None) -> tuple[torch.Tensor, torch.Tensor]:
-        """List the distinct rows of units, or of none at all; see `distinct`."""
+    def sparse_gradient(
+        self, units: Units | None, gradient: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """List the distinct rows under some sentences with their gradients, as `gradient` gives those of all rows.
+
+        Args:
+            units: The units of the sentences; None if there is none.
+            gradient: Gradient of the sentences [sentence, dimension].
+
+        Returns:
+            Rows [row], as many in any case, their gradient [row, dimension], and how many there are; see `distinct`.
+        """
+        bound, weight = self.row_bound or self.bound, self._local[0]
         rows = units.rows if units is not None else self._zero[:0]
-        return distinct(rows, len(self._local[0]), self.row_bound or self.bound)
+        listed, places, count = distinct(rows, len(weight), bound)
+        own = weight.new_zeros(bound + 1, weight.shape[1])
+        if units is not None and gradient is not None:
+            own.index_add_(0, places.index_select(0, rows), _of_units(units, gradient))
+        return listed, own[:bound], count
 
     def complete(self, gradient: torch.Tensor) -> None:
         """Add to the gradient of the local rows [row, dimension] what is no matter of sentences."""
@@ -172,6 +186,12 @@ class DeviceTable:
             self._ids = torch.full((_round_up(int(units * ROOM)) + 1,), none, device=self._device)
         if sentences > len(self._starts):
             self._starts, self._lengths = torch.zeros(2, sentences, dtype=torch.long, device=self._device)
+
+
+def _of_units(units: Units, gradient: torch.Tensor) -> torch.Tensor:
+    """Gradient of each unit [bound, dimension] from that of the sentences [sentence, dimension]."""
+    share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
+    return share.index_select(0, units.sentences)
 
 
 def _round_up(number: int) -> int:

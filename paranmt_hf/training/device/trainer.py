@@ -239,36 +239,43 @@ class DeviceTrainer:
         Returns:
             What `_result` has.
         """
-        loss, units, gradients = self._gradients(own, shares, together)
-        results = [loss.double(), *(part.count.double() if part is not None else loss.double() for part in units)]
+        loss, units, slopes = self._slopes(own, shares, together)
+        # Without a pair the loss is a zero, and so are the units.
+        counts = [part.count for part in units] or [loss] * len(self.tables)
+        results = [loss.double(), *(count.double() for count in counts)]
+        moved = [table for table in self.tables if not table.fixed]
         if self._processes is not None:
-            results += self._sum_up(self._processes, units, gradients)
-        moved = [gradient for gradient in gradients if gradient is not None]
-        for table, gradient in zip(self.tables, gradients, strict=True):
-            if gradient is not None:
-                table.complete(gradient)
+            gradients, sent = self._summed(self._processes, units, slopes)
+            results += sent
+        else:
+            parts = zip(self.tables, units, slopes, strict=True)
+            gradients = [table.gradient(part, slope) for table, part, slope in parts if not table.fixed]
+        for table, gradient in zip(moved, gradients, strict=True):
+            table.complete(gradient)
         if self.config.clip is not None and moved:
-            norm = torch.stack([gradient.square().sum() for gradient in moved]).sum().sqrt()
+            norm = torch.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()
             # Above the limit this is a factor below one; 0 / 0 cannot be, for the limit is above 0.
             factor = (self.config.clip / norm).clamp(max=1)
-            for rows in moved:
-                rows.mul_(factor)
-        for table, gradient in zip(self.tables, gradients, strict=True):
-            if gradient is not None:
-                table.update(gradient)
+            for gradient in gradients:
+                gradient.mul_(factor)
+        for table, gradient in zip(moved, gradients, strict=True):
+            table.update(gradient)
         return torch.stack(results)
 
-    def _gradients(
+    def _slopes(
         self, own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor
-    ) -> tuple[torch.Tensor, Sequence[Units | None], list[torch.Tensor | None]]:
+    ) -> tuple[torch.Tensor, Sequence[Units], Sequence[torch.Tensor]]:
         """Compute the part of this process in a step; arguments as of `_step`.
 
         Returns:
-            Its part of the loss; the units under each table and the gradient of its rows [row, dimension], None where
-            there is none.
+            Its part of the loss; the units of its sentences under each table, and the gradient of these sentences
+            under each [sentence, dimension]. Nothing where it has no pair.
         """
         if not len(own):
-            return self._nothing(shares)
+            if self.teacher is not None and self._processes is not None:
+                nothing = self._combine([table.no_gradient()[:0] for table in self.tables])
+                with_others(self._processes, nothing, [2 * share for share in shares])
+            return self._schedule.now.new_zeros(()), [], []
         sentences = own
         if self.config.margin_weight:
             asking = own[: len(own) // 2] if self.config.one_sided else own
@@ -276,38 +283,34 @@ class DeviceTrainer:
         units = [table.units_of(sentences) for table in self.tables]
         vectors = [table.mean(part) for table, part in zip(self.tables, units, strict=True)]
         loss, slopes = self._loss(vectors, own, shares, together)
-        gradients = [
-            None if table.fixed else table.gradient(part, slope)
-            for table, part, slope in zip(self.tables, units, slopes, strict=True)
-        ]
-        return loss, units, gradients
+        return loss, units, slopes
 
-    def _nothing(
-        self, shares: tuple[int, ...]
-    ) -> tuple[torch.Tensor, Sequence[Units | None], list[torch.Tensor | None]]:
-        """Take part in a step of which this process has no pair."""
-        gradients = [table.no_gradient() for table in self.tables]
-        if self.teacher is not None and self._processes is not None:
-            nothing = self._combine([gradient[:0] for gradient in gradients])
-            with_others(self._processes, nothing, [2 * share for share in shares])
-        moved = [None if table.fixed else part for table, part in zip(self.tables, gradients, strict=True)]
-        return self._schedule.now.new_zeros(()), [None] * len(self.tables), moved
+    def _summed(
+        self, processes: Processes, units: Sequence[Units], slopes: Sequence[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Add up the gradients under the pairs of all processes.
 
-    def _sum_up(
-        self, processes: Processes, units: Sequence[Units | None], gradients: list[torch.Tensor | None]
-    ) -> list[torch.Tensor]:
-        """Put the gradients under the pairs of all processes in place of those under its own.
+        Args:
+            processes: Those that train together.
+            units: The units of this process's sentences under each table; empty if it has none.
+            slopes: The gradient of these sentences under each table.
 
         Returns:
-            Number of rows of each table that this process had to send, float64.
+            The gradient of each table that moves [row, dimension]; and the number of rows of every table that this
+            process had to send, float64.
         """
-        moved = [index for index, gradient in enumerate(gradients) if gradient is not None]
-        listed = {index: self.tables[index].rows_of(units[index]) for index in moved}
-        own = [gradient for gradient in gradients if gradient is not None]
-        for index, total in zip(moved, summed(processes, own, [rows for rows, _ in listed.values()]), strict=True):
-            gradients[index] = total
-        none = self._result.new_zeros(())
-        return [listed[index][1].double() if index in listed else none for index in range(len(self.tables))]
+        totals, sent, counts = [], [], []
+        for index, table in enumerate(self.tables):
+            if table.fixed:
+                counts.append(self._result.new_zeros(()))
+                continue
+            part, slope = (units[index], slopes[index]) if units else (None, None)
+            rows, gradient, count = table.sparse_gradient(part, slope)
+            totals.append(table.no_gradient())
+            sent.append((rows, gradient))
+            counts.append(count.double())
+        summed(processes, sent, totals)
+        return totals, counts
 
     def _loss(
         self, vectors: list[torch.Tensor], own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor
