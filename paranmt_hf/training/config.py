@@ -113,7 +113,9 @@ class TrainConfig:
     precision: Literal["float32", "bf16", "fp16"] = setting(
         "float32", "mixed precision of the trainer (LSTM models, GPUs)"
     )
-    gather_negatives: bool = setting(False, "several processes: mine among the mega-batches of all, not of each")
+    gather_negatives: bool = setting(
+        False, "several processes of the trainer: mine among the mega-batches of all, not of each"
+    )
     mine_over: Literal["all", "rank"] | None = setting(
         None,
         "averaging models on several GPUs: a process mines its negatives in all of a mega-batch, or in its own part "

@@ -47,10 +47,6 @@ class Processes:
         """Whether this is the process that writes and tells."""
         return self.rank == 0
 
-    def part(self, count: int) -> slice:
-        """Say which of so many items are those of this process; parts differ by one item at most."""
-        return slice(count * self.rank // self.count, count * (self.rank + 1) // self.count)
-
     def gather(self, own: torch.Tensor) -> torch.Tensor:
         """Collect a tensor of the same shape from each process [process, ...]; on a GPU without a look at it."""
         everyone = own.new_empty(self.count * own.numel())

@@ -193,7 +193,6 @@ def test_owners():
     np.testing.assert_array_equal(owners(13, 5, 2), [0, 0, 1, 1, 1] * 2 + [0, 1, 1])
     np.testing.assert_array_equal(owners(2, 5, 4), [1, 3])
     np.testing.assert_array_equal(owners(6, 3, 1), [0] * 6)
-    assert [Processes(rank, 3).part(7) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 7)]
 
 
 def test_distinct_rows():
