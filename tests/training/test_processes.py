@@ -16,6 +16,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.building import device_trainer
 from paranmt_hf.training.device.exchange import distinct, summed
 from paranmt_hf.training.device.plan import make_plan, owners
+from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.megabatch import excluded
 from paranmt_hf.training.processes import Processes
@@ -299,6 +300,29 @@ def test_the_first_alone_scores_and_writes(tmp_path):
     # A checkpoint that one of them does not see.
     errors = together(2, work)
     assert [str(error) for error in errors] == ["not the same checkpoint"] * 2
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_neighbours_of_all(tmp_path, single):
+    sides = random_text(PAIRS)
+    weight = 1.0 if single else 0.5
+    config = TrainConfig(
+        **{"batch_size": 10, "mega_batch": 2, "learning_rate": 0.01, "epochs": 2},
+        **{"teacher": "t", "teacher_weight": weight, "neighbours": True},
+    )
+    store = store_of(sides, encoder_of(sides, model="word", dimension=12, words=30), tmp_path / "pairs")
+    teacher = teacher_of(sides, tmp_path / "teacher")
+    items = DistinctSentences(store) if single else store
+
+    def work(thread):
+        trainer = trainer_of(sides, store, config, "word", teacher, thread)
+        folder = tmp_path / f"{thread.rank if thread else 'alone'}"
+        return Loop(trainer, items, folder, None, trainer.prepare, thread).run().losses
+
+    wanted = np.array(work(None))
+    assert len(wanted) > 8
+    for losses in together(2, work):
+        np.testing.assert_allclose(losses, wanted, atol=1e-5)
 
 
 # What torch sends
