@@ -9,7 +9,8 @@ update where ours make 40, on the same table, in the same process, in turn. Figu
     python benchmarks/gpu_training.py --pairs machine-translations.parquet
 
 `--timeline` counts the operations of a mega-batch of WORD and the bytes that they move, without a GPU: the code is the
-same on torch's CPU device. An operation is a kernel; one that gives a view of its input is none.
+same on torch's CPU device. An operation is a kernel; one that gives a view of its input is none. With `--processes K`
+it counts what the first of K does, and what it sends.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from paranmt_hf.training.device.building import device_trainer
 from paranmt_hf.training.device.trainer import DeviceTrainer
 from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.processes import Processes
 from paranmt_hf.workflows.train import fit
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.
@@ -238,16 +240,38 @@ def largest_mega_batch(
     print()
 
 
-def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig) -> None:
-    """Print what one mega-batch of WORD does, counted on torch's CPU device."""
+class Pretended(Processes):
+    """The first of several processes of which there are no others: they would send as much as it does.
+
+    Attributes:
+        sent: Bytes that it has sent.
+    """
+
+    sent = 0
+
+    def gather(self, own: torch.Tensor) -> torch.Tensor:
+        """Note what is sent, and get it back from each."""
+        self.sent += own.numel() * own.element_size()
+        return own.expand(self.count, *own.shape).contiguous()
+
+
+def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig, count: int) -> None:
+    """Print what one mega-batch of WORD does in one of so many processes, counted on torch's CPU device."""
+    process = Pretended(0, count) if count > 1 else None
     encoder = encoder_of({"model": "word"}, {"word": words}, dimension)
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(encoder, sides, Path(folder) / "pairs")
-        trainer = device_trainer(take_apart(list(encoder)), config, store.pairs, None, torch.device("cpu"))
+        trainer = device_trainer(
+            take_apart(list(encoder)), config, store.pairs, None, torch.device("cpu"), processes=process
+        )
         mega = next(store.mega_batches(config.mega_pairs, seed=1, epoch=0))
         started = time.process_time()
         plan = trainer.prepare(mega, np.random.default_rng(1))
         seconds = time.process_time() - started
+    if process is not None:
+        # How many rows a step sends is known after a mega-batch.
+        trainer.train_on(plan, np.random.default_rng(1))
+        process.sent = 0
     phases: dict[str, tuple[int, Counting]] = {name: (1, Counting()) for name in ("read rows", "mine")}
     phases |= {"a step": (len(plan.steps), Counting()), "write rows": (1, Counting())}
     table = trainer.tables[0]
@@ -257,7 +281,13 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
         trainer._mine(plan, rest, torch.zeros(()))
     trainer._schedule.go_to(1)
     with phases["a step"][1]:
-        result = trainer._step(steps[0].long())
+        result = trainer._step(steps[0].long(), plan.shares[0], steps[0])
+    if process is not None:
+        print(
+            f"The first of {count} processes: {int(result[2]):,} distinct rows in a step ({table.row_bound:,} sent, "
+            f"with room), {process.sent / MEGABYTE:.2f} MB sent in a step and "
+            f"{(count - 1) * process.sent / MEGABYTE:.2f} received.\n"
+        )
     with phases["write rows"][1]:
         table.write()
     own, sentences = plan.tables[0], len(plan.keys)
@@ -307,6 +337,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="of averaging models and the peer; others get two")
     parser.add_argument("--only", nargs="+", help="names of what is measured")
     parser.add_argument("--device", default="cuda", help="cpu: does the program run?")
+    parser.add_argument("--processes", type=int, default=1, help="of which the timeline is that of the first")
     parser.add_argument("--timeline", action="store_true", help="count operations and bytes, and measure nothing")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -330,7 +361,7 @@ def main() -> None:
     print(f"table {arguments.rows:,} x {arguments.dimension} float32, mega-batches of {config.mega_pairs:,} pairs,")
     print(f"sentences of {mean:.1f} words\n")
     if arguments.timeline:
-        timeline(sides, vocabularies["word"], arguments.dimension, config)
+        timeline(sides, vocabularies["word"], arguments.dimension, config, arguments.processes)
         return
     systems: dict[str, tuple[Callable[[Sides], Result], float]] = {
         name: (ours(settings, vocabularies, arguments.dimension, config, machine), share)

@@ -20,3 +20,7 @@ class UnfitError(InputError):
 
 class DivergedError(InputError):
     """A loss that is no number: the settings of a training run do not fit its data."""
+
+
+class LostProcessError(InputError):
+    """Another process of the same work is gone; what was made so far stays, and the same command goes on."""

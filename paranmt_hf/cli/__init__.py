@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from paranmt_hf.cli.parser import CommandParser
+from paranmt_hf.cli.parser import CommandParser, is_first
 from paranmt_hf.errors import InputError
 from paranmt_hf.version import __version__
 
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    logging.getLogger("paranmt_hf").setLevel(logging.INFO)
+    logging.getLogger("paranmt_hf").setLevel(logging.INFO if is_first() else logging.WARNING)
     debug = "--debug" in argv
     try:
         arguments = _parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)

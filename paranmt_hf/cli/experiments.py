@@ -20,6 +20,7 @@ NOT_HERE = {
     "evaluations",
     "report_to",
     "gather_negatives",
+    "mine_over",
     "error_negatives",
     "checkpoint_seconds",
 }

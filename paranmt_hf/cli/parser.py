@@ -151,6 +151,11 @@ def _as_given(value: Any) -> Any:  # noqa: ANN401
     return os.fspath(value) if isinstance(value, Path) else value
 
 
+def is_first() -> bool:
+    """Whether this process is the one that tells, of those that `torchrun` or `accelerate launch` started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def keep_options(arguments: argparse.Namespace, result: Path, *, name: str = OPTIONS_FILE, fresh: bool = True) -> None:
     """Write the options of a command beside its result, so that `--config` can repeat it.
 
@@ -165,8 +170,7 @@ def keep_options(arguments: argparse.Namespace, result: Path, *, name: str = OPT
     path = result / name if result.is_dir() else result.with_name(f"{result.name}.{OPTIONS_FILE}")
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
-    # Of several processes under `accelerate launch` the first one writes.
-    if os.environ.get("RANK", "0") != "0":
+    if not is_first():
         return
     head = f"# {arguments.parser.prog} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
     text = head + as_yaml(resolved_options(arguments))

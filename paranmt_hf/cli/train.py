@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
-from paranmt_hf.cli.parser import CommandParser, keep_options
+from paranmt_hf.cli.parser import CommandParser, is_first, keep_options
 
 SUMMARY = "train a sentence encoder on paraphrase pairs"
 # Options that most runs give; the others are listed below them.
@@ -77,6 +77,8 @@ def configure(parser: CommandParser) -> None:
             teacher_cache=arguments.teacher_cache,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)
+        if not is_first():
+            return
         record, state = trained.record, "" if trained.fresh else " (was trained already)"
         print(f"{arguments.out}: {record.dimension} dimensions, {record.parameters:,} parameters{state}")
         history = record.history

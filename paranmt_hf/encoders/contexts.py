@@ -92,13 +92,14 @@ class StateMeans:
     Args:
         encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
         lookup: Rows of the words; row 0 is for unknown ones and gets nothing.
+        in_bf16: The encoder computes in bfloat16; the sums do not.
 
     Raises:
         InputError: It is no such encoder.
     """
 
-    def __init__(self, encoder: SentenceTransformer, lookup: Lookup) -> None:
-        self._encoder, self._row_of = encoder, lookup.row_of
+    def __init__(self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False) -> None:
+        self._encoder, self._row_of, self._in_bf16 = encoder, lookup.row_of, in_bf16
         self._tokenizer = check_reads_words(encoder, "this model")
         # Tokenizers that know no limit give one that is too large for them.
         length = encoder.max_seq_length
@@ -132,7 +133,8 @@ class StateMeans:
         )
         bounds = features.pop("offset_mapping").numpy()
         device = self._encoder.device
-        with torch.inference_mode():
+        halved = torch.autocast(device.type, torch.bfloat16, enabled=self._in_bf16)
+        with torch.inference_mode(), halved:
             states = self._encoder[0]({name: value.to(device) for name, value in features.items()})["token_embeddings"]
             self._sum(states.float().cpu(), bounds, sentences, wanted, alone)
 
@@ -208,6 +210,8 @@ def mean_states(
     total: int,
     limit: int,
     kept: Kept | None = None,
+    *,
+    in_bf16: bool = False,
 ) -> np.ndarray:
     """Read text and average the states of words.
 
@@ -218,6 +222,7 @@ def mean_states(
         total: How many there are, for the progress.
         limit: Sentences of each word.
         kept: Keeps how far it has come; it must be of the same arguments. The result is the same with any.
+        in_bf16: As of `StateMeans`.
 
     Returns:
         Mean states [row, dimension], float32; zeros in row 0.
@@ -225,7 +230,7 @@ def mean_states(
     Raises:
         InputError: As of `StateMeans`; or a state is not finite.
     """
-    tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup)
+    tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0
     if kept is not None and (state := kept.read()) is not None:
         means.restore(state)

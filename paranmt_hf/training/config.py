@@ -108,7 +108,7 @@ class TrainConfig:
     )
     neighbours: bool = setting(
         False,
-        "mini-batches of pairs that the teacher finds similar; averaging models, one process (not in the papers)",
+        "mini-batches of pairs that the teacher finds similar; averaging models (not in the papers)",
     )
     seed: int = seed_setting(1, "decides the order of pairs, scrambling, random negatives")
     patience: int | None = setting(
@@ -124,7 +124,14 @@ class TrainConfig:
     precision: Literal["float32", "bf16", "fp16"] = setting(
         "float32", "mixed precision of the trainer (LSTM models, GPUs)"
     )
-    gather_negatives: bool = setting(False, "several processes: mine among the mega-batches of all, not of each")
+    gather_negatives: bool = setting(
+        False, "several processes of the trainer: mine among the mega-batches of all, not of each"
+    )
+    mine_over: Literal["all", "rank"] | None = setting(
+        None,
+        "averaging models on several GPUs: a process mines its negatives in all of a mega-batch, or in its own part "
+        "(default: all)",
+    )
     report_to: str | None = setting(None, "where the trainer reports to: tensorboard, trackio, wandb")
 
     def __post_init__(self) -> None:
@@ -153,6 +160,7 @@ class TrainConfig:
         """Pairs of a mega-batch."""
         return self.batch_size * self.mega_batch
 
-    def needs_trainer(self, processes: int) -> bool:
+    @property
+    def needs_trainer(self) -> bool:
         """Whether averaging models too run through the trainer: on a GPU, for what the loop there does not do."""
-        return self.device == "cuda" and (processes > 1 or self.precision != "float32" or self.report_to is not None)
+        return self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)

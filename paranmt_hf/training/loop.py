@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from paranmt_hf.training.distinct_sentences import DistinctSentences
 from paranmt_hf.training.history import History
 from paranmt_hf.training.neighbours import neighbour_order
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
+from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.progress import Progress
 
@@ -115,6 +117,7 @@ class Loop:
         folder: For checkpoints.
         evaluate: Scores the weights as they are on the development set; None if there is none.
         prepare: Done with each mega-batch in a thread, while the trainer is at the one before.
+        processes: Those that train together; the first one scores, writes and tells. None if this one is alone.
     """
 
     def __init__(
@@ -124,8 +127,11 @@ class Loop:
         folder: Path,
         evaluate: Evaluate | None = None,
         prepare: Prepare | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.trainer, self.store, self.evaluate, self._prepare = trainer, store, evaluate, prepare
+        self._processes = processes
+        self._first = processes is None or processes.first
         self.config = trainer.config
         self.history = History()
         self._checkpoint = folder / "checkpoint.safetensors"
@@ -138,17 +144,20 @@ class Loop:
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
 
-        With a development set the final weights are those that scored best.
+        With a development set the final weights are those that scored best; of several processes, in the first one.
 
         Raises:
             InputError: The loss is not a number, or a checkpoint cannot be written.
         """
         self._resume()
+        if self._processes is not None:
+            # Before the first one writes another checkpoint.
+            self._processes.check_same("checkpoint", self._step, self._position.epoch, self._position.mega)
         self.history.arithmetic = self.trainer.arithmetic.as_dict()
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
-        with Progress("train", total, done=self.history.pairs, unit=self.store.unit) as progress:
+        with Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress:
             saved = time.monotonic()
             while position.epoch < config.epochs and not self._is_over():
                 for mega in self._prepared():
@@ -170,7 +179,8 @@ class Loop:
                 position.epoch, position.mega = position.epoch + 1, 0
         # If the encoder cannot be written now, nothing of this is lost.
         self._save()
-        self._finish()
+        if self._first:
+            self._finish()
         return self.history
 
     def _generator(self, mega: int) -> np.random.Generator:
@@ -194,7 +204,7 @@ class Loop:
             assert teacher is not None
             if self._vectors is None:
                 self._vectors = teacher.units(self.store.keys)
-            order = neighbour_order(self._vectors, 2 * config.batch_size, generator)
+            order = self._agreed(neighbour_order(self._vectors, 2 * config.batch_size, generator))
             return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
         if not config.neighbours or teacher is None:
             return self.store.mega_batches(
@@ -202,8 +212,14 @@ class Loop:
             )
         if self._vectors is None:
             self._vectors = teacher.of_pairs(self.store.keys())
-        order = neighbour_order(self._vectors, config.batch_size, generator)
+        order = self._agreed(neighbour_order(self._vectors, config.batch_size, generator))
         return self.store.in_order(order, config.mega_pairs, start=position.mega)
+
+    def _agreed(self, order: np.ndarray) -> np.ndarray:
+        """Make sure that all processes have the same order, which follows from products of floating-point numbers."""
+        if self._processes is not None:
+            self._processes.check_same("order of sentences", zlib.crc32(order.tobytes()))
+        return order
 
     @property
     def _step(self) -> int:
@@ -219,7 +235,12 @@ class Loop:
     def _score(self) -> None:
         for table in self.trainer.tables:
             table.optimizer.catch_up()
-        if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
+        if self.evaluate is None:
+            return
+        score = self.evaluate() if self._first else 0.0
+        if self._processes is not None:
+            score = self._processes.first_tells(score)
+        if self.history.add_score(self._step, score) and self._first:
             weights = {f"{index}": table.optimizer.weight for index, table in enumerate(self.trainer.tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
@@ -232,6 +253,8 @@ class Loop:
                 table.optimizer.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
+        if not self._first:
+            return
         tensors: dict[str, torch.Tensor] = {}
         for index, table in enumerate(self.trainer.tables):
             tensors |= {f"{index}.{name}": value for name, value in table.optimizer.state().items()}
@@ -251,7 +274,8 @@ class Loop:
         self.history = History.from_dict(state["history"])
         # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
         self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
-        logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
+        if self._first:
+            logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:

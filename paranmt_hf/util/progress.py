@@ -27,6 +27,7 @@ class Progress:
         every: Seconds between two lines where there is no terminal.
         unit: What a row is.
         least: Work of fewer seconds gets no line at its end.
+        shown: Whether anything is told at all; of several processes at one work, one tells.
     """
 
     def __init__(
@@ -38,12 +39,13 @@ class Progress:
         every: float = 30.0,
         unit: str = "sentences",
         least: float = 0.0,
+        shown: bool = True,
     ) -> None:
         self.label, self.total, self.initial, self.rows, self.unit = label, total, done, done, unit
-        self._note, self._least = "", least
+        self._note, self._least, self._shown = "", least, shown
         self._every, self._started, self._last = every, time.monotonic(), time.monotonic()
         self._bar: Any = None
-        if sys.stderr.isatty():
+        if shown and sys.stderr.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, initial=done, desc=label, unit=f" {unit}", unit_scale=True)
@@ -67,7 +69,7 @@ class Progress:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(rows - self.rows)
         self.rows = rows
-        if self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
+        if self._shown and self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             logger.info(self.describe())
 
@@ -92,7 +94,7 @@ class Progress:
         if self._bar is not None:
             self._ended.set()
             self._bar.close()
-        elif kind is None:
+        elif self._shown and kind is None:
             seconds = time.monotonic() - self._started
             rows = self.rows - self.initial
             if seconds >= self._least:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import InputError, LostProcessError, WriteError
 from paranmt_hf.util.files import AGAIN, advise, write_bytes, write_failure, writing
 from paranmt_hf.util.records import read_json
 
@@ -113,7 +113,7 @@ def locked(folder: Path, command: str, *, worth: Holds) -> Iterator[None]:
             try:
                 yield
             except InputError as error:
-                if folder.exists() and not (isinstance(error, WriteError) or worth(folder)):
+                if folder.exists() and not (isinstance(error, WriteError | LostProcessError) or worth(folder)):
                     remove(folder)
                 raise
     except Timeout:

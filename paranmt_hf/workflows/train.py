@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -57,10 +56,11 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition, Part
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.averaging import TrainedTable
+    from paranmt_hf.training.processes import Processes
     from paranmt_hf.training.teacher import TeacherVectors
     from paranmt_hf.training.trainer import Reading
 
-# Says that everything is prepared, to the other processes of `accelerate launch`.
+# Says that everything is prepared, to the other processes of the trainer.
 READY = "ready"
 
 
@@ -98,7 +98,7 @@ def train(
     """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
     Killed at any moment and called again it goes on from the last checkpoint; on the CPU it ends with the same bytes.
-    Under `accelerate launch` or `torchrun` all processes call it alike; the first one reads the data and writes.
+    Under `torchrun` or `accelerate launch` all processes call it alike; the first one reads the data and writes.
 
     Args:
         data: None, or one or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
@@ -118,7 +118,7 @@ def train(
     """
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
     out = result_folder(out)
-    processes, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if config.patience is not None and development is None:
         raise InputError("--patience counts evaluations on a development set; name one with --development")
     if not is_free(out):
@@ -126,7 +126,7 @@ def train(
 
     def check_unused(encoder: EncoderConfig) -> None:
         given = {"development": development is not None, "teacher_cache": teacher_cache is not None}
-        refuse_unused(encoder, config, **given, processes=processes)
+        refuse_unused(encoder, config, **given, processes=count)
 
     if not encoder.init_from:
         check_unused(encoder)
@@ -135,6 +135,11 @@ def train(
     _check_device(config)
     refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
+    in_loop = not any(family.dense for family in run.encoder.families) and not config.needs_trainer
+    if in_loop and count > 1:
+        from paranmt_hf.workflows.support.several_processes import check_processes
+
+        check_processes(config, count)
     if encoder.init_from:
         # Which model it is its folder says.
         check_unused(run.encoder)
@@ -147,32 +152,42 @@ def train(
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
+    from paranmt_hf.training.processes import join
     from paranmt_hf.workflows.support.prepare_training import prepare
+    from paranmt_hf.workflows.support.several_processes import own_device, wait_for, wait_until_prepared
 
-    first = rank == 0 or processes == 1
+    processes = join(own_device()) if in_loop and count > 1 else None
+    first = rank == 0 or count == 1
     if not first:
-        _wait_for(work / READY)
+        wait_until_prepared(work / READY, processes)
     with locked(work, "train", worth=holds_training) if first else nullcontext():
         keep_identity(work, run.identity, worth=holds_training, doing="training")
         if first:
             # Left by a run that was killed.
             (work / READY).unlink(missing_ok=True)
         model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
-        (work / READY).touch()
-        history = fit(model, store, config, work, run.development, teacher)
-        if not first:
-            _wait_for(out / TRAINING_FILE)
-            return Trained(out, _read_record(out), fresh=True)
-        if not history.losses:
+        if first:
+            (work / READY).touch()
+            if processes is not None:
+                processes.first_tells()
+        history = fit(model, store, config, work, run.development, teacher, processes=processes)
+        if first and history.losses:
+            record = _write(model, work / "model", run, history, store, out.name)
+            put_in_place(work / "model", out)
             remove(work)
-            raise InputError(
-                f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-                "copies or paraphrases of each other; give more data"
-            )
-        record = _write(model, work / "model", run, history, store, out.name)
-        put_in_place(work / "model", out)
-        remove(work)
-    return Trained(out, record, fresh=True)
+        elif first:
+            remove(work)
+    if not history.losses:
+        raise InputError(
+            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
+            "copies or paraphrases of each other; give more data"
+        )
+    if processes is not None:
+        # The first one has written the encoder.
+        processes.first_tells()
+    elif not first:
+        wait_for(out / TRAINING_FILE)
+    return Trained(out, record or _read_record(out), fresh=True)
 
 
 def _folders(*given: str | Path | Sequence[str | Path] | None) -> list[Path]:
@@ -190,12 +205,6 @@ def _read_record(folder: Path) -> TrainingRecord:
         ) from None
 
 
-def _wait_for(path: Path) -> None:
-    """Let the other processes of `accelerate launch` wait until the first one has written something."""
-    while not path.exists():
-        time.sleep(0.1)
-
-
 def fit(
     model: SentenceEncoder,
     store: PairStore,
@@ -205,6 +214,7 @@ def fit(
     teacher: TeacherVectors | None = None,
     *,
     loop_device: torch.device | None = None,
+    processes: Processes | None = None,
 ) -> History:
     """Train a model on stored pairs; loops of our own run averaging models, the trainer everything else.
 
@@ -216,14 +226,17 @@ def fit(
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
         loop_device: Where the loop for GPUs runs an averaging model, instead of what the settings say; the CPU, too.
+        processes: Those that train together in that loop, of which the first one gets the final weights.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
     from paranmt_hf.training.averaging import diverged
 
-    history = _fit(model, store, config, work, held_out, teacher, loop_device)
-    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+    history = _fit(model, store, config, work, held_out, teacher, loop_device, processes)
+    if (processes is None or processes.first) and not all(
+        bool(weight.isfinite().all()) for weight in model.parameters()
+    ):
         # What the last step did shows in no loss.
         raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
     return history
@@ -237,6 +250,7 @@ def _fit(
     held_out: StsSet | None,
     teacher: TeacherVectors | None,
     loop_device: torch.device | None,
+    processes: Processes | None,
 ) -> History:
     import torch
 
@@ -245,28 +259,26 @@ def _fit(
     from paranmt_hf.training.averaging import AveragingTrainer
     from paranmt_hf.training.distinct_sentences import DistinctSentences
     from paranmt_hf.training.loop import Loop, learning_rates
+    from paranmt_hf.workflows.support.several_processes import own_device
 
     composition = take_apart(list(model))
     _check_device(config)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if not composition.only_tables or config.needs_trainer(processes):
+    if not composition.only_tables or config.needs_trainer:
         from paranmt_hf.training.trainer import train_with_trainer
 
         on_cpu = config.device == "cpu" or not torch.cuda.is_available()
         with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
             return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
-    if processes > 1:
-        raise InputError("averaging models are trained by one process on the CPU; give --device cuda, or start one")
     if loop_device is None and config.device == "cuda":
-        loop_device = torch.device("cuda")
+        loop_device = torch.device("cuda") if processes is None else own_device()
     # Where a teacher alone is followed, who is paired with whom tells nothing.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if loop_device is not None:
         from paranmt_hf.training.device.building import device_trainer
 
-        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device)
-        return Loop(trainer, items, work, evaluate, trainer.prepare).run()
+        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device, processes=processes)
+        return Loop(trainer, items, work, evaluate, trainer.prepare, processes).run()
     rates = learning_rates(items.pairs, config)
     tables = [_table(part, rates, config) for part in composition.parts]
     return Loop(AveragingTrainer(tables, composition.mode, config, teacher), items, work, evaluate).run()

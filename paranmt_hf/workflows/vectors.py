@@ -95,7 +95,7 @@ def distill_vectors(
         vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
         write_vectors(Path(out), vectors)
         return vectors
-    identity = _identity(located, chosen, sentences, config.contexts)
+    identity = _identity(located, chosen, sentences, config)
     work = work_folder(Path(out).expanduser().resolve())
     with locked(work, "vectors distill", worth=_holds_states):
         keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
@@ -105,11 +105,19 @@ def distill_vectors(
     return vectors
 
 
-def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, contexts: int) -> Identity:
+def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, config: DistillConfig) -> Identity:
     """What decides the states of words in sentences, as JSON values."""
     digest = hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest()
     revisions = [model.revision for model in models]
-    return as_json({"models": revisions, "words": digest, "contexts": contexts, **sentences.identity})
+    return as_json(
+        {
+            "models": revisions,
+            "words": digest,
+            "contexts": config.contexts,
+            "precision": config.precision,
+            **sentences.identity,
+        }
+    )
 
 
 def _holds_states(work: Path) -> bool:
@@ -182,7 +190,10 @@ def _in_context(
     states = []
     for index, encoder in enumerate(encoders):
         kept = _States(work / f"states-{index}.safetensors")
-        states.append(mean_states(encoder, known, sentences.columns(), total, config.contexts, kept)[1:])
+        found = mean_states(
+            encoder, known, sentences.columns(), total, config.contexts, kept, in_bf16=config.precision == "bf16"
+        )
+        states.append(found[1:])
     (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
     bags = known.bags(table)
 

@@ -249,3 +249,17 @@ def test_sentences_of_test_sets_are_left_out(transformer, tmp_path):
     distill_vectors(transformer, tmp_path / "a", text=[tmp_path / "text.txt"], exclude=tmp_path / "sts", config=config)
     distill_vectors(transformer, tmp_path / "b", text=[tmp_path / "rest.txt"], config=config)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_bfloat16_changes_states_by_its_rounding(transformer):
+    model, known = (
+        SentenceTransformer(str(transformer), device="cpu"),
+        lookup(Vocabulary("word", ["[UNK]", "a", "ade"])),
+    )
+    full, halved = (
+        mean_states(model, known, [pa.array(SENTENCES)], len(SENTENCES), 3, in_bf16=in_bf16)
+        for in_bf16 in (False, True)
+    )
+    assert not np.array_equal(full, halved)
+    # Eight bits of a number, over few layers.
+    np.testing.assert_allclose(halved, full, atol=0.05)

@@ -51,7 +51,14 @@ def test_what_sends_averages_through_the_trainer_is_another_run(data, monkeypatc
     assert identity("lstm", device="cuda") == identity("lstm", device="cuda", report_to="tensorboard")
     cpu = identity()
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert identity(device="cuda") == {**loop, "training": {**loop["training"], "through_trainer": True}}
+    # In the loop any number of processes does the same, unless each of them mines alone.
+    assert identity(device="cuda") == identity(device="cuda", mine_over="all") == loop
+    assert identity(device="cuda", report_to="tensorboard")["training"] == {
+        **loop["training"],
+        "through_trainer": True,
+    }
+    alone = {"mine_over": "rank", "processes": 2}
+    assert identity(device="cuda", mine_over="rank") == {**loop, "training": {**loop["training"], **alone}}
     assert identity() == cpu
 
 

@@ -70,6 +70,9 @@ def test_options_of_other_encoders(model, settings, message):
         ("word,trigram", {"report_to": "trackio"}, "--report-to .* models that run through the trainer"),
         ("word", {"gather_negatives": True}, "--gather-negatives .* models that run through the trainer"),
         ("lstm", {"gather_negatives": True}, "--gather-negatives .* several processes"),
+        ("word", {"gather_negatives": True, "device": "cuda"}, "--gather-negatives .* run through the trainer"),
+        ("word", {"mine_over": "all"}, "--mine-over .* several processes .torchrun. with --device cuda"),
+        ("word", {"mine_over": "rank", "device": "cuda"}, "--mine-over .* several processes .torchrun."),
         ("word", {"precision": "bf16"}, "--precision .* models that run through the trainer"),
         ("word", {**TEACHER, "precision": "fp16"}, "--precision .* bf16 also for a --teacher"),
         ("lstm", {"teacher_weight": 0.5}, "--teacher-weight .* the similarities of a --teacher"),
@@ -103,6 +106,11 @@ def test_what_makes_them_matter():
     check("word,trigram", vectors="v.txt", init_std=0.1, words=5, trigram_dimension=6, dimension=7)
     check("lstm", {"scrambling": 0.5, "lambda_c": 0.1, "report_to": "trackio", "precision": "fp16"})
     check("lstm", {"gather_negatives": True}, processes=2)
+    check("word", {"mine_over": "rank", "device": "cuda"}, processes=2)
+    check("word", {"gather_negatives": True, "device": "cuda", "report_to": "trackio"}, processes=2)
+    for model, settings in (("lstm", {}), ("word", {"precision": "bf16"}), ("word", {"negatives": "rand"})):
+        with pytest.raises(InputError, match="^--mine-over .*; leave it out$"):
+            check(model, {"mine_over": "rank", "device": "cuda", **settings}, processes=2)
     check("word,trigram", {"freeze_words": True, "lambda_w": 0.1, "optimizer": "adagrad", "clip": 1.0})
     check("irnn", {"freeze_words": True, "lambda_c": 0.1, "regularise_to": "zero"})
     check("word", {"precision": "bf16", "device": "cuda"})

@@ -11,6 +11,7 @@ from paranmt_hf.training.device.optimizers import DEVICE_OPTIMIZERS, Schedule
 from paranmt_hf.training.device.tables import DeviceTable
 from paranmt_hf.training.device.trainer import DeviceTrainer
 from paranmt_hf.training.loop import learning_rates
+from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 
 
@@ -21,6 +22,7 @@ def device_trainer(
     teacher: TeacherVectors | None,
     device: torch.device,
     capturing: Capturing | None = None,
+    processes: Processes | None = None,
 ) -> DeviceTrainer:
     """Make the trainer of an averaging encoder on a device.
 
@@ -31,6 +33,7 @@ def device_trainer(
         teacher: The teacher's vectors, if similarities are learned too.
         device: Where it is trained.
         capturing: How steps are captured; on a GPU as a CUDA graph if left out, elsewhere not at all.
+        processes: Those that train together; None if this one is alone.
     """
     if capturing is None and device.type == "cuda":
         capturing = Capturing()
@@ -43,4 +46,4 @@ def device_trainer(
         pull = 0.0 if fixed else config.lambda_w
         frozen = not bool(weight[0].any())
         tables.append(DeviceTable(part.reader, optimizer, pull=pull, frozen=frozen, fixed=fixed))
-    return DeviceTrainer(tables, composition.mode, config, teacher, capturing)
+    return DeviceTrainer(tables, composition.mode, config, teacher, capturing, processes)

@@ -8,19 +8,22 @@ import torch
 SHORTEST = 1e-12
 
 
-def margin_loss_and_gradient(vectors: torch.Tensor, roles: int, margin: float) -> tuple[torch.Tensor, torch.Tensor]:
+def margin_loss_and_gradient(
+    vectors: torch.Tensor, roles: int, margin: float, of: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute `margin_loss` and its gradient.
 
     Args:
         vectors: Vectors s, s', t and, with two sides, t' of all pairs [role x pair, dimension].
         roles: Number of roles, 3 or 4.
         margin: d, above 0.
+        of: Pairs of the mini-batch, of which these are a part; these if left out.
 
     Returns:
         The loss, a scalar, and its gradient [role x pair, dimension].
     """
     shaped = vectors.unflatten(0, (roles, -1))
-    sides, pairs = roles - 2, shaped.shape[1]
+    sides, pairs = roles - 2, of or shaped.shape[1]
     lengths = torch.linalg.vector_norm(shaped, dim=2, keepdim=True).clamp_min(SHORTEST)
     unit = shaped / lengths
     gap = margin - (unit[0] * unit[1]).sum(dim=1)

@@ -15,31 +15,30 @@ def hardest(
     exclusions: tuple[torch.Tensor, torch.Tensor],
     bounds: np.ndarray,
     *,
-    one_sided: bool = False,
+    asking: torch.Tensor | None = None,
     block: int | None = None,
 ) -> torch.Tensor:
     """Find the most similar allowed sentence of each sentence.
 
     Args:
-        vectors: Sentence vectors [2 x pair, dimension]: the references, then the translations.
-        exclusions: Sentence and what it excludes among those that are searched, sorted by sentence, as of
-            `megabatch.excluded`, both [exclusion].
-        bounds: Bounds of the sentences in the exclusions [sentence + 1], on the host.
-        one_sided: Only references get a negative, and only another reference.
+        vectors: Vectors of the sentences that are searched [sentence, dimension].
+        exclusions: Which of the sentences that ask excludes which of those that are searched, sorted by the former,
+            both [exclusion].
+        bounds: Bounds of the sentences that ask in the exclusions [asking + 1], on the host.
+        asking: Positions of the sentences that ask [asking]; all if left out.
         block: Sentences that are compared with all others together; as many as give a block of 1 GB if left out.
 
     Returns:
-        Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; any where none is allowed.
+        Position of each one's negative [asking], int64; any where none is allowed.
     """
     unit = normalize(vectors, dim=1)
-    if one_sided:
-        unit = unit[: len(unit) // 2]
+    own = unit if asking is None else unit.index_select(0, asking)
     count = len(unit)
     block = block or max(1, BLOCK_NUMBERS // max(1, count))
     chosen = []
-    for start in range(0, count, block):
-        stop = min(start + block, count)
-        similarities = unit[start:stop] @ unit.T
+    for start in range(0, len(own), block):
+        stop = min(start + block, len(own))
+        similarities = own[start:stop] @ unit.T
         inside = slice(int(bounds[start]), int(bounds[stop]))
         cells = (exclusions[0][inside].long() - start) * count + exclusions[1][inside]
         similarities.view(-1).index_fill_(0, cells, -2.0)

@@ -15,6 +15,7 @@ from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.megabatch import draw, excluded
 from paranmt_hf.training.pair_store import MegaBatch
+from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 
 
@@ -27,7 +28,8 @@ class TablePlan:
         ids: Position in `rows` of each unit [unit].
         starts: First unit of each sentence [sentence].
         lengths: Units of each sentence [sentence].
-        own_units: Most units that the sentences of a step's own pairs have, their negatives not counted.
+        own_units: Most units that the sentences of a step's own pairs have in any process, their negatives not
+            counted.
     """
 
     rows: np.ndarray
@@ -43,20 +45,52 @@ class Plan(MegaBatch):
 
     Attributes:
         tables: The rows under each table.
-        steps: Positions of the sentences of each step's pairs, references first [2 x pair].
-        exclusions: Sentence and what it excludes of those that are searched, sorted by sentence, both [exclusion];
-            None if nothing is mined.
+        steps: Positions of the sentences of each step's pairs that are this process's, references first [2 x pair].
+        shares: Pairs of each step that each process has.
+        exclusions: Which of the sentences that ask for a negative excludes which of those that are searched, sorted by
+            the former, both [exclusion]; None if nothing is mined.
         drawn: Negative of each sentence that was drawn at random; -1 where it is mined; None if nothing is drawn.
+        asking: Positions of the sentences for which this process mines [asking]; None if it is the only one.
+        together: Positions of the sentences of each step's pairs of all processes, one process after the other
+            [2 x pair]; None unless the teacher compares them.
         parcel: All numbers of the above that go to the device, one after the other.
         taught: The teacher's vectors of the sentences [sentence, teacher dimension], float16.
     """
 
     tables: list[TablePlan]
     steps: list[np.ndarray]
+    shares: list[tuple[int, ...]]
     exclusions: tuple[np.ndarray, np.ndarray] | None
     drawn: np.ndarray | None
+    asking: np.ndarray | None
+    together: list[np.ndarray] | None
     parcel: torch.Tensor
     taught: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class _Negatives:
+    """What is known of negatives: as in `Plan`, and whether each sentence has one."""
+
+    exclusions: tuple[np.ndarray, np.ndarray] | None
+    drawn: np.ndarray | None
+    asking: np.ndarray | None
+    has_one: np.ndarray
+
+
+def owners(pairs: int, batch_size: int, processes: int) -> np.ndarray:
+    """Say which process each pair of a mega-batch belongs to [pair]: each has an even part of every mini-batch.
+
+    Args:
+        pairs: Pairs of the mega-batch.
+        batch_size: Pairs of a mini-batch; the last one may have fewer.
+        processes: How many there are.
+    """
+    whole, rest = (
+        np.repeat(np.arange(processes), np.diff(np.arange(processes + 1) * size // processes))
+        for size in (batch_size, pairs % batch_size)
+    )
+    return np.concatenate([np.tile(whole, pairs // batch_size), rest])
 
 
 def make_plan(
@@ -67,6 +101,7 @@ def make_plan(
     teacher: TeacherVectors | None = None,
     *,
     pinned: bool = False,
+    processes: Processes | None = None,
 ) -> Plan:
     """Prepare a mega-batch.
 
@@ -77,18 +112,30 @@ def make_plan(
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
         pinned: Put what is sent into memory that a GPU can read while the host goes on.
+        processes: Those that train together; None if this one is alone.
     """
-    exclusions, drawn, has_negative = _negatives(mega, generator, config)
-    complete = np.logical_and.reduce(has_negative.reshape(-1, mega.pairs))
-    steps = []
-    for start in range(0, mega.pairs, config.batch_size):
-        pairs = start + np.flatnonzero(complete[start : start + config.batch_size])
-        if len(pairs):
-            steps.append(np.concatenate([pairs, pairs + mega.pairs]))
-    tables = [_plan_table(mega.bags[reader], steps) for reader in readers]
+    count, rank = (processes.count, processes.rank) if processes is not None else (1, 0)
+    owner = owners(mega.pairs, config.batch_size, count)
+    negatives = _negatives(mega, generator, config, owner, rank if processes is not None else None)
+    complete = np.flatnonzero(np.logical_and.reduce(negatives.has_one.reshape(-1, mega.pairs)))
+    # By mini-batch, and in it by process: the pairs of each of these parts stand together.
+    part = complete // config.batch_size * count + owner[complete]
+    minis = -(-mega.pairs // config.batch_size)
+    sizes = np.bincount(part, minlength=minis * count)
+    sentences = [np.concatenate([pairs, pairs + mega.pairs]) for pairs in np.split(complete, sizes.cumsum()[:-1])]
+    made = np.flatnonzero(sizes.reshape(minis, count).sum(axis=1)).tolist()
+    steps = [sentences[mini * count + rank] for mini in made]
+    together = None
+    if teacher is not None and processes is not None:
+        together = [np.concatenate(sentences[mini * count : (mini + 1) * count]) for mini in made]
+    tables = [_plan_table(mega.bags[reader], complete, part) for reader in readers]
     numbers = [np.concatenate([np.empty(0, np.int64), *steps])]
-    numbers += [part for table in tables for part in (table.rows, table.ids, table.starts, table.lengths)]
-    numbers += [*(exclusions or ()), *([drawn] if drawn is not None else [])]
+    numbers += [numbers_ for table in tables for numbers_ in (table.rows, table.ids, table.starts, table.lengths)]
+    numbers += [
+        *(negatives.exclusions or ()),
+        *(each for each in (negatives.drawn, negatives.asking) if each is not None),
+    ]
+    numbers += together or []
     parcel = torch.from_numpy(np.concatenate(numbers).astype(np.int32))
     taught = teacher.of(mega.keys).half() if teacher is not None else None
     if pinned:
@@ -98,31 +145,53 @@ def make_plan(
         mega.keys,
         tables=tables,
         steps=steps,
-        exclusions=exclusions,
-        drawn=drawn,
+        shares=[tuple(sizes[mini * count : (mini + 1) * count].tolist()) for mini in made],
+        exclusions=negatives.exclusions,
+        drawn=negatives.drawn,
+        asking=negatives.asking,
+        together=together,
         parcel=parcel,
         taught=taught,
     )
 
 
 def _negatives(
-    mega: MegaBatch, generator: np.random.Generator, config: TrainConfig
-) -> tuple[tuple[np.ndarray, np.ndarray] | None, np.ndarray | None, np.ndarray]:
-    """What is known of negatives: exclusions and those drawn, as in `Plan`, and whether each sentence has one."""
-    exclusions = drawn = None
+    mega: MegaBatch, generator: np.random.Generator, config: TrainConfig, owner: np.ndarray, rank: int | None
+) -> _Negatives:
+    """Find what is known of negatives; `owner` says whose each pair is, and with a rank only its own pairs ask."""
+    exclusions = drawn = asking = None
     has_one = np.ones(mega.pairs if config.one_sided else 2 * mega.pairs, bool)
     if not config.margin_weight:
-        return exclusions, drawn, has_one
+        return _Negatives(exclusions, drawn, asking, has_one)
     if config.negatives != "rand":
         exclusions = _exclusions(mega, one_sided=config.one_sided)
+        whose = np.tile(owner, 1 if config.one_sided else 2)
+        searched: int | np.ndarray = len(whose)
+        if config.mine_over == "rank":
+            # Whom a sentence may not have matters only where it is searched.
+            among = whose[exclusions[0]] == whose[exclusions[1]]
+            exclusions = exclusions[0][among], exclusions[1][among]
+            searched = np.bincount(whose)[whose]
         # All are allowed that a sentence does not exclude; itself it does.
-        has_one = np.bincount(exclusions[0], minlength=len(has_one)) < len(has_one)
+        has_one = np.bincount(exclusions[0], minlength=len(has_one)) < searched
+        if rank is not None:
+            asking = np.flatnonzero(whose == rank)
+            exclusions = _of_asking(exclusions, whose == rank, config)
     if config.negatives != "max":
         drawn = draw(mega.keys, generator, one_sided=config.one_sided)
         random = generator.random(len(drawn)) < 0.5 if config.negatives == "mix" else np.ones(len(drawn), bool)
         has_one = np.where(random, drawn >= 0, has_one)
         drawn = np.where(random, drawn, -1)
-    return exclusions, drawn, has_one
+    return _Negatives(exclusions, drawn, asking, has_one)
+
+
+def _of_asking(
+    exclusions: tuple[np.ndarray, np.ndarray], asks: np.ndarray, config: TrainConfig
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose the exclusions of the sentences that ask, numbered as these are; so are the others, if only they are."""
+    sentences, columns = (numbers[asks[exclusions[0]]] for numbers in exclusions)
+    number = asks.cumsum() - 1
+    return number[sentences], number[columns] if config.mine_over == "rank" else columns
 
 
 def _exclusions(mega: MegaBatch, *, one_sided: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -134,12 +203,14 @@ def _exclusions(mega: MegaBatch, *, one_sided: bool) -> tuple[np.ndarray, np.nda
     return sentences, columns
 
 
-def _plan_table(bags: Bags, steps: list[np.ndarray]) -> TablePlan:
+def _plan_table(bags: Bags, pairs: np.ndarray, part: np.ndarray) -> TablePlan:
+    """Plan a table; `part` says for each of the pairs of all steps with which others one process has it in a step."""
     # Bounds of memory are known, and numbers small: marking rows costs less than sorting units.
     used = np.zeros(int(bags.rows.max(initial=0)) + 1, bool)
     used[bags.rows] = True
     used[0] = True
     ids = (np.cumsum(used) - 1)[bags.rows]
     lengths = np.diff(bags.offsets)
-    own_units = max((int(lengths[step].sum()) for step in steps), default=0)
+    units = lengths[pairs] + lengths[pairs + len(lengths) // 2]
+    own_units = int(np.bincount(part, units).max(initial=0))
     return TablePlan(np.flatnonzero(used), ids, bags.offsets[:-1], lengths, own_units)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import embedding_bag
 
+from paranmt_hf.training.device.exchange import distinct
 from paranmt_hf.training.device.optimizers import DeviceOptimizer
 from paranmt_hf.training.device.plan import TablePlan
 
@@ -56,8 +57,8 @@ class DeviceTable:
         self.reader, self.optimizer, self.frozen, self.fixed = reader, optimizer, frozen, fixed
         self._pull = pull
         self._device = optimizer.table.device
-        # Most units of a step.
-        self.bound = 0
+        # Most units of a step, and most distinct rows that a process sends in a step; 0 if that is not known yet.
+        self.bound = self.row_bound = 0
         self._everything = torch.arange(len(optimizer.table), device=self._device) if pull else None
         self._initial = optimizer.table.clone() if pull else None
         self._zero = torch.zeros(1, dtype=torch.long, device=self._device)
@@ -69,7 +70,7 @@ class DeviceTable:
     @property
     def shapes(self) -> Hashable:
         """Changes when the memory of a step or its shapes do."""
-        return len(self._local[0]), len(self._ids), len(self._starts), self.bound
+        return len(self._local[0]), len(self._ids), len(self._starts), self.bound, self.row_bound
 
     def load(self, plan: TablePlan, sent: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
         """Begin a mega-batch: read its rows, and note the units of its sentences.
@@ -101,6 +102,11 @@ class DeviceTable:
             self.bound = _round_up(units)
             self._places = torch.arange(self.bound, device=self._device)
 
+    def fit_row_bound(self, rows: int) -> None:
+        """Have so many rows of a step sent, and some more; from the first time on only if more are needed."""
+        if not self.row_bound or rows > self.row_bound:
+            self.row_bound = _round_up(int(rows * ROOM))
+
     def encode_all(self) -> torch.Tensor:
         """Encode all sentences of the mega-batch [sentence, dimension]."""
         units, sentences = self._sizes
@@ -126,15 +132,42 @@ class DeviceTable:
         return sums[:-1] * units.share[:, None]
 
     def gradient(self, units: Units, gradient: torch.Tensor) -> torch.Tensor:
-        """Gradient of the local rows [row, dimension] from that of sentences [sentence, dimension]."""
-        share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
-        rows = torch.zeros_like(self._local[0])
-        rows.index_add_(0, units.rows, share.index_select(0, units.sentences))
-        if self._initial is not None:
-            rows[: len(self._initial)].add_(self._local[0][: len(self._initial)] - self._initial, alpha=2 * self._pull)
-        if self.frozen:
-            rows[0].zero_()
+        """Gradient of the local rows under some sentences [row, dimension] from theirs [sentence, dimension]."""
+        rows = self.no_gradient()
+        rows.index_add_(0, units.rows, _of_units(units, gradient))
         return rows
+
+    def no_gradient(self) -> torch.Tensor:
+        """Gradient of the local rows under no sentence [row, dimension]."""
+        return torch.zeros_like(self._local[0])
+
+    def sparse_gradient(
+        self, units: Units | None, gradient: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """List the distinct rows under some sentences with their gradients, as `gradient` gives those of all rows.
+
+        Args:
+            units: The units of the sentences; None if there is none.
+            gradient: Gradient of the sentences [sentence, dimension].
+
+        Returns:
+            Rows [row], as many in any case, their gradient [row, dimension], and how many there are; see `distinct`.
+        """
+        bound, weight = self.row_bound or self.bound, self._local[0]
+        rows = units.rows if units is not None else self._zero[:0]
+        listed, places, count = distinct(rows, len(weight), bound)
+        own = weight.new_zeros(bound + 1, weight.shape[1])
+        if units is not None and gradient is not None:
+            own.index_add_(0, places.index_select(0, rows), _of_units(units, gradient))
+        return listed, own[:bound], count
+
+    def complete(self, gradient: torch.Tensor) -> None:
+        """Add to the gradient of the local rows [row, dimension] what is no matter of sentences."""
+        if self._initial is not None:
+            pulled = slice(len(self._initial))
+            gradient[pulled].add_(self._local[0][pulled] - self._initial, alpha=2 * self._pull)
+        if self.frozen:
+            gradient[0].zero_()
 
     def update(self, gradient: torch.Tensor) -> None:
         """Move the local rows by their gradient [row, dimension]."""
@@ -153,6 +186,12 @@ class DeviceTable:
             self._ids = torch.full((_round_up(int(units * ROOM)) + 1,), none, device=self._device)
         if sentences > len(self._starts):
             self._starts, self._lengths = torch.zeros(2, sentences, dtype=torch.long, device=self._device)
+
+
+def _of_units(units: Units, gradient: torch.Tensor) -> torch.Tensor:
+    """Gradient of each unit [bound, dimension] from that of the sentences [sentence, dimension]."""
+    share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
+    return share.index_select(0, units.sentences)
 
 
 def _round_up(number: int) -> int:

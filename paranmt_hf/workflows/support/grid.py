@@ -19,7 +19,15 @@ from paranmt_hf.util.yaml_files import read_yaml
 PRESETS = ASSETS / "grids"
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
 NOT_SEARCHED = {"epochs", "patience", "evaluations", "vectors", "init_from", "teacher", "second_teacher"} | {
-    *("device", "report_to", "gather_negatives", "error_negatives", "checkpoint_seconds", "mining_precision"),
+    *(
+        "device",
+        "report_to",
+        "gather_negatives",
+        "mine_over",
+        "error_negatives",
+        "checkpoint_seconds",
+        "mining_precision",
+    ),
 }
 KIND_OF: dict[str, type] = {
     entry.name: kind

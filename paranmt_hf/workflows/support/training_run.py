@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.processes import started
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Settings that name a teacher.
 TEACHERS = ("teacher", "second_teacher")
 # Settings that change nothing of the result.
-WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
+WITHOUT_EFFECT = ("checkpoint_seconds", "report_to", "mine_over")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ class TrainingRun:
     def identity(self) -> Identity:
         """Everything that decides the result, as JSON values."""
         training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
+        # Where each process mines in all of a mega-batch, the same comes out of any number of them.
+        if self.config.mine_over == "rank":
+            training |= {"mine_over": "rank", "processes": started()}
         if self._averages_through_trainer:
             # What the loop began the trainer cannot go on with, and their results differ.
             training["through_trainer"] = True
@@ -76,7 +79,7 @@ class TrainingRun:
     def _averages_through_trainer(self) -> bool:
         """Whether the trainer runs a model that the loop on the GPU would run under other settings."""
         dense = any(family.dense for family in self.encoder.families)
-        return not dense and self.config.needs_trainer(int(os.environ.get("WORLD_SIZE", "1")))
+        return not dense and self.config.needs_trainer
 
     @property
     def inputs(self) -> dict[str, str]:

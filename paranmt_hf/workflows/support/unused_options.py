@@ -79,12 +79,16 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
     ordered = any(family.ordered for family in encoder.families)
     dense = any(family.dense for family in encoder.families)
     trainer = dense or config.device == "cuda"
+    shared = processes > 1 and config.device == "cuda" and not dense and not config.needs_trainer
     # Without scrambling averages get what is asked for; and a teacher of theirs may run in bfloat16.
     precise = trainer or (config.teacher is not None and config.precision == "bf16")
     listwise = config.teacher is not None and config.teacher_loss == "listwise"
     with_weights = _named(family.name for family in FAMILIES.values() if family.dense)
     in_order = _named(family.name for family in FAMILIES.values() if family.ordered)
     by_trainer = f"models that run through the trainer ({with_weights}, or --device cuda)"
+    by_trainer_alone = (
+        f"models that run through the trainer ({with_weights}, or --device cuda with another --precision)"
+    )
     averages = "averaging models (WORD, TRIGRAM and their combinations) on the CPU"
     reads_words = "word" in encoder.kinds
     beside_words = f"models that train something beside their word embeddings ({with_weights}, or a TRIGRAM)"
@@ -94,19 +98,37 @@ def _train_rules(config: TrainConfig, encoder: EncoderConfig, processes: int) ->
         (("lambda_w",), not (config.freeze_words and encoder.kinds == ["word"]), "embeddings that are not frozen"),
         (("regularise_to",), dense and config.lambda_c > 0, "what --lambda-c pulls compositional parameters towards"),
         (("lambda_c",), dense, f"compositional parameters, which only some models have ({with_weights})"),
-        (("report_to", "gather_negatives"), trainer, by_trainer),
+        (("report_to",), trainer, by_trainer),
+        (("gather_negatives",), dense or config.needs_trainer, by_trainer_alone),
+        (
+            ("mine_over",),
+            shared,
+            "averaging models trained by several processes (torchrun) with --device cuda, float32",
+        ),
         (("precision",), precise, f"{by_trainer}; bf16 also for a --teacher"),
         (
             ("neighbours",),
-            not dense and not config.needs_trainer(processes),
-            "averaging models (WORD, TRIGRAM and their combinations), trained by one process in float32",
+            not dense and not config.needs_trainer,
+            "averaging models (WORD, TRIGRAM and their combinations), trained in float32",
         ),
         (("mining_precision", "error_negatives"), not trainer, averages),
-        (("mining_precision",), config.negatives != "rand", "negatives that are mined: --negatives max or mix"),
+        (
+            ("mining_precision", "mine_over"),
+            config.negatives != "rand",
+            "negatives that are mined: --negatives max or mix",
+        ),
         (("teacher_weight", "teacher_loss"), config.teacher is not None, "the similarities of a --teacher"),
         (("temperature",), listwise, "the --teacher-loss listwise of a --teacher"),
         (
-            ("margin", "negatives", "one_sided", "gather_negatives", "mining_precision", "error_negatives"),
+            (
+                "margin",
+                "negatives",
+                "one_sided",
+                "gather_negatives",
+                "mine_over",
+                "mining_precision",
+                "error_negatives",
+            ),
             config.margin_weight > 0,
             "the margin loss, which is left out with a --teacher at --teacher-weight 1.0",
         ),
