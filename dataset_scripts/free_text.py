@@ -82,6 +82,9 @@ def texts(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         for inner in value.values():
             yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
     elif isinstance(value, str):
         yield re.sub(r"<[^>]+>", " ", value)
 

@@ -99,7 +99,7 @@ def test_text_that_anybody_may_use(tmp_path):
     (voices / "one.txt").write_text("Two words\nalone\nTwo words\n", encoding="utf8")
     (speeches / "a.txt").write_text("Title here\n\nWe met. You, of the\nU.S. Senate, left.\n", encoding="latin-1")
     (book / "europe" / "ez.json").write_text(
-        '{"a": {"text": "It lies in one valley. Area 15 km"}, "b": {"text": "<b>no</b> coast at all"}}'
+        '{"a": {"text": "It lies in one valley. Area 15 km"}, "b": ["<b>no</b> coast at all"]}'
     )
     (tmp_path / "words").write_text("cow\n\nlion 0.1 0.2\n", encoding="utf8")
     sources = ["--wordnet", wordnet, "--common-voice", voices, "--addresses", speeches, "--factbook", book]

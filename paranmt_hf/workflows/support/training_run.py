@@ -16,7 +16,6 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.processes import started
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import Identity, as_json
@@ -61,6 +60,9 @@ class TrainingRun:
         training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
         # Where each process mines in all of a mega-batch, the same comes out of any number of them.
         if self.config.mine_over == "rank":
+            # Brings torch, for which mistakes do not wait.
+            from paranmt_hf.training.processes import started
+
             training |= {"mine_over": "rank", "processes": started()}
         if self._averages_through_trainer:
             # What the loop began the trainer cannot go on with, and their results differ.
