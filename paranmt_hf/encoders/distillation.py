@@ -47,6 +47,10 @@ class DistillConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.precision != "float32" and self.contexts is None:
+            raise InputError(
+                "precision is that of a model which reads words in sentences; give contexts too, or leave it out"
+            )
 
 
 def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:

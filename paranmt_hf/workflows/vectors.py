@@ -66,16 +66,20 @@ def distill_vectors(
         InputError: There is nothing to take words from, or a file cannot be read, or does not fit; or `<out>.work`
             holds states of other words, text or models.
     """
-    config = config or DistillConfig()
+    config, out = config or DistillConfig(), Path(out).expanduser()
     names = [models] if isinstance(models, str | Path) else list(models)
     _check_place(out)
-    refuse_inside(Path(out).expanduser().resolve(), *(Path(name).expanduser() for name in names))
+    refuse_inside(out.resolve(), *(Path(name).expanduser() for name in names))
     if data is None and text is None and vocabulary is None:
         raise InputError(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
         )
     if config.contexts is not None and data is None and text is None:
         raise InputError("--contexts reads words in sentences; give some with --data or --text")
+    if exclude is not None and data is None and text is None:
+        raise InputError(
+            "--exclude leaves out pairs and text, not words; give some with --data or --text, or leave it out"
+        )
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(list(data), SelectionConfig(), unwanted) if data is not None else None
     sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
@@ -93,14 +97,14 @@ def distill_vectors(
     check_reduction(len(chosen) if config.contexts is None else width, width, config.dimension, config.remove)
     if config.contexts is None:
         vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
-        write_vectors(Path(out), vectors)
+        write_vectors(out, vectors)
         return vectors
     identity = _identity(located, chosen, sentences, config)
-    work = work_folder(Path(out).expanduser().resolve())
+    work = work_folder(out.resolve())
     with locked(work, "vectors distill", worth=_holds_states):
         keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
         vectors = _in_context(chosen, counts, encoders, sentences, config, work)
-        write_vectors(Path(out), vectors)
+        write_vectors(out, vectors)
         remove(work)
     return vectors
 
@@ -146,13 +150,11 @@ class _States:
             self._saved = time.monotonic()
 
 
-def _check_place(out: str | Path) -> None:
-    if Path(out).expanduser().is_dir():
-        raise InputError(
-            f"cannot write {out}: it is a folder; name a file in it, such as {Path(out) / 'vectors.txt.gz'}"
-        )
-    if not Path(out).expanduser().resolve().parent.is_dir():
-        raise InputError(f"cannot write {out}: there is no folder {Path(out).parent}; make it first")
+def _check_place(out: Path) -> None:
+    if out.is_dir():
+        raise InputError(f"cannot write {out}: it is a folder; name a file in it, such as {out / 'vectors.txt.gz'}")
+    if not out.resolve().parent.is_dir():
+        raise InputError(f"cannot write {out}: there is no folder {out.parent}; make it first")
 
 
 def _choose(counts: Counter[str], vocabulary: str | Path | None, config: DistillConfig) -> list[str]:

@@ -24,6 +24,7 @@ MISTAKES = {
     "--text none.txt --teacher embedded": "none.txt: there is no such file",
     "--text models/wort --teacher embedded": "the folder models holds no 'wort', but 'word'; taken for",
     "--teacher embedded": "there is nothing to train on",
+    "--recipe trigram --data none.parquet --teacher embedded": "cannot read none.parquet: there is no such file",
     "--data pairs.txt --out full": "full exists and is no encoder of this program",
 }
 PROGRAM = """

@@ -11,8 +11,12 @@ import yaml
 from paranmt_hf import load
 from paranmt_hf.cli import _parser, main
 from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.workflows.support.recipes import read_recipe, recipe_names
+from paranmt_hf.workflows import average, train
+from paranmt_hf.workflows.support import several_processes
+from paranmt_hf.workflows.support.recipes import read_recipe, recipe_names, train_recipe
 from tests.cli.commands import fails
 from tests.training.toys import synonyms, write_data
 from tests.workflows.test_model_record import TRAINING
@@ -96,3 +100,26 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     (tmp_path / "notes" / "notes.txt").touch()
     fails(capsys, [*command, "notes"], "notes/training.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]
+
+
+def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    steps, out, record = [], tmp_path / "out", TRAINING.to_json()
+    record["settings"]["training"] = asdict(TrainConfig())
+
+    def averaged_elsewhere(path):
+        assert path == out / "training.json"
+        out.mkdir()
+        path.write_text(json.dumps(record))
+
+    def twice(*arguments):
+        raise AssertionError("averaged by two processes")
+
+    monkeypatch.setattr(train, "train", lambda data, folder, **options: steps.append(folder.name))
+    monkeypatch.setattr(average, "average_encoders", twice)
+    monkeypatch.setattr(several_processes, "wait_for", averaged_elsewhere)
+    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": SelectionConfig()}
+    found = train_recipe(read_recipe("word"), ["x"], out, **settings)
+    assert steps == ["1-teacher", "2-margin"]
+    assert (found.folder, found.record.pairs) == (out, TRAINING.pairs)

@@ -107,6 +107,13 @@ def test_vocabulary_file(tmp_path, model):
     assert distill_vectors(model, tmp_path / "v", **both, config=config).words == list("ebag")
 
 
+def test_a_place_below_the_home_folder(tmp_path, model, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "listed").write_text("a\nb\n")
+    distill_vectors(model, "~/v", vocabulary=tmp_path / "listed")
+    assert read_vectors(tmp_path / "v").words == ["a", "b"]
+
+
 def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
     (tmp_path / "empty").write_text("\n \n")
     with pytest.raises(InputError, match="the vocabulary .*empty is empty"):
@@ -118,6 +125,11 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "none")
     with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
         distill_vectors(model, tmp_path / "v")
+    (tmp_path / "listed").write_text("a\n")
+    with pytest.raises(InputError, match="^--exclude leaves out pairs and text, not words; give some with --data or"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "listed", exclude=tmp_path)
+    with pytest.raises(InputError, match="^precision is that of a model which reads words in sentences; give"):
+        DistillConfig(precision="bf16")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a\nb\n" * 1000)[:-10])
     with pytest.raises(InputError, match="cannot read the vocabulary .*cut.gz"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "cut.gz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TRAINING_FILE, read_training
 from paranmt_hf.util.work import is_free, result_folder
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -94,7 +95,6 @@ def train_recipe(
     Raises:
         InputError: As of `train`; or something else is at `out`.
     """
-    from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.train import Trained, train
 
     out = result_folder(out)
@@ -111,7 +111,16 @@ def train_recipe(
     goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
     options = {**options, "teacher_cache": None, "text": None}
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
+    # These bring torch, for which mistakes in the first step do not wait.
+    from paranmt_hf.training.processes import started
+    from paranmt_hf.workflows.average import average_encoders
+    from paranmt_hf.workflows.support.several_processes import wait_for
+
     fresh = is_free(out)
+    if int(os.environ.get("RANK", "0")) and started() > 1:
+        # Of several processes the first one averages.
+        wait_for(out / TRAINING_FILE)
+        return Trained(out, read_training(out), fresh)
     # Finds a mean that is there, and refuses that of others.
     average_encoders([first, second], out)
     return Trained(out, read_training(out), fresh)
