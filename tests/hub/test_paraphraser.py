@@ -29,7 +29,7 @@ else:
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], **options)
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], **options)
 found = model.generate(**tokenizer(["a man is"], return_tensors="pt"), max_new_tokens=5, num_beams=2)
 print("found", found.tolist(), "paranmt_hf" in sys.modules)
 """
