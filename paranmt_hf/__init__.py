@@ -25,6 +25,10 @@ _NAMES = {
     "Mining": "paranmt_hf.workflows.mine",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
     "ParaNMT": "paranmt_hf.corpus.builder",
+    "ParaphraseConfig": "paranmt_hf.paraphrase.config",
+    "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
+    "ParaphraserConfig": "paranmt_hf.paraphrase.config",
+    "ParaphraserTraining": "paranmt_hf.paraphrase.config",
     "ReleaseConfig": "paranmt_hf.workflows.support.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.workflows.rotate",
@@ -63,10 +67,12 @@ _NAMES = {
     "import_annotation": "paranmt_hf.workflows.annotate",
     "import_pairs": "paranmt_hf.workflows.import_pairs",
     "load": "paranmt_hf.encoders.loading",
+    "load_paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "load_supervised": "paranmt_hf.supervised.model",
     "mine": "paranmt_hf.workflows.mine",
     "mine_pairs": "paranmt_hf.workflows.mine",
     "mined_negatives": "paranmt_hf.workflows.negatives",
+    "paraphrase_file": "paranmt_hf.workflows.paraphrase",
     "plan_dataset": "paranmt_hf.workflows.publish",
     "plan_model": "paranmt_hf.workflows.publish",
     "publish_dataset": "paranmt_hf.workflows.publish",
@@ -81,6 +87,7 @@ _NAMES = {
     "supervise": "paranmt_hf.workflows.supervise",
     "train": "paranmt_hf.workflows.train",
     "tune": "paranmt_hf.workflows.tune",
+    "train_paraphraser": "paranmt_hf.workflows.train_paraphraser",
     "train_sent2vec": "paranmt_hf.workflows.train_sent2vec",
     "write_report": "paranmt_hf.workflows.report",
     "write_results": "paranmt_hf.workflows.evaluate",
@@ -103,6 +110,10 @@ __all__ = [
     "Mining",
     "NegativesConfig",
     "ParaNMT",
+    "ParaphraseConfig",
+    "Paraphraser",
+    "ParaphraserConfig",
+    "ParaphraserTraining",
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
@@ -142,10 +153,12 @@ __all__ = [
     "import_annotation",
     "import_pairs",
     "load",
+    "load_paraphraser",
     "load_supervised",
     "mine",
     "mine_pairs",
     "mined_negatives",
+    "paraphrase_file",
     "plan_dataset",
     "plan_model",
     "publish_dataset",
@@ -160,6 +173,7 @@ __all__ = [
     "supervise",
     "train",
     "tune",
+    "train_paraphraser",
     "train_sent2vec",
     "write_report",
     "write_results",
@@ -182,6 +196,8 @@ if TYPE_CHECKING:
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.config import LexiconConfig
     from paranmt_hf.lexicon.lexicon import Lexicon
+    from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserConfig, ParaphraserTraining
+    from paranmt_hf.paraphrase.paraphraser import Paraphraser, load_paraphraser
     from paranmt_hf.search.space import SpaceConfig
     from paranmt_hf.supervised.config import SuperviseConfig
     from paranmt_hf.supervised.model import load_supervised
@@ -206,6 +222,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.lexicon import build_lexicon, evaluate_lexicon
     from paranmt_hf.workflows.mine import MineConfig, Mining, mine, mine_pairs
     from paranmt_hf.workflows.negatives import NegativesConfig, mined_negatives
+    from paranmt_hf.workflows.paraphrase import paraphrase_file
     from paranmt_hf.workflows.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.workflows.report import write_report
     from paranmt_hf.workflows.rotate import RotateConfig, rotate_encoder
@@ -221,6 +238,7 @@ if TYPE_CHECKING:
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
     from paranmt_hf.workflows.support.select_config import SelectConfig
     from paranmt_hf.workflows.train import train
+    from paranmt_hf.workflows.train_paraphraser import train_paraphraser
     from paranmt_hf.workflows.train_sent2vec import train_sent2vec
     from paranmt_hf.workflows.tune import tune
     from paranmt_hf.workflows.vectors import distill_vectors

@@ -18,14 +18,14 @@ LAYERS: list[set[str]] = [
     {"hub"},
     {"corpus", "encoders", "evaluation", "lexicon", "search"},
     {"training", "export"},
-    {"supervised"},
+    {"supervised", "paraphrase"},
     {"workflows"},
     {"cli"},
 ]
 # The stages above others know encoders through the table of families, and nothing of the other stages.
 MAY_NOT = {
     (stage, other)
-    for stage in ("training", "export", "supervised")
+    for stage in ("training", "export", "supervised", "paraphrase")
     for other in ("corpus", "evaluation", "lexicon", "search")
 }
 

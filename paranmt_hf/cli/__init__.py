@@ -31,6 +31,8 @@ COMMANDS = {
     "train": "train",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
+    "train-paraphraser": "train_paraphraser",
+    "paraphrase": "paraphrase",
     "evaluate": "evaluate",
     "supervise": "supervise",
     "analyse": "analyse",

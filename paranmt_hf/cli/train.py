@@ -82,8 +82,9 @@ def configure(parser: CommandParser) -> None:
         record, state = trained.record, "" if trained.fresh else " (was trained already)"
         print(f"{arguments.out}: {record.dimension} dimensions, {record.parameters:,} parameters{state}")
         history = record.history
-        # What stands by twos in place of pairs is sentences.
-        seen = f"{2 * history.pairs:,} sentences" if arguments.text else f"{history.pairs:,} pairs"
+        # What stands by twos in place of pairs is sentences. The last step of a recipe may be of pairs alone.
+        of_text = "text" in record.settings["data"]
+        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
         print(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
         if record.development is not None:
             print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings['development']}")

@@ -24,7 +24,7 @@ from tests.workflows.test_model_record import TRAINING
 CARDS = Path(__file__).parents[2] / "model_cards"
 # What a user brings, or chooses for one run; evaluations are those on a development set.
 OWN = {"data", "vectors", "teacher", "init-from", "development", "evaluations", "exclude", "recipe", "model"}
-OWN |= {"first-pairs", "max-pairs"}
+OWN |= {"first-pairs", "max-pairs", "text", "teacher-cache"}
 
 
 def options(*words):
@@ -42,20 +42,24 @@ def test_there_is_one_for_each_card():
 @pytest.mark.parametrize("name", recipe_names())
 def test_it_is_what_the_card_did(name):
     commands = json.loads((CARDS / f"{name}.json").read_text(encoding="utf8"))["commands"]
-    first, second = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
+    first, *others = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
     recipe, own, card = read_recipe(name), options("--recipe", name), options(*first)
     assert own["model"] == card["model"]
     assert settings(own) == settings(card)
     assert ("vectors" in card) == ("vectors" in recipe.needs) and "teacher" in card
+    assert ("text" in card) == ("text" in recipe.needs)
+    assert len(others) == bool(recipe.then)
+    if not others:
+        return
     words = [word for key, value in recipe.then.items() for word in (f"--{key}", str(value)) if word != "True"]
-    then, done = options("--data", "x", "--out", "y", *words), options(*second)
+    then, done = options("--data", "x", "--out", "y", *words), options(*others[0])
     assert settings(then) == settings(done)
     assert then["max-pairs"] == done["first-pairs"]
 
 
 def test_what_is_missing_is_asked_for_by_name(capsys):
     command = ["train", "--recipe", "word-trigram", "--out", "o"]
-    fails(capsys, command, "recipe word-trigram needs --data, --vectors and --teacher")
+    fails(capsys, command, "recipe word-trigram needs --data, --text, --vectors and --teacher")
     fails(capsys, ["train", "--recipe", "trigram", "--out", "o", "--data", "x"], "recipe trigram needs --teacher")
     with pytest.raises(SystemExit):
         main(["train", "--recipe", "best", "--data", "x", "--out", "o"])
@@ -68,9 +72,13 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     (tmp_path / "vectors.txt").write_text("left1 1 0\nright1 0 1\n")
     small = ["--dimension", "2", "--trigram-dimension", "4", "--min-count", "1", "--batch-size", "20"]
     command = ["train", "--recipe", "word-trigram", "--data", "pairs.parquet", "--vectors", "vectors.txt"]
-    command += ["--teacher", "embedded", *small, "--out", "out"]
+    (tmp_path / "text.txt").write_text("one more sentence\nand another\n")
+    command += ["--text", "text.txt", "--teacher", "embedded", *small, "--out", "out"]
     assert main(command) == 0
-    assert "out: 6 dimensions" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "out: 6 dimensions" in told
+    # The margin loss, whose history is shown, is of pairs alone.
+    assert "  300 pairs in " in told
     assert load("out").encode("left1 left2").shape == (6,)
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert [part["name"] for part in record["mean_of"]] == ["1-teacher", "2-margin"]
@@ -123,3 +131,16 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     found = train_recipe(read_recipe("word"), ["x"], out, **settings)
     assert steps == ["1-teacher", "2-margin"]
     assert (found.folder, found.record.pairs) == (out, TRAINING.pairs)
+
+
+def test_text_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("one 1 0\nmore 0 1\n")
+    (tmp_path / "text.txt").write_text("\n".join(f"sentence {number} has more" for number in range(60)))
+    command = ["train", "--recipe", "word-trigram-small", "--text", "text.txt", "--vectors", "vectors.txt"]
+    command += ["--teacher", "embedded", "--dimension", "2", "--batch-size", "20", "--out", "out"]
+    assert main(command) == 0
+    assert "out: 4 dimensions" in capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert record["settings"]["training"]["teacher_loss"] == "listwise" and not record.get("mean_of")
+    assert not (tmp_path / "out.steps").exists()

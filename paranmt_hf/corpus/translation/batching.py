@@ -1,99 +1,17 @@
-"""Batches of similar length, a guard for memory, and what both engines share."""
+"""What both engines share: limits, batches and order."""
 
 from __future__ import annotations
 
 import math
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
 from paranmt_hf.corpus.translation.translator import Translations
-from paranmt_hf.errors import InputError
-
-Result = TypeVar("Result")
-
-
-def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
-    """Cut sentences into batches of similar length.
-
-    Args:
-        lengths: Shape [sentence], pieces of each.
-        budget: Most that sentences times pieces of the longest may come to; a longer sentence is a batch alone.
-
-    Returns:
-        Indices of the sentences of each batch. The longest come first, so that a lack of memory shows at once; equal
-        lengths keep their order.
-    """
-    counts = np.asarray(lengths, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")
-    batches, first = [], 0
-    while first < len(order):
-        size = max(1, budget // max(1, int(counts[order[first]])))
-        batches.append(order[first : first + size])
-        first += size
-    return batches
-
-
-class MemoryGuard:
-    """Halves a batch that does not fit into memory, and remembers the size that did not fit."""
-
-    def __init__(self) -> None:
-        self._ceiling = math.inf
-
-    def run(
-        self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
-    ) -> list[tuple[np.ndarray, Result]]:
-        """Run `work` on a batch, in as many parts as memory asks for.
-
-        Args:
-            batch: Shape [sentence], indices into `lengths`.
-            lengths: Pieces of every sentence.
-            work: Called with the indices of a part.
-
-        Returns:
-            Each part with its result, in the order of the batch.
-
-        Raises:
-            InputError: A single sentence does not fit.
-        """
-        waiting, done = [batch], []
-        while waiting:
-            part = waiting.pop()
-            longest = int(lengths[part].max())
-            if len(part) == 1 or len(part) * longest <= self._ceiling:
-                try:
-                    done.append((part, work(part)))
-                    continue
-                except (MemoryError, RuntimeError) as error:
-                    if not _out_of_memory(error):
-                        raise
-                # Out of the handler: the traceback would keep the tensors of the failed attempt.
-                _free_device_memory()
-                if len(part) == 1:
-                    raise InputError(
-                        f"out of memory on one sentence of {longest} pieces: lower beam, max_source_tokens or "
-                        "max_target_tokens, or take a smaller dtype or model"
-                    )
-            half = -(-len(part) // 2)
-            self._ceiling = min(self._ceiling, longest * half)
-            waiting += [part[half:], part[:half]]
-        return done
-
-
-def _out_of_memory(error: Exception) -> bool:
-    """Tell a lack of memory from any other failure; torch and CTranslate2 differ in class and wording."""
-    wordings = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in wordings)
-
-
-def _free_device_memory() -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
+from paranmt_hf.util.batches import MemoryGuard, token_batches
 
 
 class Codec(Protocol):
@@ -129,7 +47,9 @@ class BatchTranslator(ABC):
         self._codec = codec
         self._batch_tokens = batch_tokens
         self._workers = workers
-        self._guard = MemoryGuard()
+        self._guard = MemoryGuard(
+            "lower beam, max_source_tokens or max_target_tokens, or take a smaller dtype or model"
+        )
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:

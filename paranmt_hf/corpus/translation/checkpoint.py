@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import re
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
-from transformers import logging as transformers_logging
+from transformers import AutoConfig, AutoTokenizer
 
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, locate, readable
 
 logger = logging.getLogger(__name__)
-
-# What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model.
-_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AssertionError, ImportError, RuntimeError, SafetensorError)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence progress bars, load reports and the advice to install sacremoses, which Marian does not use."""
-    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*sacremoses")
-            yield
-    finally:
-        transformers_logging.set_verbosity(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def resolve_device(device: str | None) -> str:
@@ -72,24 +49,7 @@ def read_weights(files: Model, dtype: torch.dtype) -> Any:  # noqa: ANN401 - tra
     Raises:
         InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
     """
-    try:
-        with _quiet(), readable(files) as folder:
-            model, report = AutoModelForSeq2SeqLM.from_pretrained(
-                folder,
-                dtype=dtype,
-                use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-    except _UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{str(files.folder)!r} cannot be read as a translation model: {reason}") from error
-    absent = sorted(report["missing_keys"])
-    if absent:
-        # transformers would fill these in at random and go on.
-        raise InputError(f"{str(files.folder)!r} lacks {len(absent)} weights of the model, such as {absent[0]!r}")
-    return model.eval()
+    return read_encoder_decoder(files, dtype, "translation model")
 
 
 class Checkpoint:
@@ -112,10 +72,10 @@ class Checkpoint:
     def __init__(self, config: TranslatorConfig) -> None:
         self.files = locate(config.name, config.revision, kind="translator")
         try:
-            with _quiet(), readable(self.files) as folder:
+            with quiet(), readable(self.files) as folder:
                 self.config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
                 self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(
                 f"{str(self.files.folder)!r} has no readable configuration and tokenizer: {reason}"
@@ -181,7 +141,7 @@ class Checkpoint:
         if self.config.model_type == "marian":
             # Without the blank the tokenizer takes text that begins with ">>...<<" for a language code.
             sentences = [self._prefix + (f" {text}" if text.startswith(">>") else text) for text in sentences]
-        with _quiet():
+        with quiet():
             return self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
 
     def decode(self, hypotheses: list[list[int]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +33,14 @@ class Recipe:
         name: Its name.
         needs: Options that name what the user has to bring.
         first: Options of the first step, which learns a teacher's similarities.
-        then: Options of the second step, which goes on with the margin loss; the result is the mean of both.
+        then: Options of the second step, which goes on with the margin loss; the result is the mean of both. Empty
+            where the first is all.
     """
 
     name: str
     needs: Sequence[str]
     first: Mapping[str, Any]
-    then: Mapping[str, Any]
+    then: Mapping[str, Any] = field(default_factory=dict)
 
 
 def recipe_names() -> list[str]:
@@ -73,7 +74,7 @@ def check_needs(recipe: Recipe, given: Mapping[str, Any]) -> None:
 
 def train_recipe(
     recipe: Recipe,
-    data: Sequence[str | Path],
+    data: Sequence[str | Path] | None,
     out: str | Path,
     *,
     encoder: EncoderConfig,
@@ -81,11 +82,11 @@ def train_recipe(
     selection: SelectionConfig,
     **options: Any,
 ) -> Trained:
-    """Train an encoder in the steps of a recipe, which stay in `<out>.steps`.
+    """Train an encoder in the steps of a recipe; of several steps the encoders stay in `<out>.steps`.
 
     Args:
         recipe: The recipe.
-        data: As of `train`; both steps learn from it.
+        data: As of `train`; all steps learn from it.
         out: Folder of the encoder.
         encoder: The encoder of the first step.
         config: How that is trained.
@@ -97,6 +98,8 @@ def train_recipe(
     """
     from paranmt_hf.workflows.train import Trained, train
 
+    if not recipe.then:
+        return train(data, out, encoder=encoder, config=config, selection=selection, **options)
     out = result_folder(out)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"

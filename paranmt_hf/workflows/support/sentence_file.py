@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.readers import AlignedText, LineFiles, ParquetFiles, Report
+from paranmt_hf.corpus.bitext.normalisation import decode, normalise
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.errors import InputError
@@ -37,7 +38,7 @@ class SentenceFile:
         check_regular(self.path)
         self._reader = self._open(column)
 
-    def _open(self, column: str | None) -> AlignedText:
+    def _open(self, column: str | None) -> Reader:
         if self.path.is_dir():
             if column not in (None, *SIDES):
                 raise InputError(f"{self.path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
@@ -61,6 +62,11 @@ class SentenceFile:
         """Read numbers of lines, from 0, and sentences; what cannot be used is counted and left out."""
         for batch in self._reader.batches(report):
             yield batch["id"].to_numpy(), batch["sentence"]
+
+    def lines(self) -> Iterator[pa.Array]:
+        """Read every sentence in its place: an empty one too, and null in place of one that is not UTF-8."""
+        for piece in self._reader.pieces():
+            yield normalise(decode(piece.columns[0]))
 
 
 def _only_text(path: Path) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.batches import MemoryGuard, token_batches
 from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
 
 
@@ -53,13 +53,13 @@ class TestMemoryGuard:
                 raise error
             return part.tolist()
 
-        done = MemoryGuard().run(np.arange(9), lengths, work)
+        done = MemoryGuard("lower beam").run(np.arange(9), lengths, work)
         assert [index for _, result in done for index in result] == list(range(9))
         assert all(part.tolist() == result for part, result in done)
         assert [size for size in sizes if size > 2] == [9, 5, 3], "a size that failed is not tried again"
 
     def test_the_limit_found_holds_for_later_batches(self):
-        guard, sizes = MemoryGuard(), []
+        guard, sizes = MemoryGuard("lower beam"), []
 
         def work(part):
             sizes.append(len(part))
@@ -82,14 +82,14 @@ class TestMemoryGuard:
             raise MemoryError
 
         with pytest.raises(InputError, match="one sentence of 7 pieces: lower beam, max_source_tokens"):
-            MemoryGuard().run(np.arange(2), np.array([7, 6]), work)
+            MemoryGuard("lower beam, max_source_tokens").run(np.arange(2), np.array([7, 6]), work)
 
     def test_other_errors_pass(self):
         def work(part):
             raise RuntimeError("expected scalar type Half")
 
         with pytest.raises(RuntimeError, match="scalar type Half"):
-            MemoryGuard().run(np.arange(4), np.full(4, 5), work)
+            MemoryGuard("lower beam").run(np.arange(4), np.full(4, 5), work)
 
 
 class TestBatchTranslator:

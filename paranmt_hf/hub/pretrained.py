@@ -1,0 +1,66 @@
+"""Reading models of transformers: quietly, from safetensors, and with one sentence where it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForSeq2SeqLM
+from transformers import logging as transformers_logging
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, readable
+
+# What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model.
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, AssertionError, ImportError, RuntimeError, SafetensorError)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence progress bars, load reports and the advice to install sacremoses, which Marian does not use."""
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*sacremoses")
+            yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
+    """Read the weights of an encoder-decoder in the given number format, whatever the folder's own.
+
+    Args:
+        files: Where they are.
+        dtype: The number format.
+        what: What the model is to be, for the error: `translation model`.
+
+    Raises:
+        InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
+    """
+    try:
+        with quiet(), readable(files) as folder:
+            model, report = AutoModelForSeq2SeqLM.from_pretrained(
+                folder,
+                dtype=dtype,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{str(files.folder)!r} cannot be read as a {what}: {reason}") from error
+    absent = sorted(report["missing_keys"])
+    if absent:
+        # transformers would fill these in at random and go on.
+        raise InputError(f"{str(files.folder)!r} lacks {len(absent)} weights of the model, such as {absent[0]!r}")
+    return model.eval()

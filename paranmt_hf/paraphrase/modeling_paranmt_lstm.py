@@ -1,0 +1,350 @@
+"""The encoder-decoder of ParaNMT-50M as a model of transformers.
+
+Wieting & Gimpel 2018 (arXiv:1711.05732), section 6: a bidirectional LSTM encoder, a two-layer LSTM decoder, and soft
+attention with a bilinear product. A copy of this file lies beside released weights, so it imports nothing but torch
+and transformers, and its names are a format.
+"""
+
+from typing import Any
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import nn
+from torch.nn import functional
+from transformers import GenerationMixin, PreTrainedModel
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
+
+IGNORED = -100
+
+
+@strict
+class ParaNMTLstmConfig(PreTrainedConfig):
+    """Shape of the encoder-decoder.
+
+    Attributes:
+        vocab_size: Number of pieces; both sides share them.
+        embedding_size: Width of a piece's vector, and of what the output layer reads.
+        hidden_size: Width of the decoder's states, and of the encoder's (half of it for each direction).
+        encoder_layers: Layers of the encoder, each of which reads in both directions.
+        decoder_layers: Layers of the decoder; the paper has two.
+        dropout: Share of the values that are dropped in training, between layers and before the output.
+        label_smoothing: Probability that the training target spreads evenly over all pieces.
+        init_scale: What initial weights are multiplied with.
+        tie_word_embeddings: Whether the output layer has the weights of the embeddings.
+    """
+
+    model_type = "paranmt-lstm"
+    keys_to_ignore_at_inference = ["past_key_values"]  # noqa: RUF012 - as transformers has it
+    attribute_map = {"num_hidden_layers": "decoder_layers", "d_model": "hidden_size"}  # noqa: RUF012
+
+    vocab_size: int = 16_000
+    embedding_size: int = 300
+    hidden_size: int = 512
+    encoder_layers: int = 1
+    decoder_layers: int = 2
+    dropout: float | int = 0.2
+    label_smoothing: float | int = 0.0
+    init_scale: float | int = 1.0
+    is_encoder_decoder: bool = True
+    tie_word_embeddings: bool = True
+    use_cache: bool = True
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = 1
+    eos_token_id: int | list[int] | None = 2
+    decoder_start_token_id: int | None = 1
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        if self.hidden_size % 2:
+            raise ValueError(f"hidden_size is shared by two directions, so it must be even, was {self.hidden_size}")
+
+
+class DecoderState:
+    """What a decoder keeps between two steps, so that each costs one step whatever has been generated.
+
+    Attributes:
+        hidden: States [layer, sentence, hidden].
+        cell: Cells [layer, sentence, hidden].
+        keys: The encoder's states under the bilinear product [sentence, source position, hidden].
+        length: Pieces read so far.
+    """
+
+    def __init__(self, hidden: torch.Tensor, cell: torch.Tensor, keys: torch.Tensor, length: int = 0) -> None:
+        self.hidden, self.cell, self.keys, self.length = hidden, cell, keys, length
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Number of pieces read so far."""
+        return self.length
+
+    def reorder_cache(self, beam_idx: torch.Tensor) -> None:
+        """Take the states of the beams that go on; the keys stay, for a beam's sentence is that of its parent."""
+        index = beam_idx.to(self.hidden.device)
+        self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
+
+
+def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
+    """Cross-entropy, the mean over all target pieces.
+
+    Args:
+        logits: Shape [sentence, position, piece].
+        labels: Shape [sentence, position]; -100 where there is nothing to predict.
+        smoothing: Probability that the target spreads evenly over all pieces.
+    """
+    return functional.cross_entropy(
+        logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED, label_smoothing=smoothing
+    )
+
+
+def shifted(labels: torch.Tensor, start: int, pad: int) -> torch.Tensor:
+    """Make what the decoder reads of what it has to say: one position later, behind the start piece."""
+    inputs = labels.new_full(labels.shape, start)
+    inputs[:, 1:] = labels[:, :-1]
+    return inputs.masked_fill(inputs == IGNORED, pad)
+
+
+class ParaNMTLstmEncoder(nn.Module):
+    """Bidirectional LSTM whose result does not depend on padding, on whichever side it is.
+
+    Each direction reads its own order of a sentence, so there are no packed sequences: one call for all positions,
+    which cuDNN and oneDNN run with the products of the inputs in one matrix product.
+    """
+
+    main_input_name = "input_ids"
+
+    def __init__(self, config: ParaNMTLstmConfig) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_size)
+        # What suits the output layer, whose weights these may be, is too small to be read (Vaswani et al. 2017).
+        self.scale = config.embedding_size**0.5
+        widths = [config.embedding_size] + [config.hidden_size] * (config.encoder_layers - 1)
+        half = config.hidden_size // 2
+        self.forwards = nn.ModuleList(nn.LSTM(width, half, batch_first=True) for width in widths)
+        self.backwards = nn.ModuleList(nn.LSTM(width, half, batch_first=True) for width in widths)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vectors of pieces [sentence, position, embedding] that an LSTM reads."""
+        return self.embed_tokens(ids) * self.scale
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        **_: Any,
+    ) -> BaseModelOutput:
+        """Read sentences.
+
+        Args:
+            input_ids: Shape [sentence, position].
+            attention_mask: Shape [sentence, position], 0 at padding; without it there is none.
+            inputs_embeds: Vectors of the pieces [sentence, position, embedding] in place of `input_ids`.
+
+        Returns:
+            States [sentence, position, hidden], those of both directions side by side, zero at padding.
+        """
+        if inputs_embeds is None:
+            if input_ids is None:
+                raise ValueError("expected input_ids or inputs_embeds, got neither")
+            inputs_embeds = self.embed(input_ids)
+        states = inputs_embeds
+        if attention_mask is None:
+            attention_mask = torch.ones(states.shape[:2], dtype=torch.long, device=states.device)
+        mask = attention_mask.bool()
+        ahead = mask.long().argsort(dim=1, descending=True, stable=True)
+        positions, lengths = torch.arange(mask.shape[1], device=mask.device), mask.sum(dim=1, keepdim=True)
+        back = ahead.gather(1, torch.where(positions < lengths, lengths - 1 - positions, positions))
+        for one, other in zip(self.forwards, self.backwards, strict=True):
+            states = self.dropout(states)
+            sides = [_read(lstm, states, order) for lstm, order in ((one, ahead), (other, back))]
+            states = torch.cat(sides, dim=2) * mask[:, :, None]
+        return BaseModelOutput(last_hidden_state=states)
+
+
+def _read(lstm: nn.Module, states: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Run an LSTM over states [sentence, position, width] in an order [sentence, position] of their positions."""
+    found, _ = lstm(states.gather(1, order[:, :, None].expand(-1, -1, states.shape[2])))
+    return torch.zeros_like(found).scatter(1, order[:, :, None].expand(-1, -1, found.shape[2]), found)
+
+
+class ParaNMTLstmDecoder(nn.Module):
+    """LSTM whose states look at the encoder's through a bilinear product.
+
+    The attention is computed from the states of the last layer and does not go back into them (Luong et al. 2015,
+    "general"), so that in training all positions are computed at once.
+    """
+
+    def __init__(self, config: ParaNMTLstmConfig) -> None:
+        super().__init__()
+        layers, width = config.decoder_layers, config.hidden_size
+        self.layers, self.width = layers, width
+        self.bridge = nn.Linear(width, 2 * layers * width)
+        self.lstm = nn.LSTM(
+            config.embedding_size, width, layers, batch_first=True, dropout=config.dropout if layers > 1 else 0.0
+        )
+        self.bilinear = nn.Linear(width, width, bias=False)
+        self.combine = nn.Linear(2 * width, config.embedding_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, encoded: torch.Tensor, mask: torch.Tensor) -> DecoderState:
+        """Make the state before the first piece.
+
+        Args:
+            encoded: The encoder's states [sentence, position, hidden].
+            mask: Shape [sentence, position], False at padding.
+        """
+        half, positions = self.width // 2, torch.arange(mask.shape[1], device=mask.device)
+        last = (positions * mask).amax(dim=1)
+        first = mask.long().argmax(dim=1)
+        rows = torch.arange(len(mask), device=mask.device)
+        # Where each direction has read the whole sentence.
+        whole = torch.cat([encoded[rows, last, :half], encoded[rows, first, half:]], dim=1)
+        begun = self.bridge(whole).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
+        return DecoderState(begun[0].tanh().contiguous(), begun[1].contiguous(), self.bilinear(encoded))
+
+    def forward(
+        self, embedded: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, state: DecoderState
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read pieces and move the state on.
+
+        Args:
+            embedded: Vectors of the pieces [sentence, position, embedding].
+            encoded: The encoder's states [sentence, source position, hidden].
+            mask: Shape [sentence, source position], False at padding.
+            state: What was read so far; it is changed.
+
+        Returns:
+            What the output layer reads [sentence, position, embedding]; and the attention's weights [sentence,
+            position, source position].
+        """
+        found, (state.hidden, state.cell) = self.lstm(self.dropout(embedded), (state.hidden, state.cell))
+        state.length += embedded.shape[1]
+        scores = found @ state.keys.transpose(1, 2)
+        scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+        weights = scores.softmax(dim=-1, dtype=torch.float32).to(encoded.dtype)
+        seen = weights @ encoded
+        return self.dropout(self.combine(torch.cat([seen, found.to(seen.dtype)], dim=2)).tanh()), weights
+
+
+class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
+    """The encoder-decoder with its output layer, as `AutoModelForSeq2SeqLM` and `generate` know it."""
+
+    config_class = ParaNMTLstmConfig
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    _tied_weights_keys = {"lm_head.weight": "encoder.embed_tokens.weight"}  # noqa: RUF012 - as transformers has it
+    _no_split_modules = ["ParaNMTLstmEncoder", "ParaNMTLstmDecoder"]  # noqa: RUF012
+    # A recurrence cannot go back to an earlier piece.
+    _is_stateful = True
+
+    def __init__(self, config: ParaNMTLstmConfig) -> None:
+        super().__init__(config)
+        self.encoder = ParaNMTLstmEncoder(config)
+        self.decoder = ParaNMTLstmDecoder(config)
+        self.lm_head = nn.Linear(config.embedding_size, config.vocab_size)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Draw weights that keep the size of what passes through them, and open the forget gates.
+
+        Of a small range for all weights, narrow models do not get away from the frequencies of pieces.
+        """
+        scale = self.config.init_scale
+        for name, weight in module.named_parameters(recurse=False):
+            if getattr(weight, "_is_hf_initialized", False):
+                continue
+            if name.startswith("bias"):
+                nn.init.zeros_(weight)
+                if name.startswith("bias_ih"):
+                    # Gates in the order of torch: input, forget, cell, output.
+                    size = len(weight) // 4
+                    nn.init.ones_(weight.data[size : 2 * size])
+            else:
+                bound = scale * (3 / weight.shape[1]) ** 0.5
+                nn.init.uniform_(weight, -bound, bound)
+
+    @classmethod
+    def _supports_default_dynamic_cache(cls) -> bool:
+        """Tell `generate` that the model makes its own cache."""
+        return False
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The embeddings, which both sides share."""
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Embedding) -> None:
+        """Replace the embeddings."""
+        self.encoder.embed_tokens = value
+
+    def get_output_embeddings(self) -> nn.Module:
+        """The output layer."""
+        return self.lm_head
+
+    def set_output_embeddings(self, new_embeddings: nn.Linear) -> None:
+        """Replace the output layer."""
+        self.lm_head = new_embeddings
+
+    def get_encoder(self, modality: str | None = None) -> nn.Module:
+        """The encoder."""
+        return self.encoder
+
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
+        """What the decoder reads of labels [sentence, position]."""
+        return shifted(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.Tensor | None = None,
+        encoder_outputs: Any = None,  # noqa: ANN401
+        past_key_values: DecoderState | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        return_dict: bool | None = None,
+        **_: Any,
+    ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
+        """Compute logits, and the loss where there are labels.
+
+        Args:
+            input_ids: Source [sentence, position].
+            attention_mask: Shape [sentence, position], 0 at padding.
+            decoder_input_ids: Target [sentence, position]; with a state only what it has not read.
+            encoder_outputs: What the encoder gave, in place of a source.
+            past_key_values: The state after what was read.
+            inputs_embeds: Vectors of the source's pieces, in place of their ids.
+            labels: Shape [sentence, position]; -100 is not predicted.
+            use_cache: Whether the state is returned.
+            output_attentions: Whether the attention's weights are returned.
+            return_dict: Whether the result has names.
+
+        Returns:
+            Loss, logits [sentence, position, piece], the state, weights [sentence, position, source position] and the
+            encoder's states, as far as asked for.
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds)
+        encoded = encoder_outputs[0]
+        mask = torch.ones(encoded.shape[:2], dtype=torch.bool, device=encoded.device)
+        if attention_mask is not None:
+            mask = attention_mask.bool()
+        if decoder_input_ids is None:
+            if labels is None:
+                raise ValueError("expected decoder_input_ids or labels, got neither")
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        state = past_key_values if past_key_values is not None else self.decoder.start(encoded, mask)
+        found, weights = self.decoder(self.encoder.embed(decoder_input_ids), encoded, mask, state)
+        logits = self.lm_head(found)
+        smoothing = self.config.label_smoothing if self.training else 0.0
+        keep = self.config.use_cache if use_cache is None else use_cache
+        output = Seq2SeqLMOutput(
+            loss=token_loss(logits, labels, smoothing) if labels is not None else None,
+            logits=logits,
+            past_key_values=state if keep and labels is None else None,
+            cross_attentions=(weights,) if output_attentions else None,
+            encoder_last_hidden_state=encoded,
+        )
+        return output if return_dict is not False else output.to_tuple()

@@ -1,0 +1,224 @@
+"""Pairs as pieces on disk, and batches of similar length out of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch.utils.data import Dataset
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
+from paranmt_hf.util.records import from_json, read_json
+
+ABOUT = "pieces.json"
+PARTS = ("train", "held-out")
+Part = Literal["train", "held-out"]
+# Cuts a column of text into ids, special pieces included: of a source, and of a target.
+Cut = Callable[[list[str]], Sequence[Sequence[int]]]
+# Bits of a hash that decide whether a reference is held out.
+BITS = 32
+
+
+@dataclass(frozen=True)
+class _About:
+    """The content of `pieces.json`: pairs of each part, checksums of the files, and pairs that were too long."""
+
+    pairs: dict[str, int]
+    files: dict[str, str]
+    too_long: int
+
+
+class PieceStore:
+    """Pairs of one part, source and target as ids of pieces.
+
+    Args:
+        folder: What `write_pieces` wrote.
+        part: Pairs to train on, or those that are held out.
+    """
+
+    def __init__(self, folder: Path, part: Part) -> None:
+        self._ids = [_mapped(folder / f"{part}-{side}.ids", np.int32) for side in ("source", "target")]
+        self._ends = [_mapped(folder / f"{part}-{side}.ends", np.int64) for side in ("source", "target")]
+
+    def __len__(self) -> int:
+        return len(self._ends[0])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Pieces of the longer sentence of each pair [pair], int32."""
+        return np.max([np.diff(ends, prepend=0) for ends in self._ends], axis=0).astype(np.int32)
+
+    def take(self, pairs: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Ids of the sources and of the targets of pairs."""
+        sides = []
+        for ids, ends in zip(self._ids, self._ends, strict=True):
+            starts = np.where(pairs > 0, ends[pairs - 1], 0)
+            sides.append([ids[start:end] for start, end in zip(starts, ends[pairs], strict=True)])
+        return sides[0], sides[1]
+
+
+def _mapped(path: Path, kind: type) -> np.ndarray:
+    return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
+
+
+def write_pieces(
+    tables: Iterable[tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]],
+    folder: Path,
+    source: Cut,
+    target: Cut,
+    *,
+    most: int,
+    held_out: float,
+) -> int:
+    """Cut pairs into pieces and write them, each part by itself.
+
+    Which pairs are held out is decided by their key alone, so all pairs of one key are on the same side.
+
+    Args:
+        tables: Sources, targets and keys (string), such as the references, batch by batch.
+        folder: Where to; it is there.
+        source: Cuts sources.
+        target: Cuts targets.
+        most: Pairs with a sentence of more pieces are left out.
+        held_out: Share of the keys that is held out.
+
+    Returns:
+        How many pairs were too long.
+
+    Raises:
+        InputError: Nothing is left to train on, or it cannot be written.
+    """
+    names = [f"{part}-{side}.{kind}" for part in PARTS for side in ("source", "target") for kind in ("ids", "ends")]
+    files = {name: ChecksummedFile(folder / name) for name in names}
+    totals, pairs, too_long = dict.fromkeys(names, 0), dict.fromkeys(PARTS, 0), 0
+    for sources, targets, keys in tables:
+        sides = {"source": source(sources.to_pylist()), "target": target(targets.to_pylist())}
+        lengths = {side: np.fromiter(map(len, cut), np.int64, len(cut)) for side, cut in sides.items()}
+        short = np.maximum(lengths["source"], lengths["target"]) <= most
+        too_long += int(np.count_nonzero(~short))
+        apart = _held_out(keys, held_out)
+        for part, chosen in zip(PARTS, (short & ~apart, short & apart), strict=True):
+            rows = np.flatnonzero(chosen)
+            pairs[part] += len(rows)
+            for side, cut in sides.items():
+                ends = totals[f"{part}-{side}.ends"] + np.cumsum(lengths[side][rows])
+                if len(rows):
+                    totals[f"{part}-{side}.ends"] = int(ends[-1])
+                    files[f"{part}-{side}.ids"].write(
+                        np.concatenate([cut[row] for row in rows.tolist()]).astype(np.int32).data
+                    )
+                files[f"{part}-{side}.ends"].write(ends.astype(np.int64).data)
+    checksums = {name: file.close() for name, file in files.items()}
+    if not pairs["train"]:
+        raise InputError(
+            f"nothing to train on: of {sum(pairs.values()) + too_long:,} chosen pairs {too_long:,} have a sentence of "
+            f"more than {most} pieces, and {pairs['held-out']:,} are held out; look at the data and at the options "
+            "that choose"
+        )
+    about = {"pairs": pairs, "files": checksums, "too_long": too_long}
+    write_bytes(folder / ABOUT, json.dumps(about).encode())
+    return too_long
+
+
+def read_about(folder: Path) -> _About | None:
+    """What `write_pieces` said at its end; None where it did not come so far, or a file is damaged."""
+    if not (folder / ABOUT).exists():
+        return None
+    try:
+        about = from_json(_About, read_json(folder / ABOUT, "what the pieces of pairs are"), folder / ABOUT)
+        if all((folder / name).is_file() and checksum(folder / name) == known for name, known in about.files.items()):
+            return about
+    except InputError:
+        pass
+    return None
+
+
+def _held_out(keys: pa.ChunkedArray, share: float) -> np.ndarray:
+    """Say which rows are held out [row]; each key is drawn by its hash, the same in every corpus."""
+    if not share:
+        return np.zeros(len(keys), bool)
+    encoded = keys.combine_chunks().dictionary_encode()
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    numbers = [
+        int.from_bytes(hashlib.blake2b(key.encode(), digest_size=BITS // 8).digest())
+        for key in encoded.dictionary.to_pylist()
+    ]
+    return (np.array(numbers, np.uint64) < np.uint64(share * 2**BITS))[encoded.indices.to_numpy()]
+
+
+class Batches(Dataset[dict[str, torch.Tensor]]):
+    """All batches of a run, by the number of the step, so that a run goes on from any step as if it had not stopped.
+
+    Batches hold pairs of similar length. Pairs of equal length change places in each epoch, and so do the batches.
+
+    Args:
+        store: The pairs.
+        budget: Most that pairs times pieces of the longest sentence may come to.
+        epochs: Passes over the pairs.
+        seed: Decides the order.
+        pad: Id that fills sources up.
+    """
+
+    def __init__(self, store: PieceStore, budget: int, *, epochs: int, seed: int, pad: int) -> None:
+        self._store, self._seed, self._pad, self._epochs = store, seed, pad, epochs
+        self._lengths = store.lengths
+        self._starts = _cut_at(np.sort(self._lengths), budget)
+        self._order: tuple[int, np.ndarray, np.ndarray] | None = None
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches of an epoch."""
+        return len(self._starts) - 1
+
+    def __len__(self) -> int:
+        return self._epochs * self.per_epoch
+
+    def __getitem__(self, step: int) -> dict[str, torch.Tensor]:
+        return collate(*self._store.take(self.pairs(step)), pad=self._pad)
+
+    def pairs(self, step: int) -> np.ndarray:
+        """Which pairs a step has [pair]."""
+        epoch, position = divmod(step, self.per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            generator = np.random.default_rng([self._seed, epoch])
+            ties = generator.permutation(len(self._lengths))
+            order = ties[np.argsort(self._lengths[ties], kind="stable")]
+            self._order = (epoch, order, generator.permutation(self.per_epoch))
+        _, order, batches = self._order
+        batch = int(batches[position])
+        return order[self._starts[batch] : self._starts[batch + 1]]
+
+
+def _cut_at(lengths: np.ndarray, budget: int) -> np.ndarray:
+    """Cut sorted lengths [pair] into batches; returns where each begins, and the end [batch + 1]."""
+    ends, bounds = len(lengths), [len(lengths)]
+    while ends:
+        # From the longest on, whose batch is the smallest.
+        ends = max(0, ends - max(1, budget // int(lengths[ends - 1])))
+        bounds.append(ends)
+    return np.array(bounds[::-1])
+
+
+def collate(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, pad: int) -> dict[str, torch.Tensor]:
+    """Make a batch: sources filled up with `pad` and masked, targets with what the loss leaves out."""
+    return {
+        "input_ids": _filled(sources, pad),
+        "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),
+        "labels": _filled(targets, IGNORED),
+    }
+
+
+def _filled(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
+    filled = np.full((len(rows), max(map(len, rows))), value, np.int64)
+    for row, ids in zip(filled, rows, strict=True):
+        row[: len(ids)] = ids
+    return torch.from_numpy(filled)

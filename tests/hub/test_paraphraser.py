@@ -1,0 +1,50 @@
+"""A paraphraser goes to the Hub by `push_to_hub`, and anybody loads it: with this package, and without."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PUSH = """
+import sys
+import pyarrow as pa, torch
+from paranmt_hf.paraphrase import registration
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
+from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+
+torch.manual_seed(0)
+tokenizer = train_tokenizer([pa.array(["a man is playing a guitar ."] * 3)], 300)
+config = ParaNMTLstmConfig(vocab_size=len(tokenizer), embedding_size=8, hidden_size=8)
+ParaNMTLstmForConditionalGeneration(config).push_to_hub(sys.argv[1])
+tokenizer.push_to_hub(sys.argv[1])
+"""
+
+LOAD = """
+import sys
+if sys.argv[2] == "package":
+    from paranmt_hf import load_paraphraser
+    assert load_paraphraser(sys.argv[1], max_length=9)(["a man"], n=2)
+    options = {}
+else:
+    options = {"trust_remote_code": True}
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], **options)
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], **options)
+found = model.generate(**tokenizer(["a man is"], return_tensors="pt"), max_new_tokens=5, num_beams=2)
+print("found", found.tolist(), "paranmt_hf" in sys.modules)
+"""
+
+
+def test_push_and_load(hub):
+    name = hub.name("paraphraser")
+    pushed = hub.python(PUSH, name)
+    assert pushed.returncode == 0, pushed.stderr
+    found = []
+    for way, imported in (("package", "True"), ("code", "False")):
+        loaded = hub.python(LOAD, name, way)
+        assert loaded.returncode == 0, loaded.stderr
+        (line,) = [line for line in loaded.stdout.splitlines() if line.startswith("found")]
+        ids, own = line.rsplit(" ", 1)
+        assert own == imported
+        found.append(ids)
+    assert found[0] == found[1]

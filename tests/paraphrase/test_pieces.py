@@ -1,0 +1,117 @@
+"""Pieces of sentences, pairs of pieces on disk, and batches of similar length."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase.piece_store import Batches, PieceStore, collate, read_about, write_pieces
+from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+
+TEXT = ["a man is playing a guitar .", "the man plays the guitar .", "a dog runs in the snow ."] * 5
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer([pa.array(TEXT)], 300)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+def test_no_character_is_unknown(text):
+    tokenizer = _TOKENIZER
+    ids = tokenizer(text, split_special_tokens=True).input_ids
+    assert tokenizer.decode(ids, skip_special_tokens=True).removeprefix(" ") == text.removeprefix(" ")
+    assert ids[-1] == 2 and max(ids) < 300 and not {0, 1} & set(ids)
+
+
+_TOKENIZER = train_tokenizer([pa.array(TEXT)], 300)
+
+
+def test_equal_text_gives_equal_pieces(tokenizer, tmp_path):
+    halves = [pa.array(TEXT[:4]), pa.array(TEXT[4:])]
+    assert train_tokenizer(halves, 300).backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
+    tokenizer.save_pretrained(tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    assert again("a dog plays").input_ids == tokenizer("a dog plays").input_ids
+    assert (again.pad_token_id, again.bos_token_id, again.eos_token_id) == (0, 1, 2)
+
+
+def write(folder, rows, *, most=10, held_out=0.0):
+    """Pairs of lengths, whose ids are the number of the pair."""
+    folder.mkdir(exist_ok=True)
+    sources = [[number] * source for number, (source, _) in enumerate(rows)]
+    targets = [[number + 100] * target for number, (_, target) in enumerate(rows)]
+    numbers = pa.chunked_array([pa.array([str(number) for number in range(len(rows))])])
+
+    def cut(items):
+        return lambda texts: [items[int(text)] for text in texts]
+
+    tables = [(part, part, part) for part in (numbers.slice(0, 3), numbers.slice(3))]
+    return write_pieces(tables, folder, cut(sources), cut(targets), most=most, held_out=held_out)
+
+
+def test_pairs_come_back(tmp_path):
+    assert write(tmp_path, [(2, 3), (11, 1), (1, 1), (4, 2), (2, 12)]) == 2
+    store = PieceStore(tmp_path, "train")
+    assert store.lengths.tolist() == [3, 1, 4]
+    sources, targets = store.take(np.array([2, 0]))
+    assert [ids.tolist() for ids in sources] == [[3] * 4, [0] * 2]
+    assert [ids.tolist() for ids in targets] == [[103] * 2, [100] * 3]
+    batch = collate(sources, targets, pad=9)
+    assert batch["input_ids"].tolist() == [[3, 3, 3, 3], [0, 0, 9, 9]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    assert batch["labels"].tolist() == [[103, 103, -100], [100, 100, 100]]
+    assert len(PieceStore(tmp_path, "held-out")) == 0
+    assert read_about(tmp_path).pairs == {"train": 3, "held-out": 0}
+
+
+def test_a_damaged_file_is_noticed(tmp_path):
+    write(tmp_path, [(2, 3), (1, 1)])
+    path = tmp_path / "train-source.ids"
+    path.write_bytes(bytes([1]) + path.read_bytes()[1:])
+    assert read_about(tmp_path) is None
+
+
+def test_a_share_of_the_keys_is_held_out_whatever_else_is_there(tmp_path):
+    write(tmp_path / "a", [(1, 1)] * 2000, held_out=0.1)
+    write(tmp_path / "b", [(1, 1)] * 1000, held_out=0.1)
+    parts = [
+        {int(ids[0]) for ids in PieceStore(tmp_path / name, "held-out").take(np.arange(count))[0]}
+        for name, count in (
+            ("a", len(PieceStore(tmp_path / "a", "held-out"))),
+            ("b", len(PieceStore(tmp_path / "b", "held-out"))),
+        )
+    ]
+    assert 150 < len(parts[0]) < 250
+    assert {number for number in parts[0] if number < 1000} == parts[1]
+
+
+def test_nothing_left_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"nothing to train on: of 2 chosen pairs 2 have .* more than 10 pieces"):
+        write(tmp_path, [(11, 1), (1, 11)])
+
+
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=40), budget=st.integers(1, 40), seed=st.integers(0, 5))
+def test_each_epoch_has_each_pair_once_in_batches_within_the_budget(tmp_path_factory, lengths, budget, seed):
+    folder = tmp_path_factory.mktemp("store")
+    write(folder, [(length, 1) for length in lengths])
+    store = PieceStore(folder, "train")
+    batches = Batches(store, budget, epochs=3, seed=seed, pad=0)
+    for epoch in range(3):
+        seen = [batches.pairs(epoch * batches.per_epoch + step) for step in range(batches.per_epoch)]
+        assert sorted(np.concatenate(seen)) == list(range(len(lengths)))
+        for pairs in seen:
+            assert len(pairs) == 1 or len(pairs) * max(lengths[pair] for pair in pairs) <= budget
+    again = Batches(store, budget, epochs=3, seed=seed, pad=0)
+    last = len(again) - 1
+    assert again.pairs(last).tolist() == batches.pairs(last).tolist()
+
+
+def test_epochs_differ(tmp_path):
+    write(tmp_path, [(3, 3)] * 60)
+    batches = Batches(PieceStore(tmp_path, "train"), 30, epochs=2, seed=1, pad=0)
+    assert batches.per_epoch == 6
+    assert sorted(batches.pairs(0)) != sorted(batches.pairs(6))
