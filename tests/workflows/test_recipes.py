@@ -1,6 +1,7 @@
 """Recipes: they are the commands of the cards, ask for what they need, and run on small data."""
 
 import json
+import re
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_it_is_what_the_card_did(name):
     then, done = options("--data", "x", "--out", "y", *words), options(*others[0])
     assert settings(then) == settings(done)
     assert then["max-pairs"] == done["first-pairs"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
+def test_what_is_documented_gives_all_that_is_needed(page):
+    text = (CARDS.parent / page).read_text(encoding="utf8")
+    commands = re.findall(r"paranmt train --recipe (\S+) ([^`\n]+)", text)
+    assert commands
+    for name, rest in commands:
+        assert {f"--{option}" for option in read_recipe(name).needs} <= set(rest.split())
+
+
+def test_the_guide_names_all():
+    text = (CARDS.parent / "docs" / "training.md").read_text(encoding="utf8")
+    named = text.partition("`--recipe` is one of ")[2].partition(":")[0]
+    assert sorted(re.findall(r"`(\S+)`", named)) == recipe_names()
 
 
 def test_what_is_missing_is_asked_for_by_name(capsys):
