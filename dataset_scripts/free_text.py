@@ -20,6 +20,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.decontamination import EvaluationText
+from paranmt_hf.workflows.support.training_run import sentences_of
+
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".
 END = re.compile(r"(?<=[a-z0-9)”\"'][.!?])\s+(?=[A-Z\"“])")
@@ -44,13 +50,23 @@ def synsets(folder: Path) -> Iterator[tuple[list[str], str]]:
                 yield [re.sub(r"\([a-z]+\)$", "", word).replace("_", " ") for word in words], gloss.strip()
 
 
-def definitions(folder: Path, known: set[str] | None) -> Iterator[str]:
-    """Write "car, auto: a motor vehicle", for synonyms one of which is a known word, if some are named."""
+def definitions(folder: Path, known: set[str] | None, tested: EvaluationText | None) -> Iterator[str]:
+    """Write "car, auto: a motor vehicle", for synonyms one of which is a known word, if some are named.
+
+    What is tested is compared with the meaning alone: with words before it, it would be another sentence.
+    """
+    found = []
     for words, gloss in synsets(folder):
         parts = (part.strip(" ;:,-") for part in re.sub(r'"[^"]*"', "", gloss).split(";"))
         meaning = "; ".join(part for part in parts if part)
         if meaning and (known is None or any(word.lower() in known for word in words)):
-            yield f"{', '.join(words[:SYNONYMS])}: {meaning}"
+            found.append((", ".join(words[:SYNONYMS]), meaning))
+    meanings = pa.array([meaning for _, meaning in found], pa.string())
+    left_out = tested.found_in(meanings) if tested is not None else np.zeros(len(found), bool)
+    print(f"{left_out.sum():,} definitions are left out, for the excluded sets have them")
+    for (words, meaning), shared in zip(found, left_out.tolist(), strict=True):
+        if not shared:
+            yield f"{words}: {meaning}"
 
 
 def examples(folder: Path) -> Iterator[str]:
@@ -113,18 +129,20 @@ def main() -> None:
     for source in ("wordnet", "common-voice", "addresses", "factbook"):
         parser.add_argument(f"--{source}", type=Path)
     parser.add_argument("--words", type=Path, help="file whose lines begin with words: definitions of these alone")
+    parser.add_argument("--exclude", type=Path, help="folder with STS sets, some of whose sentences are definitions")
     parser.add_argument("--longest", type=int, default=26, help="words of a sentence, at most (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     out, longest = arguments.out, arguments.longest
     out.mkdir(parents=True, exist_ok=True)
     if arguments.wordnet:
+        tested = EvaluationText(sentences_of(arguments.exclude)) if arguments.exclude else None
         known = (
             {line.split()[0] for line in arguments.words.open(encoding="utf8") if line.strip()}
             if arguments.words
             else None
         )
-        write(out / "definitions.txt", definitions(arguments.wordnet, known), longest, cut=True)
+        write(out / "definitions.txt", definitions(arguments.wordnet, known, tested), longest, cut=True)
         write(out / "examples.txt", examples(arguments.wordnet), longest)
     if arguments.common_voice:
         write(out / "common-voice.txt", lines_of(arguments.common_voice), longest)

@@ -47,6 +47,8 @@ def main() -> None:
     results = evaluate_encoder(encoder, sets, name=arguments.name).record
     about = read_about(arguments.about)
     record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, results)
+    # The course of training stays with the weights.
+    record.pop("picture", None)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
     for precision in ("float16", "int8") if encoder.fast_path is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)

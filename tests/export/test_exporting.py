@@ -227,8 +227,8 @@ def test_a_name_stays_a_name(tmp_path, name):
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
-    assert (made.encoder, made.dimension) == ("WORD,TRIGRAM", 288)
-    assert "license: cc-by-nc-sa-4.0" in (tmp_path / "out" / "README.md").read_text()
+    assert (made.encoder, made.dimension) == ("WORD,TRIGRAM", 192)
+    assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_models_and_word_vectors(folder):
     assert [record.model for record in records] == ["embedded", "average of v.txt"]
     assert records[0].weights == weights_checksum(ASSETS / CARRIED["encoder"])
     assert records[1].weights == f"sha256:{checksum(folder / 'v.txt')}"
-    assert (records[0].dimension, records[1].dimension) == (288, 7)
+    assert (records[0].dimension, records[1].dimension) == (192, 7)
     assert [[task.name for task in record.tasks] for record in records] == [["CR", "MRPC"]] * 2
     assert records[1].task("CR").test > 0.8
     assert records[0].task("CR").checksum == records[1].task("CR").checksum
