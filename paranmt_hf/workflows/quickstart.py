@@ -96,7 +96,7 @@ def _train(corpus: Path, out: Path) -> Iterator[str]:
     yield "how well cosines agree with people, on 40 pairs of sentences (Pearson times 100; 100 is perfect):"
     yield f"  {_score(ScorerConfig(vectors=str(vectors)).load())}  before training: the mean of the words' vectors"
     yield f"  {_score(trained.load())}  after training on these few pairs: {folder}"
-    yield f"  {_score(load())}  the encoder that the package carries: from 319,000 pairs and a larger model"
+    yield f"  {_score(load())}  the encoder that the package carries: from much text and a larger model"
     yield f"SentenceTransformer({str(folder)!r}) loads it; no flag and no package of ours is needed"
 
 

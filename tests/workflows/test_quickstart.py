@@ -77,7 +77,7 @@ def test_quickstart(demo):
     assert table["translation_score"].to_numpy().mean() > usual_score("embedded") - 0.3
     assert f"SentenceTransformer('{folder}/word') loads it" in out
     before, after, carried = (float(score) for score in re.findall(r"^  (\d\d\.\d)  ", out, re.MULTILINE))
-    assert 84 < before < after - 1 and after < carried
+    assert 78 < before < after - 1 and after < carried
     # The last loss tells that more of the same would teach no more, and not that nothing was learned for long.
     first, last = (float(loss) for loss in re.search(r"loss went from (\S+) to (\S+);", out).groups())
     assert first > 0.2 > last > 0.005
