@@ -18,6 +18,7 @@ from paranmt_hf.training import processes
 from paranmt_hf.training.device import building
 from paranmt_hf.training.device.trainer import DeviceTrainer
 from paranmt_hf.workflows import train
+from paranmt_hf.workflows.support import prepare_training
 
 CPU = torch.device("cpu")
 RANK, WHERE, HOW = os.environ.get("PARANMT_TEST_FAILS", "::").split(":")
@@ -32,7 +33,8 @@ def fail(where):
         raise InputError("this process has no luck")
 
 
-made, joined, prepared, trained = building.device_trainer, train.join, train.prepare, DeviceTrainer.train_on
+made, joined, trained = building.device_trainer, processes.join, DeviceTrainer.train_on
+prepared = prepare_training.prepare
 count = iter(range(sys.maxsize))
 
 
@@ -53,8 +55,8 @@ def device_trainer(composition, config, pairs, teacher, device, **options):
 
 building.device_trainer = device_trainer
 train._check_device = lambda config: None
-train.join = lambda device: joined(CPU)
-train.prepare = prepare
+processes.join = lambda device: joined(CPU)
+prepare_training.prepare = prepare
 DeviceTrainer.train_on = train_on
 torch.cuda.device_count = lambda: 8
 if HOW == "hang":
