@@ -1,3 +1,7 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
 """Everyday sentences of our own: scenes, headlines, questions and remarks put together from lists of words.
 
 Text that anybody may use holds definitions and old speeches, and hardly a man who slices a carrot. A teacher's cosines

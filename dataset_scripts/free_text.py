@@ -1,3 +1,11 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "numpy>=2.0.0",
+#     "paranmt-hf",
+#     "pyarrow>=22",
+# ]
+# ///
 """English text that anybody may use, one sentence a line, for a teacher to tell which sentences are alike.
 
 Each source is an option, and becomes a file of its own:

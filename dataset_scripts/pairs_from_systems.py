@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "numpy>=2.0.0",
+#     "pyarrow>=22",
+# ]
+# ///
 """Training pairs out of the outputs of many translation systems and of independent captions.
 
 The systems' Parquet file has the columns `reference` and `translation`, and a reference stands in many rows; the

@@ -1,3 +1,9 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "paranmt-hf",
+# ]
+# ///
 """Build the 51-million-pair corpus: the English side of CzEng and the translation of its Czech side.
 
 ParaNMT-50M (Wieting & Gimpel 2018), section 3, back-translated CzEng 1.6. CzEng may be used for non-commercial

@@ -1,3 +1,9 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "paranmt-hf",
+# ]
+# ///
 """Build a corpus that may be used for anything: ParaCrawl (CC0) or Tatoeba (CC BY 2.0) from the Hub.
 
     python dataset_scripts/paranmt50m_open.py paracrawl --out paranmt-open

@@ -1,3 +1,12 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "sacrebleu>=2.4.3",
+#     "sentencepiece>=0.2.0",
+#     "torch>=2.13",
+#     "transformers>=5.12",
+# ]
+# ///
 """Train the small Czech-English captions translator that the package carries.
 
 A Marian-architecture encoder-decoder on the Multi30k captions, small enough to ship inside a wheel, so that the

@@ -1,3 +1,13 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "numpy>=2.0.0",
+#     "paranmt-hf",
+#     "safetensors>=0.5.3",
+#     "tokenizers>=0.22.2",
+#     "wordllama==0.4.0.post1",
+# ]
+# ///
 """Word vectors joined with WordLlama's token vectors and reduced together.
 
 The words are those of a file of vectors. A word gets beside its own vector the sum of WordLlama's vectors of its

@@ -1,3 +1,9 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "paranmt-hf",
+# ]
+# ///
 """Measure a trained encoder and write its card and the record that the card is rendered from.
 
     python dataset_scripts/write_model_card.py models/word --name word --sts sts --about about.yaml --out model_cards

@@ -27,6 +27,22 @@ def fitted(encoder: Encoder, sentences: list[str]) -> Encoder:
     return encoder if fit is None else fit(sentences)
 
 
+class Syntax(Protocol):
+    """Something that gives the trees of sentences, without their words: `(S(NP(DT)(NN))(VP(VBZ)))`."""
+
+    def trees(self, sentences: list[str]) -> list[str | None]:
+        """Give the linearised trees of sentences; None for a sentence that has none."""
+        ...
+
+    def template(self, text: str) -> str:
+        """Read a template that a person wrote, and write it as the top of a linearised tree is written.
+
+        Raises:
+            InputError: It is no template.
+        """
+        ...
+
+
 @runtime_checkable
 class TokenEncoder(Protocol):
     """An encoder that can start from word tokens, which saves cutting the text a second time."""

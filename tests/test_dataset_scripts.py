@@ -1,14 +1,18 @@
 """The recipes run, on data of the shape that they are for."""
 
+import ast
 import gzip
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from packaging.requirements import Requirement
 
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.vectors import read_vectors
@@ -135,3 +139,41 @@ def test_everyday_sentences_are_drawn_with_a_seed(tmp_path):
     assert len(set(first)) == 500
     # Every name of a list has been replaced.
     assert not any("{" in sentence or "|" in sentence for sentence in first)
+
+
+HEADER = re.compile(r"\A# /// script\n((?:#(?: .*)?\n)+?)# ///\n")
+PROJECT = tomllib.loads((SCRIPTS.parent / "pyproject.toml").read_text(encoding="utf8"))["project"]
+
+
+def imported(text):
+    """Packages that a program imports, wherever in it, without those of Python."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        found |= {name.partition(".")[0] for name in names}
+    return found - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)
+def test_headers_name_what_is_imported(script):
+    """What `uv run` installs before it starts a recipe (PEP 723)."""
+    text = script.read_text(encoding="utf8")
+    header = tomllib.loads(re.sub(r"^# ?", "", HEADER.match(text)[1], flags=re.MULTILINE))
+    assert set(header) == {"requires-python", "dependencies"}
+    assert header["requires-python"] == PROJECT["requires-python"]
+    needed = [Requirement(text) for text in header["dependencies"]]
+    assert [requirement.name for requirement in needed] == sorted(requirement.name for requirement in needed)
+    assert {requirement.name.replace("-", "_") for requirement in needed} == imported(text)
+    bounds = [
+        *PROJECT["dependencies"],
+        *(text for extra in PROJECT["optional-dependencies"].values() for text in extra),
+    ]
+    known = {Requirement(text).name: Requirement(text).specifier for text in bounds}
+    for requirement in needed:
+        if requirement.name == PROJECT["name"]:
+            assert not requirement.specifier
+        elif requirement.name in known:
+            assert requirement.specifier == known[requirement.name]
+        else:
+            assert [clause.operator for clause in requirement.specifier] == ["=="], "what pyproject lacks is pinned"

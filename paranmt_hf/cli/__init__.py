@@ -18,6 +18,7 @@ from paranmt_hf.version import __version__
 COMMANDS = {
     "quickstart": "quickstart",
     "build": "build",
+    "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
     "select": "select",
@@ -31,8 +32,13 @@ COMMANDS = {
     "train": "train",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
+    "parse": "parse",
+    "templates": "templates",
     "train-paraphraser": "train_paraphraser",
+    "train-controlled": "train_controlled",
     "paraphrase": "paraphrase",
+    "augment": "augment",
+    "adversarial": "adversarial",
     "evaluate": "evaluate",
     "supervise": "supervise",
     "analyse": "analyse",
@@ -46,6 +52,7 @@ COMMANDS = {
     "vectors": "vectors",
     "publish": "publish",
     "export": "export",
+    "doctor": "doctor",
 }
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.cli.added import add_column_options, authorship
 from paranmt_hf.cli.built import print_built
-from paranmt_hf.cli.columns import add_max_characters, check_names, columns, positions
-from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
+from paranmt_hf.cli.columns import add_table_options, read_table
+from paranmt_hf.cli.language_models import ESTIMATE_HELP, add_language_model_options, translator_of
+from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, add_switch, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
@@ -23,24 +24,20 @@ SUMMARY = "translate a bitext, score the pairs, release them"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt build`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.language_models.config import LanguageModelConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.build import build
+    from paranmt_hf.workflows.build import build, pivot_of
+    from paranmt_hf.workflows.support.language_model import describe_cost
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     text = parser.add_argument_group(
-        "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns"
+        "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns; or --text with --pivot"
     )
     text.add_argument("--source", type=Path, help="foreign side, one sentence per line (plain, .gz, .xz, .zst)")
-    text.add_argument("--reference", type=Path, help="English side, aligned with it")
-    text.add_argument("--tsv", type=Path, nargs="+", help="tab-separated files; columns are numbered from 1")
-    text.add_argument("--parquet", type=Path, nargs="+", help="Parquet files")
-    text.add_argument("--dataset", help="dataset on the Hub, or a folder, read as a stream")
-    text.add_argument("--dataset-config", help="its config")
-    text.add_argument("--dataset-split", default="train", help="its split (default: %(default)s)")
-    text.add_argument("--dataset-revision", help="its revision")
-    text.add_argument("--columns", type=columns, help="where each column is: source=2,reference=1[,origin=3]")
-    add_max_characters(text)
+    text.add_argument("--reference", type=Path, help="the other side, aligned with it: English, or --language")
+    text.add_argument("--text", type=Path, help="with --pivot: text without a bitext, one sentence per line")
+    add_table_options(text, "source=2,reference=1[,origin=3]")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     groups = {TranslatorConfig: "translator", ScorerConfig: "scorer", ReleaseConfig: "release", EngineConfig: "engine"}
     for kind, title in groups.items():
@@ -48,8 +45,14 @@ def configure(parser: CommandParser) -> None:
         if kind is TranslatorConfig:
             group.add_argument(
                 "--translator",
-                required=True,
-                help="folder or Hub id of a translation model; `embedded` is the small Czech captions model",
+                help="folder or Hub id of a translation model; `embedded` is the small Czech captions model; "
+                "openai:MODEL is a language model behind a server",
+            )
+            group.add_argument(
+                "--pivot",
+                nargs=2,
+                metavar=("THERE", "BACK"),
+                help="in place of --translator: two models, into another language and back",
             )
         add_options(
             group,
@@ -57,13 +60,29 @@ def configure(parser: CommandParser) -> None:
             leave_out=["name"] if kind is TranslatorConfig else [],
             names=SCORER_OPTIONS if kind is ScorerConfig else None,
         )
+    add_language_model_options(
+        parser.add_argument_group("language model, with --translator openai:MODEL"),
+        leave_out=["source_language", "target_language"],
+    )
+    add_switch(parser, "--estimate", dest="estimate", help=ESTIMATE_HELP)
     add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        if (arguments.text is None) != (arguments.pivot is None):
+            raise InputError("--text and --pivot belong together: text without a bitext, and the two models for it")
+        if (arguments.translator is None) == (arguments.pivot is None):
+            raise InputError("give --translator, a model, or --pivot, two models for text without a bitext")
+        translator = translator_of(arguments, arguments.translator or arguments.pivot[1])
+        pivot = pivot_of(arguments.pivot[0], translator) if arguments.pivot else None
+        bitext = _bitext(arguments)
+        if arguments.estimate and isinstance(translator, LanguageModelConfig):
+            print(describe_cost(bitext, translator, "translate"))
+            return
         built = build(
-            _bitext(arguments),
+            bitext,
             arguments.out,
-            translator=from_options(TranslatorConfig, arguments, name=arguments.translator),
+            translator=translator,
+            pivot=pivot,
             scorer=from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             release=from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
@@ -80,12 +99,15 @@ def configure(parser: CommandParser) -> None:
 
 
 def _bitext(arguments: argparse.Namespace) -> AlignedText:
-    from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
-    from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, TabFile, TextOptions
+    from paranmt_hf.corpus.bitext.readers import LineFiles
 
     pair = arguments.source or arguments.reference
-    if sum(bool(given) for given in (pair, arguments.tsv, arguments.parquet, arguments.dataset)) != 1:
+    if sum(bool(given) for given in (pair, arguments.text, arguments.tsv, arguments.parquet, arguments.dataset)) != 1:
         raise InputError("give the bitext once: --source and --reference, or --tsv, or --parquet, or --dataset")
+    if arguments.text:
+        if arguments.columns:
+            raise InputError("--columns is for --tsv, --parquet and --dataset; --text has one sentence on a line")
+        return LineFiles({"reference": arguments.text}, max_characters=arguments.max_characters)
     if pair:
         if not (arguments.source and arguments.reference):
             raise InputError("--source and --reference belong together: two files, aligned line by line")
@@ -97,20 +119,4 @@ def _bitext(arguments: argparse.Namespace) -> AlignedText:
     columns = arguments.columns or {"source": "source", "reference": "reference"}
     if missing := {"source", "reference"} - columns.keys():
         raise InputError(f"--columns must name source and reference; {', '.join(sorted(missing))} is missing")
-    check_names(columns, ["source", "reference", "origin"])
-    options: TextOptions = {
-        "max_characters": arguments.max_characters,
-        "optional": columns.keys() & {"origin"},
-    }
-    if arguments.tsv:
-        return TabFile(arguments.tsv, positions(columns), **options)
-    if arguments.parquet:
-        return ParquetFiles(arguments.parquet, columns, **options)
-    return HubDataset(
-        arguments.dataset,
-        columns,
-        config=arguments.dataset_config,
-        split=arguments.dataset_split,
-        revision=arguments.dataset_revision,
-        **options,
-    )
+    return read_table(arguments, columns, ["source", "reference"])

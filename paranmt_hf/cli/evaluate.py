@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from paranmt_hf.cli.options import DATA_HELP, add_options, add_switch, from_options
+from paranmt_hf.cli.paraphrase_measures import configure_canonical, configure_paraphrases
 from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.cli.word_vectors import add_averages, averages_of
 
-SUMMARY = "measure encoders: semantic textual similarity, transfer tasks, tasks of mteb, overfitting"
+SUMMARY = "measure encoders (similarity, transfer tasks, tasks of mteb, overfitting) and paraphrasers"
 
 
 def configure(parser: CommandParser) -> None:
@@ -25,6 +26,11 @@ def configure(parser: CommandParser) -> None:
         ("contrast", "triples: is a paraphrase closer than a sentence of another meaning", _configure_contrast),
     ):
         add(kinds.add_parser(name, help=summary, description=f"Measure encoders on {summary}."))
+    for name, summary, add in (
+        ("paraphrases", "their paraphrases: references, copies, meaning, diversity", configure_paraphrases),
+        ("canonical", "noisy sentences: how near the output is to the clean ones", configure_canonical),
+    ):
+        add(kinds.add_parser(name, help=f"paraphrasers: {summary}", description=f"Measure paraphrasers on {summary}."))
 
 
 def _configure_sts(parser: CommandParser) -> None:

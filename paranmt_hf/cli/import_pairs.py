@@ -15,6 +15,7 @@ from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
     from paranmt_hf.corpus.bitext.readers import AlignedText
+    from paranmt_hf.corpus.presets.preset import Preset
 
 
 SUMMARY = "score pairs that are translated already, and release them"
@@ -23,12 +24,14 @@ SUMMARY = "score pairs that are translated already, and release them"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.presets.files import Wanted
+    from paranmt_hf.corpus.presets.preset import preset_names, read_preset
     from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.import_pairs import import_pairs
+    from paranmt_hf.workflows.import_pairs import import_pairs, stated
     from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
-    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .xz, .zst), Parquet or PPDB files")
+    parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .bz2, .xz, .zst), Parquet or PPDB files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")
     parser.add_argument(
         "--format",
@@ -36,6 +39,17 @@ def configure(parser: CommandParser) -> None:
         default="pairs",
         help="pairs: TSV or Parquet files; phrases: files of PPDB, or lists of words and their paraphrases "
         "(default: pairs)",
+    )
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="the files are of a known data set, whose columns, labels and licence this names: "
+        f"{', '.join(preset_names())}",
+    )
+    parser.add_argument(
+        "--label",
+        choices=get_args(Wanted),
+        help="with a preset that has labels: keep paraphrases (1), pairs that are none (0), or any (default: 1)",
     )
     parser.add_argument(
         "--ppdb-score",
@@ -61,7 +75,12 @@ def configure(parser: CommandParser) -> None:
     add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        pairs, scored = _pairs(arguments)
+        preset = None if arguments.preset is None else read_preset(arguments.preset)
+        pairs, scored = _pairs(arguments) if preset is None else (_of_preset(preset, arguments), False)
+        if preset is not None:
+            for name, value in stated(preset, arguments.license).items():
+                setattr(arguments, name, getattr(arguments, name) or value)
+            arguments.made_by = preset.made_by if arguments.made_by == "unknown" else arguments.made_by
         keep = scored and not (arguments.scorer or arguments.vectors)
         built = import_pairs(
             pairs,
@@ -79,11 +98,28 @@ def configure(parser: CommandParser) -> None:
     parser.finish(run, "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0")
 
 
+def _of_preset(preset: Preset, arguments: argparse.Namespace) -> AlignedText:
+    """The reader of a known data set."""
+    from paranmt_hf.corpus.presets.files import open_preset
+
+    if arguments.columns:
+        raise InputError("give either --preset, which knows the columns, or --columns")
+    return open_preset(
+        preset,
+        arguments.files,
+        label=arguments.label,
+        score=arguments.ppdb_score,
+        max_characters=arguments.max_characters,
+    )
+
+
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
     from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
     from paranmt_hf.corpus.phrases.files import PhraseFiles, first_line, is_rule
 
+    if arguments.label:
+        raise InputError("--label is for data sets whose labels are known; give their --preset")
     if arguments.format == "phrases":
         if arguments.columns:
             raise InputError("--columns is for TSV and Parquet files; with --format phrases leave it out")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from paranmt_hf.cli.options import SCORER_OPTIONS, add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
+from paranmt_hf.errors import InputError
 
 SUMMARY = "generate paraphrases of the sentences of a file"
 
@@ -24,12 +25,25 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="file of paraphrases: .parquet, .jsonl or .tsv")
     parser.add_argument("--column", help="column of a Parquet file, or side of a release (default: reference)")
     add_options(parser.add_argument_group("search"), ParaphraseConfig)
+    syntax = parser.add_argument_group("syntax, for what `paranmt train-controlled` made")
+    syntax.add_argument(
+        "--template", action="append", help="what the top of each paraphrase's tree is to be, (S(NP)(VP)); repeatable"
+    )
+    syntax.add_argument("--templates", type=int, help="in place of these: so many of the most frequent templates")
+    syntax.add_argument(
+        "--parser",
+        default="link-grammar",
+        help="trees of the sentences: link-grammar, stanza, or a file of trees; that which the model was trained with "
+        "(default: link-grammar)",
+    )
     add_options(parser.add_argument_group("paraphrase score"), ScorerConfig, names=SCORER_OPTIONS)
     add_options(parser.add_argument_group("where it runs"), EngineConfig)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.workflows.paraphrase import paraphrase_file
 
+        if arguments.template and arguments.templates is not None:
+            raise InputError("give either --template, or --templates for the most frequent ones")
         done = paraphrase_file(
             arguments.file,
             arguments.out,
@@ -38,6 +52,8 @@ def configure(parser: CommandParser) -> None:
             column=arguments.column,
             scorer=from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             engine=from_options(EngineConfig, arguments),
+            templates=arguments.template or arguments.templates,
+            parser=arguments.parser,
         )
         keep_options(arguments, done.path, fresh=done.fresh)
         state = "" if done.fresh else " (was there already)"

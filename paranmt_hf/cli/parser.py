@@ -21,6 +21,7 @@ Expand = Callable[[str], Mapping[str, Any]]
 NOT_KEPT = {"out", "final", "config", "debug", "help", "json", "engine", "workers", "threads", "gpus", "keep_work"} | {
     "checkpoint_seconds",
     "report_to",
+    "estimate",
     "teacher_cache",
 }
 
@@ -57,7 +58,7 @@ class CommandParser(argparse.ArgumentParser):
         self.show_example(example)
         self._takes_file = True
         self.usage = f"{self.prog} {' '.join(self._required())} [options]"
-        self.set_defaults(run=run, parser=self)
+        self.set_defaults(run=run, command_parser=self)
 
     def _required(self) -> list[str]:
         """What must be given, as the usage line has it."""
@@ -132,7 +133,7 @@ def _given(words: Sequence[str], flag: str) -> str | None:
 
 def resolved_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """All options of a command as `--config` takes them, but for those that decide nothing of the result."""
-    parser: CommandParser = arguments.parser
+    parser: CommandParser = arguments.command_parser
     values = {}
     for action in parser._actions:
         value = getattr(arguments, action.dest, None)
@@ -172,7 +173,7 @@ def keep_options(arguments: argparse.Namespace, result: Path, *, name: str = OPT
         return
     if not is_first():
         return
-    head = f"# {arguments.parser.prog} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
+    head = f"# {arguments.command_parser.prog} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
     text = head + as_yaml(resolved_options(arguments))
     try:
         with replacing(path) as aside:

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 # What options may say of a model as well as the file of --about.
 ABOUT = ("license", "license_name", "license_link", "datasets")
 
-SUMMARY = "check a release or an encoder, and put it on the Hub"
+SUMMARY = "check a release, an encoder or a paraphraser, and put it on the Hub"
 
 
 def configure(parser: CommandParser) -> None:
     """Commands below `paranmt publish`."""
     parser.show_example("paranmt publish dataset paranmt50m you/paranmt50m --dry-run")
     kinds = parser.kinds("KIND")
-    for name, of, options in (("dataset", "a release", _configure_dataset), ("model", "an encoder", _configure_model)):
+    for name, of, options in (
+        ("dataset", "a release", _configure_dataset),
+        ("model", "an encoder or a paraphraser", _configure_model),
+    ):
         summary = f"check {of}, and put it on the Hub"
         options(kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."))
 
@@ -50,7 +53,7 @@ def _configure_dataset(parser: CommandParser) -> None:
 
 def _configure_model(parser: CommandParser) -> None:
     """Options of `paranmt publish model`."""
-    _add_common(parser, "what `paranmt train`, `average` or `convert` wrote")
+    _add_common(parser, "what `paranmt train`, `average`, `convert` or `train-paraphraser` wrote")
     _add_license(parser, "required, here or in --about, unless `paranmt convert` was told it")
     parser.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
     parser.add_argument(
@@ -151,5 +154,4 @@ def _print_plan(plan: Plan) -> None:
 
 def _usage(plan: Plan, revision: str | None) -> str:
     revision = f", revision={revision!r}" if revision else ""
-    function = "load_dataset" if plan.target.kind == "dataset" else "paranmt_hf.load"
-    return f"{function}({plan.target.name!r}{revision})"
+    return f"{plan.loader}({plan.target.name!r}{revision})"

@@ -18,6 +18,13 @@ def configure(parser: CommandParser) -> None:
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
+    parser.add_argument(
+        "--exclude",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="folders or files of evaluation sets (STS, SentEval, any text): leave out pairs with their sentences",
+    )
     kinds = {ParaphraserConfig: "model", ParaphraserTraining: "training", SelectionConfig: "pairs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind)
@@ -31,6 +38,7 @@ def configure(parser: CommandParser) -> None:
             config=from_options(ParaphraserConfig, arguments),
             training=from_options(ParaphraserTraining, arguments),
             selection=from_options(SelectionConfig, arguments),
+            exclude=arguments.exclude,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)
         record, state = trained.record, "" if trained.fresh else " (was trained already)"

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
-from paranmt_hf.corpus.release import FOLDERS, read_tables, release_files, select_rows
-from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files, select_rows
+from paranmt_hf.corpus.schema import SCHEMA_VERSION, row_numbers
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
@@ -84,7 +84,7 @@ class ParaNMT(datasets.ArrowBasedBuilder):
             scores = [table["para_score"].to_numpy() for table in read_tables(files, ["para_score"])]
             arguments["ranges"] = filtered_ranges(np.concatenate(scores))
         if self.config.name == "sample":
-            ids = [table["id"].to_numpy() for table in read_tables(files, ["id"])]
+            ids = [row_numbers(table) for table in read_tables(files, key_columns_of(files))]
             arguments["ids"] = sample_ids(np.concatenate(ids), SAMPLE_ROWS, seed=0)
         return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs=arguments)]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.filters import Filter
+from paranmt_hf.corpus.schema import key_columns
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 
@@ -37,14 +38,16 @@ class DroppedRows:
         path: Where to; the caller renames it when all is there.
         filters: Those of the codes, in order.
         selection: Checksum of what determines the selection.
+        ranked: Whether the rows have a `rank`, which then stands beside their id.
     """
 
-    def __init__(self, path: Path, filters: Sequence[Filter], selection: str) -> None:
+    def __init__(self, path: Path, filters: Sequence[Filter], selection: str, *, ranked: bool = False) -> None:
         self._reasons = pa.array([one.reason for one in filters], pa.string())
         names = list(dict.fromkeys(one.number for one in filters if one.number))
         self._names = pa.array(names, pa.string())
         self._name_of = np.array([names.index(one.number) if one.number else -1 for one in filters], np.int8)
-        self._schema = SCHEMA.with_metadata({SELECTION: selection.encode()})
+        fields = [*SCHEMA][:1] + [pa.field("rank", pa.int32(), nullable=False)] * ranked + [*SCHEMA][1:]
+        self._schema = pa.schema(fields, {SELECTION: selection.encode()})
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
     def __enter__(self) -> DroppedRows:
@@ -67,7 +70,7 @@ class DroppedRows:
         if not len(chosen):
             return
         filters = codes[chosen].astype(np.int8) - 1
-        rows = table.select(["id", "reference", "translation"]).take(pa.array(chosen))
+        rows = table.select([*key_columns(self._schema.names), "reference", "translation"]).take(pa.array(chosen))
         names = self._name_of[filters]
         known = (names >= 0) & ~np.isnan(numbers[chosen])
         columns = [

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
-# tables hold the filter's `columns` and `id`.
+# tables hold the filter's `columns`, `id`, and `rank` where the release has one.
 Rows = Callable[[], Iterator[pa.Table]]
 
 
@@ -42,7 +42,7 @@ class Filter(ABC):
     Attributes:
         reason: Why it drops rows, in a few words of plain English that a count can stand before:
             `1,204 with identical sides`.
-        columns: Columns of the release that it reads; `id` is always there.
+        columns: Columns of the release that it reads; `id` and a `rank` are always there.
         number: What the number of a verdict is, such as `para_score`; empty where there is none.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,26 +15,24 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of, first_line, holds_sentences, is_rule
-from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_record, read_tables, release_files
+from paranmt_hf.corpus.pair_files import PairFiles, check_phrases, checksums, describe, is_parquet, is_release
+from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
+from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.local_dataset import check_inside
-from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import check, setting
 
-logger = logging.getLogger(__name__)
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
 ERRORS = ("number_mismatch", "negation_mismatch")
+# What people said of a pair of a labelled data set: 0, no paraphrase.
+LABEL = "label"
 BATCH_ROWS = 20_000
-PARQUET = b"PAR1"
-# Forms of pairs of sentences that could be taken for a list of words.
-NO_PHRASES = {".csv", ".json", ".jsonl"}
 # What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
 NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
@@ -51,6 +48,7 @@ class SelectionConfig:
         None, "files of PPDB: the feature that the smallest and largest score are about, such as PPDB2.0Score"
     )
     max_overlap: float | None = setting(None, "largest trigram overlap")
+    min_length: int | None = setting(None, "fewest word tokens on either side", at_least=0)
     max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
     max_pairs: int | None = setting(None, "so many pairs, drawn by chance from all chosen ones (--seed)", at_least=1)
     first_pairs: int | None = setting(None, "stop after so many pairs, in the order of the data", at_least=1)
@@ -60,6 +58,10 @@ class SelectionConfig:
         if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
             raise InputError(
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
+            )
+        if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
+            raise InputError(
+                f"min_length {self.min_length} is above max_length {self.max_length}, so no pair can be chosen"
             )
         if self.ppdb_score is not None and self.min_score is None and self.max_score is None:
             raise InputError("ppdb_score says what min_score and max_score are about; give one of these too")
@@ -74,17 +76,13 @@ class SelectionConfig:
             ranges["para_score"] = (self.min_score, self.max_score)
         if self.max_overlap is not None:
             ranges["trigram_overlap"] = (None, self.max_overlap)
-        if self.max_length is not None:
-            ranges |= {f"{side}_length": (None, float(self.max_length)) for side in SIDES}
+        if self.min_length is not None or self.max_length is not None:
+            ranges |= {f"{side}_length": (_number(self.min_length), _number(self.max_length)) for side in SIDES}
         return ranges
 
 
-@dataclass(frozen=True)
-class _Files:
-    """Parquet files, and what tells them from others, as JSON values."""
-
-    files: list[Path]
-    identity: Any
+def _number(value: int | None) -> float | None:
+    return None if value is None else float(value)
 
 
 class Pairs:
@@ -100,7 +98,8 @@ class Pairs:
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
         seed: Decides which pairs are drawn where there are more than `max_pairs`.
         errors_apart: Leave out pairs that differ in a number or a negation, as the columns `ERRORS` say, and let
-            `errors` read these.
+            `errors` read these, and those that are labelled as no paraphrases.
+        all_columns: Read the other columns of releases and Parquet files too.
 
     Raises:
         InputError: A source is missing or lacks a column.
@@ -116,19 +115,20 @@ class Pairs:
         *,
         seed: int = 1,
         errors_apart: bool = False,
+        all_columns: bool = False,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
         self._selection, self._seed = selection, seed
         self._total: int | None = None
         self._sources = [str(source) for source in sources]
-        self._errors_apart = errors_apart
+        self._errors_apart, self._all_columns = errors_apart, all_columns
         self._columns = [*SIDES, *selection.ranges, *(ERRORS if errors_apart else ())]
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self._forget_counts()
-        self._readers: list[_Files | Reader] = [self._reader(source) for source in self._sources]
+        self._readers: list[PairFiles | Reader] = [self._reader(source) for source in self._sources]
         subset = selection.subset
-        if subset != "default" and all(_is_release(source) is False for source in self._sources):
+        if subset != "default" and all(is_release(source) is False for source in self._sources):
             raise InputError(
                 f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
                 "subsets, so leave it out"
@@ -139,16 +139,16 @@ class Pairs:
                 "leave it out"
             )
 
-    def _reader(self, source: str) -> _Files | Reader:
+    def _reader(self, source: str) -> PairFiles | Reader:
         path = Path(source).expanduser()
         check_regular(path)
-        if _is_release(source):
+        if is_release(source):
             if self._selection.subset not in FOLDERS:
                 raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
             files = release_files(path, self._selection.subset)
         elif path.is_dir():
             files = sorted(path.glob("*.parquet"))
-        elif path.suffix == ".parquet" or _is_parquet(path):
+        elif path.suffix == ".parquet" or is_parquet(path):
             files = [path]
         elif path.is_file():
             return self._phrases(path)
@@ -165,26 +165,14 @@ class Pairs:
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
             )
-        if not _is_release(source):
-            return _Files(files, [describe(file) for file in files])
-        return _Files(files, {"release": path.resolve().name, "files": self._checksums(path, files)})
+        if not is_release(source):
+            return PairFiles(files, [describe(file) for file in files], released=False)
+        known = {"release": path.resolve().name, "files": checksums(path, files, self._selection.subset)}
+        return PairFiles(files, known, released=True)
 
     def _phrases(self, path: Path) -> PhraseFiles:
         """A file of PPDB or a list of words; it has no columns but a score."""
-        first = first_line(path)
-        if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
-            raise InputError(
-                f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
-                "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
-            )
-        if holds_sentences(path):
-            raise InputError(
-                f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
-                "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`"
-            )
-        if not is_rule(first):
-            # Any text looks like one, so say what becomes of it.
-            logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
+        check_phrases(path)
         chosen, score = self._selection, self._selection.ppdb_score
         if columns := chosen.ranges.keys() - {"para_score"}:
             raise InputError(
@@ -204,21 +192,14 @@ class Pairs:
             )
         return PhraseFiles([path], score=score)
 
-    def _checksums(self, release: Path, files: Sequence[Path]) -> dict[str, str]:
-        """Checksum of each file of a release, which is refused where its record has others: it was edited."""
-        if (release / RELEASE_RECORD).is_file():
-            config = read_record(release, [self._selection.subset]).configs[self._selection.subset]
-            return dict(config.files)
-        return {file.relative_to(release).as_posix(): checksum(file) for file in files}
-
-    def _hub_reader(self, name: str, revision: str | None) -> _Files | Reader:
+    def _hub_reader(self, name: str, revision: str | None) -> PairFiles | Reader:
         """A release is fetched and checked, any other dataset read as a stream."""
         subset = self._selection.subset
         if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
             files, commit = fetched
             for file in files:
                 self._check(file)
-            return _Files(files, {"dataset": name, "revision": commit})
+            return PairFiles(files, {"dataset": name, "revision": commit}, released=True)
         columns = {column: column for column in self._columns}
         config = None if subset == "default" else subset
         return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
@@ -251,7 +232,7 @@ class Pairs:
         return rows
 
     def _forget_counts(self) -> None:
-        self.read = self.unselected = self.without_text = self.wrong = self.contaminated = 0
+        self.read = self.unselected = self.without_text = self.wrong = self.labelled = self.contaminated = 0
         self.dropped: dict[str, int] = {}
 
     @property
@@ -260,6 +241,7 @@ class Pairs:
             "outside the chosen ranges": self.unselected,
             "without text on a side": self.without_text,
             "different in a number or a negation": self.wrong,
+            "labelled as no paraphrases": self.labelled,
             "with an excluded sentence": self.contaminated,
         }
 
@@ -296,11 +278,14 @@ class Pairs:
         }
 
     def errors(self) -> Iterator[pa.Table]:
-        """Read pairs that differ in a number or a negation and are else as those that are chosen; see `batches`."""
+        """Read pairs that differ in a number or a negation, or are labelled as no paraphrases; see `batches`.
+
+        Else they are as those that are chosen.
+        """
         yield from (table for table in self._chosen(errors=True) if table.num_rows)
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls.
+        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls in these.
 
         For `max_pairs` the data are read twice, first to count the pairs of which these are drawn.
         """
@@ -335,7 +320,7 @@ class Pairs:
             errors: Where errors stand apart, read these and no others.
         """
         self._forget_counts()
-        for table in self._tables():
+        for table, labelled in self._tables():
             self.read += table.num_rows
             for side in SIDES:
                 # Files hold text as several types, of which Arrow compares only equal ones.
@@ -345,11 +330,8 @@ class Pairs:
             self.unselected += table.num_rows - kept.num_rows
             whole = kept.filter(pc.and_(*[kept[side].is_valid() for side in SIDES]))
             self.without_text += kept.num_rows - whole.num_rows
-            kept = whole.select(SIDES)
-            if self._errors_apart:
-                wrong = pc.or_(*[pc.greater(pc.fill_null(whole[name], 0), 0) for name in ERRORS])
-                kept = kept.filter(wrong if errors else pc.invert(wrong))
-                self.wrong += 0 if errors else whole.num_rows - kept.num_rows
+            kept = self._paraphrases(whole, errors=errors, labelled=labelled)
+            kept = kept if self._all_columns else kept.select(SIDES)
             if self._unwanted is not None:
                 hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
                 clean = kept.filter(pc.invert(pc.or_(*hits)))
@@ -357,41 +339,45 @@ class Pairs:
                 kept = clean
             yield kept
 
-    def _tables(self) -> Iterator[pa.Table]:
+    def _paraphrases(self, table: pa.Table, *, errors: bool, labelled: bool) -> pa.Table:
+        """Leave out pairs that are no paraphrases, by their label or their errors; or read these and no others."""
+        bad = pc.equal(pc.fill_null(table[LABEL], 1), 0) if labelled else pa.array(np.zeros(table.num_rows, bool))
+        if not self._errors_apart:
+            kept = table.filter(pc.invert(bad))
+            self.labelled += table.num_rows - kept.num_rows
+            return kept
+        wrong = pc.or_(*[pc.greater(pc.fill_null(table[name], 0), 0) for name in ERRORS])
+        if errors:
+            return table.filter(pc.or_(wrong, bad))
+        sound = table.filter(pc.invert(pc.or_(wrong, bad)))
+        self.wrong += int(np.count_nonzero(wrong))
+        self.labelled += table.num_rows - sound.num_rows - int(np.count_nonzero(wrong))
+        return sound
+
+    def _tables(self) -> Iterator[tuple[pa.Table, bool]]:
+        """Read tables, and whether each has the labels of a release."""
         for reader in self._readers:
             if isinstance(reader, Reader):
                 report = Report()
                 for batch in reader.batches(report, rows=BATCH_ROWS):
                     table = pa.Table.from_batches([batch])
-                    yield table.rename_columns({SCORE: "para_score"}) if SCORE in table.column_names else table
+                    scored = SCORE in table.column_names
+                    yield table.rename_columns({SCORE: "para_score"}) if scored else table, False
                 for reason, count in report.dropped.items():
                     self.dropped[reason] = self.dropped.get(reason, 0) + count
             else:
-                for table in read_tables(reader.files, self._columns):
+                for table, labelled in self._read_files(reader):
                     for start in range(0, table.num_rows, BATCH_ROWS):
-                        yield table.slice(start, BATCH_ROWS)
+                        yield table.slice(start, BATCH_ROWS), labelled
 
-
-def describe(file: Path) -> str:
-    """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
-    size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
-    return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
-
-
-def _is_parquet(path: Path) -> bool:
-    """Tell whether a file begins as Parquet files do."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return file.read(len(PARQUET)) == PARQUET
-    return False
-
-
-def _is_release(source: str) -> bool | None:
-    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
-    path = Path(source).expanduser()
-    if not path.exists():
-        return None
-    return path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet")))
+    def _read_files(self, source: PairFiles) -> Iterator[tuple[pa.Table, bool]]:
+        """Read the columns that decide, and the label where a release has one; or all columns."""
+        for file in source.files:
+            names = pq.read_schema(file).names
+            labelled = source.released and LABEL in names
+            chosen = [*self._columns, LABEL] if labelled else self._columns
+            for table in read_tables([file], names if self._all_columns else chosen, checked=chosen):
+                yield table, labelled
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

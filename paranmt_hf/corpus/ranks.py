@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.filters import Rows, TwoPassFilter, Verdict, numbers
+from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 
@@ -200,13 +201,13 @@ class Tenths(TwoPassFilter):
 
         def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for table in rows():
-                yield sortable(numbers(table[self.number])[0]), table["id"].to_numpy()
+                yield sortable(numbers(table[self.number])[0]), row_numbers(table)
 
         _, self.cuts = find_cuts(read, lambda rows: [-(-rows * part // self.parts) for part in range(1, self.parts)])
 
     def part_of(self, table: pa.Table) -> np.ndarray:
         """Tell in which part, from 1, each row [row] lies."""
-        keys, ids = sortable(numbers(table[self.number])[0]), table["id"].to_numpy()
+        keys, ids = sortable(numbers(table[self.number])[0]), row_numbers(table)
         part = np.ones(len(keys), np.int64)
         for cut in self.cuts:
             part += cut.above(keys, ids)
@@ -245,7 +246,7 @@ class Sample(TwoPassFilter):
 
         def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for table in rows():
-                ids = table["id"].to_numpy()
+                ids = row_numbers(table)
                 yield lottery(ids, self.seed), ids
 
         found, (self._cut,) = find_cuts(read, lambda rows: [self.count])
@@ -257,5 +258,5 @@ class Sample(TwoPassFilter):
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        ids = table["id"].to_numpy()
+        ids = row_numbers(table)
         return Verdict(~self._cut.above(lottery(ids, self.seed), ids))

@@ -71,6 +71,7 @@ class StatisticsRecord:
         histograms: Counts [bin] of the other columns; a release of an earlier version has none.
         mismatches: Number of pairs with a mismatch, by column, for those columns that the release has.
         mean_human_score: Mean of `human_score`; None where there is no such column.
+        sentences: Number of different ids; None where there is no `rank`, for then it is that of the rows.
     """
 
     rows: int
@@ -82,6 +83,7 @@ class StatisticsRecord:
     histograms: dict[str, list[int]] = field(default_factory=dict)
     mismatches: dict[str, int] = field(default_factory=dict)
     mean_human_score: float | None = None
+    sentences: int | None = None
 
 
 @dataclass(frozen=True)

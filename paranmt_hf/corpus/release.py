@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
-from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing
+from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
@@ -139,7 +139,7 @@ def write_release(
         statistics.add(rows)
         scores.append(rows["para_score"].to_numpy())
         # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
-        chosen = sample_ids(np.concatenate([chosen, rows["id"].to_numpy()]), SAMPLE_ROWS, seed)
+        chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, seed)
         sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
         writer.write(rows)
     files = writer.close()
@@ -172,11 +172,11 @@ def _write_config(
 
 
 def select_rows(table: pa.Table, *, ranges: dict[str, Range] | None = None, ids: np.ndarray | None = None) -> pa.Table:
-    """Take the rows inside `ranges`, or those whose id is in `ids` (ascending)."""
+    """Take the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
     if ranges is not None:
         return table.filter(in_ranges(table, ranges))
     if ids is not None and len(ids):
-        own = table["id"].to_numpy()
+        own = row_numbers(table)
         positions = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
         return table.filter(pa.array(ids[positions] == own))
     return table
@@ -290,13 +290,33 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
     return files, str(info.sha)
 
 
-def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None, *, skip: int = 0) -> Iterator[pa.Table]:
+def key_columns_of(files: Sequence[Path]) -> list[str]:
+    """Name the columns that tell a row of some Parquet files from all others, for `row_numbers`.
+
+    Raises:
+        InputError: The first file cannot be read.
+    """
+    check_regular(files[0])
+    try:
+        return key_columns(pq.read_schema(files[0]).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot read {files[0]}: {error}; the file is damaged, copy or build it again") from None
+
+
+def read_tables(
+    files: Iterable[Path],
+    columns: Sequence[str] | None = None,
+    *,
+    skip: int = 0,
+    checked: Sequence[str] | None = None,
+) -> Iterator[pa.Table]:
     """Read Parquet files one row group at a time.
 
     Args:
         files: The files in order.
         columns: Which columns; all of them if left out.
         skip: Number of rows before the first one that is read; row groups are read or skipped as a whole.
+        checked: Columns that must be as the schema says; all that are read if left out.
 
     Raises:
         InputError: A file cannot be read, lacks a column of the schema, or holds something else in one.
@@ -310,7 +330,7 @@ def read_tables(files: Iterable[Path], columns: Sequence[str] | None = None, *, 
                     # What every release has, a file of another kind lacks; other columns can be made.
                     strange = "" if set(missing) <= OPTIONAL else "; it is not part of a release"
                     raise InputError(f"{describe_missing(path, missing)}{strange}")
-                check_types(file.schema_arrow, columns or file.schema_arrow.names, path)
+                check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)
                 first = 0
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release import FOLDERS, read_tables, release_files
+from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
+from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.local_dataset import check_inside
@@ -55,7 +56,7 @@ class Corpus:
         return isinstance(self._reader, ParquetFiles)
 
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
-        """Read the rows: `id` (int64), `sentence` (string), and those of `columns`.
+        """Read the rows: `id` (int64, a number of its own for each row), `sentence` (string), those of `columns`.
 
         Raises:
             InputError: A file is damaged.
@@ -65,10 +66,17 @@ class Corpus:
             for batch in self._reader.batches(self.report):
                 yield batch.rename_columns(["id", "sentence", *self.columns])
             return
-        for table in read_tables(self._files, ["id", self._side, *self.columns]):
+        for table in read_tables(self._files, [*key_columns_of(self._files), self._side, *self.columns]):
             self.report.read += table.num_rows
             self.report.kept += table.num_rows
-            yield table.select(["id", self._side, *self.columns]).rename_columns(["id", "sentence", *self.columns])
+            columns = [pa.chunked_array([row_numbers(table)]), *(table[name] for name in (self._side, *self.columns))]
+            yield pa.table(columns, names=["id", "sentence", *self.columns])
+
+
+def numbered_pairs(table: pa.Table) -> pa.Table:
+    """Take the pairs of rows of a release, with a number of its own for each as `id`, for samples."""
+    columns = [pa.chunked_array([row_numbers(table)]), table["reference"], table["translation"]]
+    return pa.table(columns, names=["id", "reference", "translation"])
 
 
 def open_corpus(

@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 SCHEMA_VERSION = "1.0.0"
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
+# More than the hypotheses of any sentence, so that an id and a rank make one number.
+MOST_RANKS = 256
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,13 @@ _ADDED = (
 
 COLUMNS = (
     Column("id", pa.int64(), "line number in the bitext, from 0; stable across runs"),
+    Column(
+        "rank",
+        pa.int32(),
+        "number of the hypothesis among those of the same id, from 1, the best; rows of one id have one reference",
+        optional=True,
+        command="paranmt build --hypotheses N",
+    ),
     Column("reference", pa.string(), "English side of the bitext, as written, white space normalised"),
     Column("translation", pa.string(), "best hypothesis of the translation model for the foreign side"),
     Column("source", pa.string(), "the foreign sentence", optional=True, command="paranmt build --keep-source"),
@@ -103,6 +113,14 @@ COLUMNS = (
         optional=True,
         command="paranmt import --format phrases --ppdb-score",
     ),
+    Column(
+        "label",
+        pa.int32(),
+        "1 where the pair was labelled a paraphrase, 0 where it was labelled none, null where there is no label",
+        nullable=True,
+        optional=True,
+        command="paranmt import --preset",
+    ),
     *_ADDED,
 )
 
@@ -124,6 +142,24 @@ MINED = {
     "reference": "the sentence of the pair that comes first in the input, as written, white space normalised",
     "translation": "the sentence that was found to mean about the same",
     "origin": "`mined`: the two sentences did not come as a pair",
+}
+# And in one whose second sentences a language model wrote.
+ANSWERED = {
+    "translation_score": "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's "
+    "answer; null where the server gives none",
+}
+PARAPHRASED = {
+    **ANSWERED,
+    "id": "number of the sentence in the input, from 0; stable across runs",
+    "reference": "the sentence of the input, as written, white space normalised",
+    "translation": "a language model's paraphrase of it",
+}
+# And in one that was made from text without a bitext.
+PIVOTED = {
+    "id": "line number in the text, from 0; stable across runs",
+    "reference": "the sentence, as written, white space normalised",
+    "translation": "best hypothesis of the second translation model for what the first one made of the sentence",
+    "source": "the sentence in the language between, as the first translation model gave it",
 }
 SECOND: dict[MadeBy, str] = {
     "machine": "second sentence of the pair, a machine translation that was imported",
@@ -147,6 +183,30 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
     )
 
 
+def key_columns(names: Collection[str]) -> list[str]:
+    """Name the columns that tell a row from all others: `id`, and `rank` where sentences have several hypotheses.
+
+    Args:
+        names: Columns that there are.
+    """
+    return ["id", *(["rank"] if "rank" in names else [])]
+
+
+def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
+    """Give every row a number of its own, in the order of the corpus, from its key alone.
+
+    Args:
+        table: Rows with the columns of `key_columns`.
+
+    Returns:
+        Numbers [row], int64: the id where there is no rank.
+    """
+    ids: np.ndarray = table["id"].to_numpy()
+    if "rank" not in table.schema.names:
+        return ids
+    return ids.astype(np.int64) * MOST_RANKS + table["rank"].to_numpy()
+
+
 def describe_missing(where: object, missing: Collection[str]) -> str:
     """Say which columns something lacks, and which command makes them.
 
@@ -168,26 +228,32 @@ def describe_missing(where: object, missing: Collection[str]) -> str:
     return text
 
 
-def meanings(made_by: MadeBy | None, source: Mapping[str, Any]) -> dict[str, str]:
+def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = "English") -> dict[str, str]:
     """Say what each column means in a release.
 
     Args:
         made_by: Who wrote the second sentences of imported pairs; None where this package translated.
         source: What the rows came from, as its reader identifies it; `columns` says what became which column.
+        language: Name of the language of the pairs.
 
     Returns:
         One sentence for each column of the schema.
     """
     found = {column.name: column.meaning for column in COLUMNS}
+    found["reference"] = found["reference"].replace("English", language)
     if made_by is not None:
         found |= {**IMPORTED, "translation": SECOND[made_by]}
     if source.get("kind") == "mined":
         found |= MINED
+    if source.get("paraphrased"):
+        found |= PARAPHRASED
     columns = source.get("columns")
     if isinstance(columns, Mapping) and "origin" in columns:
         mapped = columns["origin"]
         name = f"column {mapped!r}" if isinstance(mapped, str) else f"column number {mapped}"
         found["origin"] = f"what stands in the input's {name} (null where that is empty)"
+    if source.get("kind") == "preset" and source.get("label_meaning"):
+        found["label"] = str(source["label_meaning"])
     if source.get("kind") == "phrases":
         found["ppdb_score"] = f"the feature {source.get('score')} of PPDB (null where that is NA)"
     return found

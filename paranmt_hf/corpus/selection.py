@@ -81,7 +81,7 @@ def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
     """Draw a number for every row from its id: the same one whatever else is in the corpus.
 
     Args:
-        ids: Row ids [row].
+        ids: Row numbers [row], see `schema.row_numbers`.
         seed: Another seed, another draw.
 
     Returns:
@@ -118,7 +118,7 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Choose rows by chance.
 
     Args:
-        ids: Row ids [row].
+        ids: Row numbers [row], see `schema.row_numbers`.
         count: How many; all when there are no more.
         seed: Decides which.
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.record import Example, RangeRecord, StatisticsRecord
+from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.util.optional import available
 
@@ -64,6 +65,8 @@ class Statistics:
         self._score_sum, self._score_rows = 0.0, 0
         self._mismatches: dict[str, int] = {}
         self._human_sum: float | None = None
+        self._sentences: int | None = None
+        self._last_id: int | None = None
 
     def add(self, table: pa.Table) -> None:
         """Count the rows of a table."""
@@ -78,9 +81,10 @@ class Statistics:
         if "translation_score" in table.column_names:
             self._add_quality(table["translation_score"].to_numpy(zero_copy_only=False))
         self._add_added(table)
+        self._add_sentences(table)
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
-        draws = lottery(table["id"].to_numpy(), self._seed)
+        draws = lottery(row_numbers(table), self._seed)
         for index, part in enumerate(self._ranges):
             inside = np.flatnonzero(range_of == index)
             if len(inside):
@@ -94,6 +98,14 @@ class Statistics:
                 self._mismatches[name] = self._mismatches.get(name, 0) + found
         if "human_score" in table.column_names:
             self._human_sum = (self._human_sum or 0.0) + float(table["human_score"].to_numpy().sum(dtype=np.float64))
+
+    def _add_sentences(self, table: pa.Table) -> None:
+        """Count the ids of a corpus with several hypotheses; they ascend."""
+        if "rank" not in table.column_names or not table.num_rows:
+            return
+        ids = table["id"].to_numpy()
+        self._sentences = (self._sentences or 0) + int(np.count_nonzero(np.diff(ids))) + int(ids[0] != self._last_id)
+        self._last_id = int(ids[-1])
 
     def _add_quality(self, scores: np.ndarray) -> None:
         known = scores[~np.isnan(scores)]
@@ -133,6 +145,7 @@ class Statistics:
             histogram=self.histogram.tolist(),
             histograms={name: counts.tolist() for name, counts in self._histograms.items()},
             mismatches=dict(self._mismatches),
+            sentences=self._sentences,
             mean_human_score=_rounded(None if self._human_sum is None else self._human_sum / max(1, self.rows)),
         )
 

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.filters import Filter, TwoPassFilter
 from paranmt_hf.corpus.release import read_tables
+from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.progress import Progress
@@ -63,7 +64,7 @@ class ReleaseRows:
         self.schema = found[0].schema.to_arrow_schema()
 
     def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
-        """Read columns, `id` always among them.
+        """Read columns, `id` always among them, and `rank` where there is one.
 
         Args:
             columns: Their names.
@@ -76,8 +77,9 @@ class ReleaseRows:
             InputError: A file cannot be read, or the ids do not ascend.
         """
         place, last = skip, None
-        for table in read_tables(self.files, list(dict.fromkeys(["id", *columns])), skip=skip):
-            ids = table["id"].to_numpy()
+        names = list(dict.fromkeys([*key_columns(self.schema.names), *columns]))
+        for table in read_tables(self.files, names, skip=skip):
+            ids = row_numbers(table)
             if len(ids) and ((ids[1:] <= ids[:-1]).any() or (last is not None and ids[0] <= last)):
                 raise InputError(
                     f"the ids of {self.files[0].parent} do not ascend from row to row, as those of a release do; "

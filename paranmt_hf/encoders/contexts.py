@@ -254,10 +254,16 @@ def mean_states(
                 progress.advance_to(done)
                 if kept is not None and not means.is_empty:
                     kept.offer(state_now)
-    # Row 0, of unknown words, is read nowhere.
-    alone = 1 + np.flatnonzero(means.counts[1:] == 0)
     units = lookup.vocabulary.units
-    means.add([units[row] for row in alone.tolist()], [np.array([row]) for row in alone.tolist()], alone=True)
+    with Progress("distill, words alone", len(units), unit="words") as progress:
+        # By ranges of rows, so that a run that goes on has the same batches. Row 0, of unknown words, is read nowhere.
+        for start in range(1, len(units), BLOCK):
+            alone = [row for row in range(start, min(start + BLOCK, len(units))) if not means.counts[row]]
+            if alone:
+                means.add([units[row] for row in alone], [np.array([row]) for row in alone], alone=True)
+            progress.advance_to(min(start + BLOCK, len(units)))
+            if kept is not None and not means.is_empty:
+                kept.offer(state_now)
     found = means.means()
     if not np.isfinite(found).all():
         raise InputError("the model gave a state that is not finite")

@@ -19,6 +19,7 @@ from paranmt_hf.protocols import Encoder
 from paranmt_hf.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.yaml_files import card_header
 from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
@@ -69,18 +70,45 @@ class ScorerConfig:
             return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
         return {"name": self.model.name, "revision": self.model.revision}
 
-    def check_knows(self, sentences: list[str]) -> None:
+    def check_language(self, language: str) -> None:
+        """Refuse an encoder of another language.
+
+        Args:
+            language: ISO 639-1 code of that of the corpus.
+
+        Raises:
+            InputError: It is the English encoder of this package, or its card names other languages.
+        """
+        advice = (
+            "give --scorer an encoder for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
+            "word vectors of it with --vectors"
+        )
+        if self.vectors or language == "en":
+            return
+        if self._name == EMBEDDED:
+            raise InputError(
+                f"the small encoder of this package is for English, not for language {language}: {advice}"
+            )
+        known = _stated_languages(self.model.folder / "README.md")
+        if known and not {language, "multilingual"} & known:
+            raise InputError(
+                f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
+                f"{language}: {advice}"
+            )
+
+    def check_knows(self, sentences: list[str], tokenizer: WordTokenizer | None = None) -> None:
         """Refuse a file of word vectors that is not for this text.
 
         Args:
             sentences: Some of the corpus.
+            tokenizer: Cuts them into words; without it as in English.
 
         Raises:
             InputError: It has no vector for any of their words.
         """
         if not self.vectors:
             return
-        table = WordTokenizer().tables(sentences)[0]
+        table = (tokenizer or WordTokenizer()).tables(sentences)[0]
         if not knows_any(self.vectors, table.vocabulary):
             # What is wrong with a file that is none is said first.
             read_vectors(self.vectors, limit=1)
@@ -111,6 +139,12 @@ class ScorerConfig:
         if composition is not None and composition.is_bag and composition.cuts_words and encoder.device.type == "cpu":
             return FastScorer(composition)
         return SlowScorer(encoder)
+
+
+def _stated_languages(card: Path) -> set[str]:
+    """Languages that the header of a model's card names; none where it names none."""
+    stated = card_header(card).get("language") or []
+    return {str(code) for code in (stated if isinstance(stated, list) else [stated])}
 
 
 def _check_device(device: str | None) -> None:

@@ -95,10 +95,11 @@ class Meteor:
         """Compute METEOR of every pair [pair], in [0, 1]."""
         tokenise = lru_cache(maxsize=None)(words)
         return _both_directions(
-            lambda sentence, other: self._one_direction(tokenise(sentence), tokenise(other)), left, right
+            lambda sentence, other: self.one_direction(tokenise(sentence), tokenise(other)), left, right
         )
 
-    def _one_direction(self, hypothesis: Sequence[str], reference: Sequence[str]) -> float:
+    def one_direction(self, hypothesis: Sequence[str], reference: Sequence[str]) -> float:
+        """Compute METEOR of the words of a hypothesis against those of a reference, in [0, 1]."""
         return self._score(reference, hypothesis, stemmer=self._stemmer, wordnet=self._dictionary)
 
 

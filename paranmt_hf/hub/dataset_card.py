@@ -11,10 +11,27 @@ from typing import Any
 
 import yaml
 
+from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import Code, code, escape, quoted, table
-from paranmt_hf.hub.pair_kinds import BUILT, IMPORTED, MINED, USES, PairKind
+from paranmt_hf.hub.pair_kinds import (
+    ANSWERED,
+    BUILT,
+    IMPORTED,
+    MINED,
+    PARAPHRASED,
+    PIVOTED,
+    USES,
+    USES_LABELLED,
+    PairKind,
+)
 
+# What the two sentences of a pair are to each other, by the labels that were asked for.
+MEANING = {
+    "1": "that mean about the same",
+    "0": "that do not mean the same, as their authors' labels say",
+    "any": "of which those that mean about the same have a `label` of 1",
+}
 # What the small translator that the package carries is: its name says too little.
 CARRIED_TRANSLATORS = {
     "captions-cs-en": ", the small Czech-English translator that paranmt-hf carries: trained on captions of Multi30k, "
@@ -72,7 +89,7 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
     header: dict[str, Any] = {
         "pretty_name": " ".join(_title(values).split()),
         **_license(values).header,
-        "language": ["en"],
+        "language": [_language(values)],
         "multilinguality": ["monolingual"],
         "language_creators": list(_kind(values).creators),
         "source_datasets": [_source_dataset(values["settings"])],
@@ -105,6 +122,12 @@ def _header(values: Mapping[str, Any]) -> dict[str, Any]:
 def _kind(values: Mapping[str, Any]) -> PairKind:
     if _is_mined(values):
         return MINED[values["made_by"]]
+    if "paraphraser" in values["settings"]:
+        return PARAPHRASED
+    if str(values["settings"].get("translator", {}).get("model")).startswith("openai:"):
+        return ANSWERED
+    if "pivot" in values["settings"]:
+        return PIVOTED
     return BUILT if values["made_by"] is None else IMPORTED[values["made_by"]]
 
 
@@ -122,7 +145,7 @@ def _license(values: Mapping[str, Any]) -> License:
 
 def _source_dataset(settings: Mapping[str, Any]) -> str:
     """The Hub's name for where a corpus comes from: a dataset there, or text from elsewhere."""
-    source = settings.get("bitext", settings.get("pairs", {}))
+    source: Mapping[str, Any] = next((settings[part] for part in ("bitext", "text", "pairs") if part in settings), {})
     return f"extended|{source['dataset']}" if source.get("kind") == "hub" else "extended|other"
 
 
@@ -162,7 +185,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "title": escape(_title(values)),
         "description": _description(values, kind),
         "usage": _usage(values),
-        "uses": "\n\n".join(USES),
+        "uses": "\n\n".join(USES if _wanted(values) is None else USES_LABELLED),
         "configs": table(
             [Code(name), f"{config['rows']:,}", f"{config['file_bytes']:,}", _selection(name, config["selection"])]
             for name, config in configs.items()
@@ -196,8 +219,31 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _description(values: Mapping[str, Any], kind: PairKind) -> str:
     own = [escape(values["description"])] if values.get("description") else []
-    counted = f"{values['statistics']['rows']:,} pairs of English sentences that mean about the same. {kind.pairs}"
+    name = LANGUAGES.get(_language(values), "English")
+    pairs = kind.pairs.replace("{language}", name)
+    meaning = MEANING[_wanted(values) or "1"]
+    counted = f"{values['statistics']['rows']:,} pairs of {name} sentences {meaning}. {pairs}"
+    if (sentences := values["statistics"].get("sentences")) is not None:
+        several = f"{_hypotheses(values)} translations"
+        if sentences == values["statistics"]["rows"]:
+            counted += f" One of up to {several} of each sentence is left."
+        else:
+            counted += f" A sentence has up to {several}, each in a row of its own: these are pairs of {sentences:,}."
     return "\n\n".join([*own, counted])
+
+
+def _wanted(values: Mapping[str, Any]) -> str | None:
+    """Which labels the pairs of a labelled data set have: 0, 1 or any; None where there are no labels."""
+    wanted: str | None = (values["settings"].get("pairs") or {}).get("wanted")
+    return wanted
+
+
+def _language(values: Mapping[str, Any]) -> str:
+    return str(values["settings"].get("release", {}).get("language", "en"))
+
+
+def _hypotheses(values: Mapping[str, Any]) -> int:
+    return int(values["settings"].get("translator", {}).get("hypotheses", 1))
 
 
 def _reading(values: Mapping[str, Any]) -> str:
@@ -209,9 +255,14 @@ def _reading(values: Mapping[str, Any]) -> str:
         "Provenance: `id` counts the rows of the input that is named below, those of its files one after the other "
         "and dropped ones too, so the same number means the same row in every release of that input."
     ]
+    if "rank" in names:
+        lines.append(
+            "Rows of one `id` are translations of one sentence, `rank` 1 the best; no two of them have the same text. "
+            "Keep them together where data are split into parts, for they share the reference."
+        )
     if "origin" in names:
         lines.append("`origin` repeats what the input says of a row; filter by it to take or leave a part.")
-    if "translation_score" in names and values["made_by"] is None:
+    if "translation_score" in names and (values["made_by"] is None or "paraphraser" in values["settings"]):
         lines.append("`translation_score` compares translations of one model, and not those of different models.")
     return " ".join(lines)
 
@@ -324,9 +375,10 @@ def _warnings(values: Mapping[str, Any]) -> str:
 
 
 def _provenance(settings: Mapping[str, Any], kind: PairKind) -> str:
-    model = settings.get("translator", {}).get("model", "")
+    model = (settings.get("translator") or settings.get("paraphraser") or {}).get("model", "")
+    pivot = settings.get("pivot", {}).get("model", "")
     translator = f"{code(model)}{CARRIED_TRANSLATORS.get(model, '')}"
     return (
         "The reference sentences come from the input named above; its licence binds whoever uses them. "
-        f"{kind.provenance.replace('{translator}', translator)}"
+        f"{kind.provenance.replace('{pivot}', code(pivot)).replace('{translator}', translator)}"
     )

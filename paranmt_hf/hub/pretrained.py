@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForSeq2SeqLM
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
@@ -46,9 +46,26 @@ def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  #
     Raises:
         InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
     """
+    return _read(AutoModelForSeq2SeqLM, files, dtype, what)
+
+
+def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - there is no common type
+    """Read a classifier of texts, in numbers of 32 bits.
+
+    Args:
+        files: Where it is.
+        what: What the model is to be, for the error: `text classifier`.
+
+    Raises:
+        InputError: The files are damaged, incomplete, or not those of a classifier.
+    """
+    return _read(AutoModelForSequenceClassification, files, torch.float32, what)
+
+
+def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
     try:
         with quiet(), readable(files) as folder:
-            model, report = AutoModelForSeq2SeqLM.from_pretrained(
+            model, report = kind.from_pretrained(
                 folder,
                 dtype=dtype,
                 use_safetensors=True,

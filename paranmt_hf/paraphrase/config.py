@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -65,7 +66,15 @@ class ParaphraserTraining:
     learning_rate: float | None = setting(
         None, "highest rate of Adam (default: 0.001, of --base 0.0001)", above=0, at_most=1e30
     )
-    warmup: int = setting(200, "steps in which the rate rises; then it falls to zero", at_least=0, at_most=MOST)
+    warmup: int = setting(
+        200, "steps in which the rate rises, at most a tenth of all of them", at_least=0, at_most=MOST
+    )
+    schedule: Literal["linear", "cosine", "inverse-sqrt", "constant"] = setting(
+        "linear", "how the rate falls afterwards: to --last-rate in a line or half a cosine, or with the root of steps"
+    )
+    last_rate: float = setting(
+        0.0, "where the rate ends, as a part of --learning-rate; it never falls lower", at_least=0, at_most=1
+    )
     clip: float = setting(1.0, "largest norm of a step's gradient", above=0)
     label_smoothing: float = setting(
         0.1, "probability that a target spreads evenly over all pieces", at_least=0, at_most=0.99
@@ -77,15 +86,44 @@ class ParaphraserTraining:
     evaluations: int = setting(
         5, "how often loss, perplexity and BLEU of held-out pairs are measured", at_least=1, at_most=MOST
     )
+    noise: float = setting(
+        0.0,
+        "share of the pairs whose source is, in training, their own target with noise, so that noisy input is brought "
+        "into a standard form (ParaNMT-50M, table 11)",
+        at_least=0,
+        at_most=1,
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = setting(
         "auto", "numbers of a step; auto is bf16 on a GPU that has it, else fp32"
     )
     device: Literal["cpu", "cuda"] | None = setting(None, "cpu or cuda (default: cuda if there is one)")
+    report_to: str | None = setting(None, "where the trainer reports to: tensorboard, trackio, wandb")
     seed: int = seed_setting(1, "decides initial weights, order and dropout")
     checkpoint_seconds: float = setting(600, "seconds between two checkpoints", at_least=0)
 
     def __post_init__(self) -> None:
         check(self)
+        if self.schedule == "constant" and self.last_rate:
+            raise InputError("last_rate is where a rate ends that falls, and a constant one does not; leave it out")
+
+    def rate(self, step: int, steps: int) -> float:
+        """Give the rate of a step, as a part of `learning_rate`.
+
+        Args:
+            step: The step, from 0.
+            steps: All steps of the run.
+        """
+        warmup = min(self.warmup, steps // 10)
+        if step < warmup:
+            return step / warmup
+        if self.schedule == "constant":
+            return 1.0
+        if self.schedule == "inverse-sqrt":
+            return max(self.last_rate, math.sqrt(max(1, warmup) / max(1, warmup, step)))
+        left = max(0.0, (steps - step) / max(1, steps - warmup))
+        if self.schedule == "cosine":
+            left = (1 - math.cos(math.pi * left)) / 2
+        return self.last_rate + (1 - self.last_rate) * left
 
     def resolved(self, model: str) -> ParaphraserTraining:
         """The same with what was left open filled in; `model` is `lstm` or `base`."""
@@ -127,6 +165,12 @@ class ParaphraseConfig:
     min_score: float | None = setting(
         None, "keep paraphrases of at least this paraphrase score", at_least=-1, at_most=1
     )
+    max_overlap: float | None = setting(
+        None, "keep paraphrases that share at most this part of word trigrams with the sentence", at_least=0, at_most=1
+    )
+    max_mutual_overlap: float | None = setting(
+        None, "the same between paraphrases of a sentence: the more probable stays", at_least=0, at_most=1
+    )
     batch_tokens: int | None = setting(
         None,
         "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
@@ -147,6 +191,11 @@ class ParaphraseConfig:
             raise InputError("give either sample or groups: groups are of beams, of which sampling has none")
         if not self.sample and (is_given(self, "temperature") or is_given(self, "top_p")):
             raise InputError("temperature and top_p change nothing of beams; add sample, or leave them out")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether some of what is found may be left out, so that all of it is looked at."""
+        return any(limit is not None for limit in (self.min_score, self.max_overlap, self.max_mutual_overlap))
 
     @property
     def width(self) -> int:

@@ -25,10 +25,12 @@ class EncoderDecoder:
     Attributes:
         model: Model of transformers.
         tokenizer: Its tokenizer.
+        controls: The tokenizer of what a target is written after beside its source; None where that is nothing.
     """
 
     model: Any
     tokenizer: Any
+    controls: Any = None
 
     @property
     def start(self) -> int:
@@ -54,6 +56,11 @@ class EncoderDecoder:
     def cut_targets(self, sentences: list[str]) -> list[list[int]]:
         """Cut targets into ids, the end included."""
         found: list[list[int]] = self.tokenizer(text_target=sentences, truncation=False).input_ids
+        return found
+
+    def cut_controls(self, trees: list[str]) -> list[list[int]]:
+        """Cut controls into ids, the end included."""
+        found: list[list[int]] = self.controls(trees, truncation=False).input_ids
         return found
 
     def join(self, targets: list[list[int]]) -> list[str]:

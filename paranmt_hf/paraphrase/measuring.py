@@ -1,8 +1,9 @@
-"""Loss, perplexity and BLEU of held-out pairs."""
+"""Loss, perplexity and BLEU of held-out pairs; of trees how many have the template that was asked for."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.M
     logits: torch.Tensor = (wrapped or own.model)(
         input_ids=batch["input_ids"],
         attention_mask=batch["attention_mask"],
+        **({"control_ids": batch["control_ids"]} if "control_ids" in batch else {}),
         decoder_input_ids=inputs,
         use_cache=False,
     ).logits
@@ -34,7 +36,16 @@ def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.M
 
 
 @torch.inference_mode()
-def measure(own: EncoderDecoder, store: PieceStore, *, most: int, budget: int, longest: int, step: int) -> Measured:
+def measure(
+    own: EncoderDecoder,
+    store: PieceStore,
+    *,
+    most: int,
+    budget: int,
+    longest: int,
+    step: int,
+    template_of: Callable[[str], str] | None = None,
+) -> Measured:
     """Measure a model on held-out pairs.
 
     Args:
@@ -44,34 +55,52 @@ def measure(own: EncoderDecoder, store: PieceStore, *, most: int, budget: int, l
         budget: Most that pairs of a batch times pieces of the longest may come to.
         longest: Most pieces that are generated.
         step: After how many steps.
+        template_of: Where targets are trees and controls templates: gives the template of a tree. In place of BLEU
+            stands how many of the most probable trees have theirs.
     """
     chosen = np.unique(np.linspace(0, len(store) - 1, min(most, len(store))).round().astype(np.int64))
     training = own.model.training
     own.model.eval()
     total, count = 0.0, 0
     lengths = store.lengths[chosen]
-    found: list[str] = [""] * len(chosen)
-    sources, targets = store.take(chosen)
+    sides = store.take(chosen)
     try:
         for batch in token_batches(lengths, budget):
-            made = collate([sources[row] for row in batch], [targets[row] for row in batch], pad=own.pad)
+            made = collate(*([side[row] for row in batch] for side in sides), pad=own.pad)
             made = {name: value.to(own.model.device) for name, value in made.items()}
             pieces = int((made["labels"] != IGNORED).sum())
             total += float(token_loss(logits_of(own, made), made["labels"])) * pieces
             count += pieces
-        if available("sacrebleu"):
-            greedy = ParaphraseConfig(beams=1, max_length=longest)
-            for batch in token_batches(lengths, SEARCH_TOKENS):
-                best = search(own, [sources[row].tolist() for row in batch], greedy)
-                for row, text in zip(batch, own.join([candidates[0] for candidates in best]), strict=True):
-                    found[row] = text
+        bleu = match = None
+        if template_of is not None:
+            match = _template_match(own, _most_probable(own, sides, lengths, longest), sides[2], template_of)
+        elif available("sacrebleu"):
+            import sacrebleu
+
+            wanted = own.join([ids.tolist() for ids in sides[1]])
+            found = _most_probable(own, sides, lengths, longest)
+            bleu = round(float(sacrebleu.corpus_bleu(found, [wanted]).score), 4)
     finally:
         own.model.train(training)
-    bleu = None
-    if available("sacrebleu"):
-        import sacrebleu
-
-        wanted = own.join([ids.tolist() for ids in targets])
-        bleu = round(float(sacrebleu.corpus_bleu(found, [wanted]).score), 4)
     loss = total / count
-    return Measured(step, loss, math.exp(min(loss, 700.0)), bleu)
+    return Measured(step, loss, math.exp(min(loss, 700.0)), bleu, match)
+
+
+def _most_probable(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, longest: int) -> list[str]:
+    """What the most probable pieces of each target come to."""
+    greedy, found = ParaphraseConfig(beams=1, max_length=longest), [""] * len(lengths)
+    sources, _, *controls = sides
+    for batch in token_batches(lengths, SEARCH_TOKENS):
+        rows = [[side[row].tolist() for row in batch] for side in (sources, *controls)]
+        best = search(own, rows[0], greedy, *rows[1:])
+        for row, text in zip(batch, own.join([candidates[0] for candidates in best]), strict=True):
+            found[row] = text
+    return found
+
+
+def _template_match(
+    own: EncoderDecoder, trees: list[str], controls: list[np.ndarray], template_of: Callable[[str], str]
+) -> float:
+    """Share of trees, from 0 to 1, whose template is the control."""
+    asked = own.controls.batch_decode([ids.tolist() for ids in controls], skip_special_tokens=True)
+    return float(np.mean([template_of(tree) == template for tree, template in zip(trees, asked, strict=True)]))

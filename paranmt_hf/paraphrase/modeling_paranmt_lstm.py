@@ -82,6 +82,11 @@ class DecoderState:
         index = beam_idx.to(self.hidden.device)
         self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
 
+    def select(self, rows: torch.Tensor) -> None:
+        """Take the states of some sentences or beams, in the order of `rows`, and their keys with them."""
+        self.reorder_cache(rows)
+        self.keys = self.keys.index_select(0, rows.to(self.keys.device))
+
 
 def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
     """Cross-entropy, the mean over all target pieces.
@@ -168,6 +173,40 @@ def _read(lstm: nn.Module, states: torch.Tensor, order: torch.Tensor) -> torch.T
     return torch.zeros_like(found).scatter(1, order[:, :, None].expand(-1, -1, found.shape[2]), found)
 
 
+def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """States [sentence, hidden] where each direction of an encoder has read all of a sentence.
+
+    Args:
+        encoded: The encoder's states [sentence, position, hidden].
+        mask: Shape [sentence, position], False at padding.
+    """
+    half, positions = encoded.shape[2] // 2, torch.arange(mask.shape[1], device=mask.device)
+    last = (positions * mask).amax(dim=1)
+    first = mask.long().argmax(dim=1)
+    rows = torch.arange(len(mask), device=mask.device)
+    return torch.cat([encoded[rows, last, :half], encoded[rows, first, half:]], dim=1)
+
+
+def attend(
+    queries: torch.Tensor, keys: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Look at an encoder's states: the softmax of products.
+
+    Args:
+        queries: A decoder's states [sentence, position, hidden].
+        keys: What they are multiplied with [sentence, source position, hidden].
+        encoded: The encoder's states [sentence, source position, hidden].
+        mask: Shape [sentence, source position], False at padding.
+
+    Returns:
+        Weighted means of the states [sentence, position, hidden]; the weights [sentence, position, source position].
+    """
+    scores = queries @ keys.transpose(1, 2)
+    scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
+    weights = scores.softmax(dim=-1, dtype=torch.float32).to(encoded.dtype)
+    return weights @ encoded, weights
+
+
 class ParaNMTLstmDecoder(nn.Module):
     """LSTM whose states look at the encoder's through a bilinear product.
 
@@ -194,13 +233,9 @@ class ParaNMTLstmDecoder(nn.Module):
             encoded: The encoder's states [sentence, position, hidden].
             mask: Shape [sentence, position], False at padding.
         """
-        half, positions = self.width // 2, torch.arange(mask.shape[1], device=mask.device)
-        last = (positions * mask).amax(dim=1)
-        first = mask.long().argmax(dim=1)
-        rows = torch.arange(len(mask), device=mask.device)
-        # Where each direction has read the whole sentence.
-        whole = torch.cat([encoded[rows, last, :half], encoded[rows, first, half:]], dim=1)
-        begun = self.bridge(whole).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
+        begun = (
+            self.bridge(whole_sentences(encoded, mask)).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
+        )
         return DecoderState(begun[0].tanh().contiguous(), begun[1].contiguous(), self.bilinear(encoded))
 
     def forward(
@@ -220,10 +255,7 @@ class ParaNMTLstmDecoder(nn.Module):
         """
         found, (state.hidden, state.cell) = self.lstm(self.dropout(embedded), (state.hidden, state.cell))
         state.length += embedded.shape[1]
-        scores = found @ state.keys.transpose(1, 2)
-        scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
-        weights = scores.softmax(dim=-1, dtype=torch.float32).to(encoded.dtype)
-        seen = weights @ encoded
+        seen, weights = attend(found, state.keys, encoded, mask)
         return self.dropout(self.combine(torch.cat([seen, found.to(seen.dtype)], dim=2)).tanh()), weights
 
 
@@ -237,11 +269,14 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
     _no_split_modules = ["ParaNMTLstmEncoder", "ParaNMTLstmDecoder"]  # noqa: RUF012
     # A recurrence cannot go back to an earlier piece.
     _is_stateful = True
+    # Other models of this kind have others.
+    _encoder_class: Any = ParaNMTLstmEncoder
+    _decoder_class: Any = ParaNMTLstmDecoder
 
     def __init__(self, config: ParaNMTLstmConfig) -> None:
         super().__init__(config)
-        self.encoder = ParaNMTLstmEncoder(config)
-        self.decoder = ParaNMTLstmDecoder(config)
+        self.encoder = self._encoder_class(config)
+        self.decoder = self._decoder_class(config)
         self.lm_head = nn.Linear(config.embedding_size, config.vocab_size)
         self.post_init()
 
@@ -293,6 +328,22 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         """What the decoder reads of labels [sentence, position]."""
         return shifted(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
+    def _start(self, encoded: Any, mask: torch.Tensor) -> DecoderState:  # noqa: ANN401
+        """Make the state before the first piece of what the encoder gave."""
+        state: DecoderState = self.decoder.start(encoded[0], mask)
+        return state
+
+    def _decode(
+        self,
+        embedded: torch.Tensor,
+        encoded: Any,  # noqa: ANN401
+        mask: torch.Tensor,
+        state: DecoderState,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Logits of the pieces that follow, and the weights of each attention."""
+        found, weights = self.decoder(embedded, encoded[0], mask, state)
+        return self.lm_head(found), (weights,)
+
     def forward(
         self,
         input_ids: torch.Tensor | None = None,
@@ -335,16 +386,15 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
             if labels is None:
                 raise ValueError("expected decoder_input_ids or labels, got neither")
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        state = past_key_values if past_key_values is not None else self.decoder.start(encoded, mask)
-        found, weights = self.decoder(self.encoder.embed(decoder_input_ids), encoded, mask, state)
-        logits = self.lm_head(found)
+        state = past_key_values if past_key_values is not None else self._start(encoder_outputs, mask)
+        logits, weights = self._decode(self.encoder.embed(decoder_input_ids), encoder_outputs, mask, state)
         smoothing = self.config.label_smoothing if self.training else 0.0
         keep = self.config.use_cache if use_cache is None else use_cache
         output = Seq2SeqLMOutput(
             loss=token_loss(logits, labels, smoothing) if labels is not None else None,
             logits=logits,
             past_key_values=state if keep and labels is None else None,
-            cross_attentions=(weights,) if output_attentions else None,
+            cross_attentions=weights if output_attentions else None,
             encoder_last_hidden_state=encoded,
         )
         return output if return_dict is not False else output.to_tuple()

@@ -15,12 +15,15 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
+from paranmt_hf.paraphrase.overlaps import apart, unlike
 from paranmt_hf.paraphrase.search import search
+from paranmt_hf.paraphrase.syntax.kind import check_control
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.batches import MemoryGuard, token_batches
 
 EMPTY, NOT_TEXT = "empty line", "not UTF-8"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
+ALL_ALIKE = "no paraphrase below the overlap"
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ class Paraphrase:
     Attributes:
         text: The paraphrase.
         score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None where there is no scorer.
+        template: The template that it was generated after; None where there is no such control.
     """
 
     text: str
     score: float | None
+    template: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,11 +78,16 @@ class Paraphraser:
         self.config = config or ParaphraseConfig()
         self.files = locate(model, revision)
         self.device = resolve_device(self.config.device)
-        own = read_model(self.files, resolve_dtype(self.config, self.device))
-        own.model.to(self.device)
-        self._own: EncoderDecoder = own
+        self._own = self._read(resolve_dtype(self.config, self.device))
         self._scorer = scorer.load() if isinstance(scorer, ScorerConfig) else scorer
         self._guard = MemoryGuard("lower beams, n or max_length, or take a smaller dtype or model")
+
+    def _read(self, dtype: torch.dtype) -> EncoderDecoder:
+        """Read what generates paraphrases, and put it on the device."""
+        check_control(self.files, templates=False)
+        own = read_model(self.files, dtype)
+        own.model.to(self.device)
+        return own
 
     def __call__(self, sentences: Sequence[str], n: int | None = None, **settings: Any) -> list[list[Paraphrase]]:  # noqa: ANN401
         """Generate paraphrases.
@@ -94,6 +104,11 @@ class Paraphraser:
         Raises:
             InputError: A single sentence was given in place of a list, or a setting is out of range.
         """
+        config = self._called(sentences, n, settings)
+        return [result.paraphrases for result in self.paraphrase(list(sentences), config)]
+
+    def _called(self, sentences: Sequence[str], n: int | None, settings: dict[str, Any]) -> ParaphraseConfig:
+        """Check what a call gives, and put its settings over those of the paraphraser."""
         if isinstance(sentences, str):
             raise InputError("expected a list of sentences, got a single one; put it into a list")
         if fixed := {"device", "dtype"} & set(settings):
@@ -102,8 +117,7 @@ class Paraphraser:
         if unknown:
             raise InputError(f"there is no setting {', '.join(sorted(unknown))} of a paraphraser")
         changed = dict(settings) if n is None else {**settings, "n": n}
-        config = replace(self.config, **changed)
-        return [result.paraphrases for result in self.paraphrase(list(sentences), config)]
+        return replace(self.config, **changed)
 
     def paraphrase(
         self, sentences: Sequence[str | None], config: ParaphraseConfig | None = None, *, draw: int = 0
@@ -119,6 +133,19 @@ class Paraphraser:
             Results in the order of `sentences`.
         """
         config = config or self.config
+        texts, kept, notes = self._prepared(sentences, config)
+        candidates = self._search(self._own, [ids for _, ids in kept], config, draw)
+        found = self._judged([text for text, _ in kept], candidates, config)
+        return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
+
+    def _prepared(
+        self, sentences: Sequence[str | None], config: ParaphraseConfig
+    ) -> tuple[list[str | None], list[tuple[str, list[int]]], dict[str | None, str]]:
+        """Normalise sentences.
+
+        Returns:
+            Their texts; the distinct ones that can be paraphrased, with their ids; and notes on the others.
+        """
         if config.min_score is not None and self._scorer is None:
             raise InputError("min_score needs a scorer, and this paraphraser was made without one")
         texts = [None if sentence is None else " ".join(sentence.split()) for sentence in sentences]
@@ -128,43 +155,61 @@ class Paraphraser:
         limit = f"over {config.max_length} pieces"
         notes |= {text: limit for text, ids in zip(distinct, pieces, strict=True) if len(ids) > config.max_length}
         kept = [(text, ids) for text, ids in zip(distinct, pieces, strict=True) if len(ids) <= config.max_length]
-        candidates = self._search([ids for _, ids in kept], config, draw)
-        found = self._judged([text for text, _ in kept], candidates, config)
-        return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
+        return texts, kept, notes
 
-    def _search(self, sources: list[list[int]], config: ParaphraseConfig, draw: int) -> list[list[list[int]]]:
-        """Candidates of each sentence, batch by batch."""
-        lengths = np.array([len(ids) for ids in sources], np.int64)
+    def _search(
+        self,
+        own: EncoderDecoder,
+        sources: list[list[int]],
+        config: ParaphraseConfig,
+        draw: int,
+        controls: list[list[int]] | None = None,
+    ) -> list[list[list[int]]]:
+        """Candidates of each source, batch by batch."""
+
+        def searched(rows: np.ndarray) -> list[list[list[int]]]:
+            wanted = [controls[row] for row in rows] if controls is not None else None
+            return search(own, [sources[row] for row in rows], config, wanted)
+
+        lengths = np.array(
+            [len(max(ids, key=len)) for ids in zip(sources, controls or sources, strict=True)], np.int64
+        )
         results: list[list[list[int]]] = [[] for _ in sources]
         budget = config.batch_tokens or (800 if self.device == "cpu" else 8192)
         with torch.random.fork_rng(enabled=config.sample):
             if config.sample:
                 torch.manual_seed(int(np.random.SeedSequence([config.seed, draw]).generate_state(1)[0]))
             for batch in token_batches(lengths, budget):
-                for part, targets in self._guard.run(
-                    batch, lengths, lambda rows: search(self._own, [sources[row] for row in rows], config)
-                ):
-                    for row, own in zip(part, targets, strict=True):
-                        results[row] = own
+                for part, targets in self._guard.run(batch, lengths, searched):
+                    for row, found in zip(part, targets, strict=True):
+                        results[row] = found
         return results
 
     def _judged(
         self, texts: list[str], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> dict[str | None, Paraphrased]:
-        """Keep the first `n` different candidates of each sentence that reach the score."""
+        """Keep the first `n` different candidates of each sentence that are inside all limits."""
         joined = self._own.join([ids for own in candidates for ids in own])
         ends = np.cumsum([0, *map(len, candidates)])
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
-        if config.min_score is None:
+        found = [bool(own) for own in choices]
+        if config.max_overlap is not None:
+            choices = unlike(texts, choices, config.max_overlap)
+        if not config.chooses:
             choices = [own[: config.n] for own in choices]
         scores = iter(self._scores(texts, choices))
         results: dict[str | None, Paraphrased] = {}
-        for text, own in zip(texts, choices, strict=True):
-            scored = [Paraphrase(choice, next(scores)) for choice in own]
-            least = config.min_score
-            good = [each for each in scored if least is None or (each.score is not None and each.score >= least)]
-            note = None if good else (NONE_LEFT if scored else NONE_FOUND)
-            results[text] = Paraphrased(good[: config.n], note)
+        scored = [[Paraphrase(choice, next(scores)) for choice in own] for own in choices]
+        if (least := config.min_score) is not None:
+            good = [[each for each in own if each.score is not None and each.score >= least] for own in scored]
+        else:
+            good = scored
+        if config.max_mutual_overlap is not None:
+            kept = apart([[each.text for each in own] for own in good], config.max_mutual_overlap)
+            good = [[own[position] for position in positions] for own, positions in zip(good, kept, strict=True)]
+        for text, own, below, any_found in zip(texts, good, scored, found, strict=True):
+            note = None if own else NONE_LEFT if below else ALL_ALIKE if any_found else NONE_FOUND
+            results[text] = Paraphrased(own[: config.n], note)
         return results
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
@@ -200,17 +245,3 @@ def resolve_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
     name = config.dtype if config.dtype != "auto" else ("float32" if device == "cpu" else "float16")
     found: torch.dtype = getattr(torch, name)
     return found
-
-
-def load_paraphraser(model: str | Path, *, revision: str | None = None, **settings: Any) -> Paraphraser:  # noqa: ANN401
-    """Load a paraphraser.
-
-    Args:
-        model: Folder or Hub id.
-        revision: Branch, tag or commit on the Hub.
-        settings: Fields of `ParaphraseConfig`.
-
-    Raises:
-        InputError: There is no such model, or it is of another kind or damaged.
-    """
-    return Paraphraser(model, ParaphraseConfig(**settings), revision=revision)

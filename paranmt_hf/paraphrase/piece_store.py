@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,11 +17,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.text_numbers import text_numbers
 
 ABOUT = "pieces.json"
 PARTS = ("train", "held-out")
 Part = Literal["train", "held-out"]
-# Cuts a column of text into ids, special pieces included: of a source, and of a target.
+# A control is what a target is written after beside its source: the tree it is to have.
+SIDES = ("source", "target", "control")
+# Cuts a column of text into ids, special pieces included.
 Cut = Callable[[list[str]], Sequence[Sequence[int]]]
 # Bits of a hash that decide whether a reference is held out.
 BITS = 32
@@ -38,7 +40,7 @@ class _About:
 
 
 class PieceStore:
-    """Pairs of one part, source and target as ids of pieces.
+    """Pairs of one part, source and target as ids of pieces, and the control where there is one.
 
     Args:
         folder: What `write_pieces` wrote.
@@ -46,24 +48,25 @@ class PieceStore:
     """
 
     def __init__(self, folder: Path, part: Part) -> None:
-        self._ids = [_mapped(folder / f"{part}-{side}.ids", np.int32) for side in ("source", "target")]
-        self._ends = [_mapped(folder / f"{part}-{side}.ends", np.int64) for side in ("source", "target")]
+        sides = [side for side in SIDES if (folder / f"{part}-{side}.ids").exists()]
+        self._ids = [_mapped(folder / f"{part}-{side}.ids", np.int32) for side in sides]
+        self._ends = [_mapped(folder / f"{part}-{side}.ends", np.int64) for side in sides]
 
     def __len__(self) -> int:
         return len(self._ends[0])
 
     @property
     def lengths(self) -> np.ndarray:
-        """Pieces of the longer sentence of each pair [pair], int32."""
+        """Pieces of the longest side of each pair [pair], int32."""
         return np.max([np.diff(ends, prepend=0) for ends in self._ends], axis=0).astype(np.int32)
 
-    def take(self, pairs: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Ids of the sources and of the targets of pairs."""
+    def take(self, pairs: np.ndarray) -> list[list[np.ndarray]]:
+        """Ids of the sources, of the targets and, where there are any, of the controls of pairs."""
         sides = []
         for ids, ends in zip(self._ids, self._ends, strict=True):
             starts = np.where(pairs > 0, ends[pairs - 1], 0)
             sides.append([ids[start:end] for start, end in zip(starts, ends[pairs], strict=True)])
-        return sides[0], sides[1]
+        return sides
 
 
 def _mapped(path: Path, kind: type) -> np.ndarray:
@@ -71,10 +74,9 @@ def _mapped(path: Path, kind: type) -> np.ndarray:
 
 
 def write_pieces(
-    tables: Iterable[tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]],
+    tables: Iterable[tuple[pa.ChunkedArray, ...]],
     folder: Path,
-    source: Cut,
-    target: Cut,
+    cuts: Mapping[str, Cut],
     *,
     most: int,
     held_out: float,
@@ -84,11 +86,10 @@ def write_pieces(
     Which pairs are held out is decided by their key alone, so all pairs of one key are on the same side.
 
     Args:
-        tables: Sources, targets and keys (string), such as the references, batch by batch.
+        tables: Columns of text (string), one for each of `cuts`, and keys, such as the references, batch by batch.
         folder: Where to; it is there.
-        source: Cuts sources.
-        target: Cuts targets.
-        most: Pairs with a sentence of more pieces are left out.
+        cuts: What cuts the text of each of `SIDES` that is there.
+        most: Pairs with a source or target of more pieces are left out.
         held_out: Share of the keys that is held out.
 
     Returns:
@@ -97,15 +98,15 @@ def write_pieces(
     Raises:
         InputError: Nothing is left to train on, or it cannot be written.
     """
-    names = [f"{part}-{side}.{kind}" for part in PARTS for side in ("source", "target") for kind in ("ids", "ends")]
+    names = [f"{part}-{side}.{kind}" for part in PARTS for side in cuts for kind in ("ids", "ends")]
     files = {name: ChecksummedFile(folder / name) for name in names}
     totals, pairs, too_long = dict.fromkeys(names, 0), dict.fromkeys(PARTS, 0), 0
-    for sources, targets, keys in tables:
-        sides = {"source": source(sources.to_pylist()), "target": target(targets.to_pylist())}
+    for *columns, keys in tables:
+        sides = {side: cuts[side](column.to_pylist()) for side, column in zip(cuts, columns, strict=True)}
         lengths = {side: np.fromiter(map(len, cut), np.int64, len(cut)) for side, cut in sides.items()}
         short = np.maximum(lengths["source"], lengths["target"]) <= most
         too_long += int(np.count_nonzero(~short))
-        apart = _held_out(keys, held_out)
+        apart = held_out_keys(keys, held_out)
         for part, chosen in zip(PARTS, (short & ~apart, short & apart), strict=True):
             rows = np.flatnonzero(chosen)
             pairs[part] += len(rows)
@@ -142,17 +143,14 @@ def read_about(folder: Path) -> _About | None:
     return None
 
 
-def _held_out(keys: pa.ChunkedArray, share: float) -> np.ndarray:
-    """Say which rows are held out [row]; each key is drawn by its hash, the same in every corpus."""
+def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
+    """Say which rows are held out [row]; each key is drawn by its hash, the same in every corpus.
+
+    What a smaller share holds out, a larger one does too.
+    """
     if not share:
         return np.zeros(len(keys), bool)
-    encoded = keys.combine_chunks().dictionary_encode()
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    numbers = [
-        int.from_bytes(hashlib.blake2b(key.encode(), digest_size=BITS // 8).digest())
-        for key in encoded.dictionary.to_pylist()
-    ]
-    return (np.array(numbers, np.uint64) < np.uint64(share * 2**BITS))[encoded.indices.to_numpy()]
+    return text_numbers(keys, size=BITS // 8) < np.uint64(share * 2**BITS)
 
 
 class Batches(Dataset[dict[str, torch.Tensor]]):
@@ -208,12 +206,19 @@ def _cut_at(lengths: np.ndarray, budget: int) -> np.ndarray:
     return np.array(bounds[::-1])
 
 
-def collate(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], *, pad: int) -> dict[str, torch.Tensor]:
-    """Make a batch: sources filled up with `pad` and masked, targets with what the loss leaves out."""
+def collate(
+    sources: Sequence[np.ndarray],
+    targets: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray] | None = None,
+    *,
+    pad: int,
+) -> dict[str, torch.Tensor]:
+    """Make a batch: sources and controls filled up with `pad`, targets with what the loss leaves out."""
     return {
         "input_ids": _filled(sources, pad),
         "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),
         "labels": _filled(targets, IGNORED),
+        **({"control_ids": _filled(controls, pad)} if controls is not None else {}),
     }
 
 

@@ -19,13 +19,16 @@ class Measured:
         step: After so many steps.
         loss: Mean cross-entropy of a target piece, natural logarithm, without label smoothing.
         perplexity: Its exponential.
-        bleu: BLEU of the most probable pieces against the targets, from 0 to 100; None without sacrebleu.
+        bleu: BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu.
+        template_match: Share of the most probable trees that have the template asked for, from 0 to 1; None where
+            targets are sentences.
     """
 
     step: int
     loss: float
     perplexity: float
     bleu: float | None
+    template_match: float | None = None
 
 
 @dataclass

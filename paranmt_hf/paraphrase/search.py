@@ -9,8 +9,10 @@ import torch
 from transformers import GenerationConfig as Settings
 from transformers import LogitsProcessor, LogitsProcessorList
 
+from paranmt_hf.paraphrase.beams import beam_search
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 
 
 class OtherGroups(LogitsProcessor):
@@ -35,38 +37,47 @@ class OtherGroups(LogitsProcessor):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Lower the scores [beam, piece] of what others have behind `input_ids` [beam, place]."""
-        place = input_ids.shape[1] - 1
+        return self.lower(scores, input_ids.shape[1] - 1, torch.arange(len(scores)) // self._beams)
+
+    def lower(self, scores: torch.Tensor, place: int, rows: torch.Tensor) -> torch.Tensor:
+        """Lower the scores [beam, piece] of what others have at a place; `rows` [beam] are the beams' sentences."""
         taken = [
-            (row * self._beams + beam, target[place])
-            for row, targets in enumerate(self._found)
-            for target in targets
+            (beam, target[place])
+            for beam, row in enumerate(rows.tolist() if self._found else [])
+            for target in self._found[row]
             if place < len(target)
-            for beam in range(self._beams)
         ]
         if not taken:
             return scores
-        rows, pieces = torch.tensor(taken, device=scores.device).T
-        lost = torch.full_like(rows, -self._rate, dtype=scores.dtype)
-        return scores.index_put((rows, pieces), lost, accumulate=True)
+        beams, pieces = torch.tensor(taken, device=scores.device).T
+        lost = torch.full_like(beams, -self._rate, dtype=scores.dtype)
+        return scores.index_put((beams, pieces), lost, accumulate=True)
 
 
 @torch.inference_mode()
-def search(own: EncoderDecoder, sources: list[list[int]], config: ParaphraseConfig) -> list[list[list[int]]]:
+def search(
+    own: EncoderDecoder,
+    sources: list[list[int]],
+    config: ParaphraseConfig,
+    controls: list[list[int]] | None = None,
+) -> list[list[list[int]]]:
     """Search targets for one batch.
 
     Args:
         own: The model.
         sources: Ids of each sentence, the end included.
         config: How it searches.
+        controls: Ids of what each target is written after beside its source, for a model that has such.
 
     Returns:
         Candidates of each sentence, ids without start and end, the most probable first (those of groups in turn; drawn
         ones in the order of drawing). At least `config.n`, of which some may be alike.
     """
-    device, longest = own.model.device, max(map(len, sources))
-    ids = torch.tensor([source + [own.pad] * (longest - len(source)) for source in sources], device=device)
-    mask = (torch.arange(longest) < torch.tensor([len(source) for source in sources])[:, None]).long().to(device)
-    encoded = own.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
+    device = own.model.device
+    ids, lengths = _filled(sources, own.pad).to(device), torch.tensor([len(source) for source in sources])
+    mask = (torch.arange(ids.shape[1]) < lengths[:, None]).long().to(device)
+    given = {"control_ids": _filled(controls, own.pad).to(device)} if controls is not None else {}
+    encoded = own.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True, **given)
 
     def generated(others: OtherGroups | None = None, **options: Any) -> list[list[list[int]]]:  # noqa: ANN401
         # generate() takes what is not asked for from here.
@@ -91,20 +102,46 @@ def search(own: EncoderDecoder, sources: list[list[int]], config: ParaphraseConf
             top_k=0,
             temperature=float(config.temperature),
             top_p=float(config.top_p),
-            num_return_sequences=config.n if config.min_score is None else max(config.n, config.beams),
+            num_return_sequences=max(config.n, config.beams) if config.chooses else config.n,
         )
     each = config.width // config.groups
-    beams: dict[str, Any] = {"num_beams": each, "num_return_sequences": each}
-    if each > 1:
-        beams["early_stopping"] = True
+
+    def best(others: OtherGroups | None = None) -> list[list[list[int]]]:
+        if not _has_own_search(own):
+            early = {"early_stopping": True} if each > 1 else {}
+            return generated(others, num_beams=each, num_return_sequences=each, **early)
+        found = beam_search(
+            own.model,
+            encoded.last_hidden_state,
+            mask,
+            start=own.start,
+            ends=own.ends,
+            beams=each,
+            longest=config.max_length,
+            change=others.lower if others is not None else None,
+        )
+        return [[_cut(ids, own) for ids in candidates] for candidates in found]
+
     if config.groups == 1:
-        return generated(**beams)
+        return best()
     others, groups = OtherGroups(config.diversity, each), []
     for _ in range(config.groups):
-        groups.append(generated(others, **beams))
+        groups.append(best(others))
         others.add(groups[-1])
     # The best of each group first, then the second best.
     return [[own[rank] for rank in range(each) for own in found] for found in zip(*groups, strict=True)]
+
+
+def _filled(rows: list[list[int]], pad: int) -> torch.Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+
+
+def _has_own_search(own: EncoderDecoder) -> bool:
+    """Whether our beam search knows the model, and its folder asks for nothing that only `generate` does."""
+    asked = own.model.generation_config
+    plain = getattr(asked, "forced_bos_token_id", None) is None and not getattr(asked, "bad_words_ids", None)
+    return plain and own.model.config.model_type == ParaNMTLstmConfig.model_type
 
 
 def _settings(own: EncoderDecoder, kept: Settings, **options: Any) -> Settings:  # noqa: ANN401
@@ -123,8 +160,10 @@ def _settings(own: EncoderDecoder, kept: Settings, **options: Any) -> Settings: 
 
 def _target(row: list[int], own: EncoderDecoder) -> list[int]:
     """Ids of a target without its start, and what follows its end."""
-    ids, ends = row[1:], set(own.ends)
-    for place, piece in enumerate(ids):
-        if piece in ends:
-            return ids[:place]
-    return ids
+    return _cut(row[1:], own)
+
+
+def _cut(ids: list[int], own: EncoderDecoder) -> list[int]:
+    """Ids before the first end."""
+    ends = set(own.ends)
+    return ids[: next((place for place, piece in enumerate(ids) if piece in ends), len(ids))]

@@ -32,6 +32,7 @@ from paranmt_hf.paraphrase.record import Course, Measured
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.course import COMPLETE, forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import thinned
+from paranmt_hf.training.reporting import check_reporting
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
@@ -201,6 +202,7 @@ def train_pieces(
     config: ParaphraserTraining,
     measure: Measure | None = None,
     callbacks: tuple[TrainerCallback, ...] = (),
+    label: str = "train",
 ) -> Course:
     """Train to the end, from the last whole checkpoint if there is one.
 
@@ -211,10 +213,13 @@ def train_pieces(
         config: The settings, resolved.
         measure: Measures the model on held-out pairs.
         callbacks: More callbacks for the trainer.
+        label: What is trained, for the progress.
 
     Raises:
         InputError: A loss is not a number, a checkpoint cannot be written or is damaged.
     """
+    if config.report_to:
+        check_reporting(config.report_to)
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     precision = config.precision
     if precision == "auto":
@@ -224,14 +229,15 @@ def train_pieces(
         num_train_epochs=1,
         per_device_train_batch_size=1,
         learning_rate=config.learning_rate,
-        lr_scheduler_type="linear",
+        # The loss is reported as often as it is noted.
+        logging_steps=NOTED,
         optim="adamw_torch",
         weight_decay=0.0,
         max_grad_norm=config.clip,
-        logging_strategy="no",
+        logging_strategy="steps" if config.report_to else "no",
         save_strategy="no",
         save_total_limit=2,
-        report_to="none",
+        report_to=[config.report_to] if config.report_to else "none",
         bf16=precision == "bf16",
         fp16=precision == "fp16",
         use_cpu=use_cpu,
@@ -245,10 +251,19 @@ def train_pieces(
     steps = max(1, len(batches) // args.world_size)
     steps = min(steps, config.max_steps or steps)
     args.max_steps = steps
-    args.warmup_steps = min(config.warmup, steps // 10)
     noting = _Noting(folder, config, steps, measure)
     own.model.to(args.device)
-    trainer = PieceTrainer(own, args, batches, config.label_smoothing, callbacks=[noting, *callbacks])
+    # Adam of torch without decay of weights, as the trainer makes it, under our own schedule.
+    optimizer = torch.optim.AdamW(own.model.parameters(), lr=args.learning_rate, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.rate(step, steps))
+    trainer = PieceTrainer(
+        own,
+        args,
+        batches,
+        config.label_smoothing,
+        callbacks=[noting, *callbacks],
+        optimizers=(optimizer, schedule),
+    )
     trainer.remove_callback(PrinterCallback)
     noting.trainer = trainer
     checkpoint = last_checkpoint(folder / "trainer")
@@ -256,7 +271,7 @@ def train_pieces(
         noting.course = from_json(Course, read_json(checkpoint / COMPLETE, "a checkpoint"), checkpoint / COMPLETE)
         if args.process_index == 0:
             forget_cut_off(folder / "trainer")
-    with Progress("train", steps, done=noting.course.steps, unit="steps") as progress:
+    with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
         noting.progress = progress
         if noting.course.steps >= steps:
             trainer._load_from_checkpoint(str(checkpoint))

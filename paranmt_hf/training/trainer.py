@@ -17,7 +17,6 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import PrinterCallback, TrainerCallback
-from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
@@ -31,6 +30,7 @@ from paranmt_hf.training.megabatch import select
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
 from paranmt_hf.training.regularisation import Pull, penalty, rows_towards_initial, towards_initial, towards_zero
+from paranmt_hf.training.reporting import check_reporting
 from paranmt_hf.training.scrambling import scramble
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
@@ -294,16 +294,6 @@ def _joined(batches: list[MegaBatch]) -> MegaBatch:
     return whole
 
 
-def _check_reporting(name: str) -> None:
-    """Refuse a service to report to that does not exist or is not installed."""
-    try:
-        for callback in get_reporting_integration_callbacks([name]):
-            callback()
-    except (ValueError, RuntimeError, ImportError) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot report to {name!r}: {reason}") from None
-
-
 def train_with_trainer(
     model: SentenceTransformer,
     readings: Sequence[Reading],
@@ -327,7 +317,7 @@ def train_with_trainer(
         callbacks: More callbacks for the trainer.
     """
     if config.report_to:
-        _check_reporting(config.report_to)
+        check_reporting(config.report_to)
     course = Course(folder, store, config, evaluate)
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     args = SentenceTransformerTrainingArguments(

@@ -26,11 +26,16 @@ def require(package: str, extra: str) -> ModuleType:
     Raises:
         InputError: The package is not installed; the sentence holds the command that installs it.
     """
+    check_installed(package, extra)
+    return importlib.import_module(package)
+
+
+def check_installed(package: str, extra: str) -> None:
+    """Refuse to go on without an optional package; arguments and error as of `require`, which imports it."""
     if not available(package):
         raise InputError(
             f"this needs the package {package!r}, which is not installed: pip install 'paranmt-hf[{extra}]'"
         )
-    return importlib.import_module(package)
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

@@ -186,6 +186,7 @@ def remove_leftover(out: Path, command: str) -> None:
     Not one of another command, or one in which a command is at work.
     """
     work = work_folder(out)
+    sweep_removed(work)
     if owner_of(work) == command:
         with suppress(InputError), locked(work, command, worth=lambda folder: True):
             remove(work)

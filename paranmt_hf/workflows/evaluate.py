@@ -32,6 +32,7 @@ from paranmt_hf.workflows.support.word_averages import read_averages
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.evaluation.contrast import ContrastRecord
+    from paranmt_hf.evaluation.generation.record import CanonicalRecord, ParaphrasesRecord
     from paranmt_hf.workflows.support.mteb_run import MtebEvaluation
     from paranmt_hf.workflows.support.pair_margins import MarginsRecord
 
@@ -311,7 +312,12 @@ def _sentences(tasks: Sequence[TransferTask]) -> list[str]:
 
 def write_results(
     path: str | Path,
-    records: Sequence[ResultsRecord] | Sequence[TransferRecord] | Sequence[MarginsRecord] | Sequence[ContrastRecord],
+    records: Sequence[ResultsRecord]
+    | Sequence[TransferRecord]
+    | Sequence[MarginsRecord]
+    | Sequence[ContrastRecord]
+    | Sequence[ParaphrasesRecord]
+    | Sequence[CanonicalRecord],
 ) -> None:
     """Write results as JSON; until they are whole, what was there stays. `publish_model` takes those on STS.
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.filters import LengthLimit, numbers
 from paranmt_hf.corpus.ranks import Tenths
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.sampling import Sample
+from paranmt_hf.corpus.sampling import Sample, numbered_pairs
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.errors import InputError
@@ -122,7 +122,7 @@ def _draw(rows: ReleaseRows, score: str, config: FoldsConfig) -> list[_Fold]:
         for table in ranked(["reference", "translation", "reference_length", "translation_length"]):
             values, parts = numbers(table[score])[0], ranks.part_of(table)
             short = limit.judge(table).kept if limit is not None else np.ones(table.num_rows, bool)
-            sentences = table.select(["id", "reference", "translation"])
+            sentences = numbered_pairs(table)
             # Parts count from 1.
             for number, fold in enumerate(folds, 1):
                 inside = parts == number

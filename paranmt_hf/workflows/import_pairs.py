@@ -12,6 +12,7 @@ from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.presets.preset import Preset
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
@@ -49,7 +50,7 @@ def import_pairs(
     release.check_license()
     if made_by not in get_args(MadeBy):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
-    stages: list[Stage] = [ScoreStage(scorer), *column_stages(add, authorship)]
+    stages: list[Stage] = [ScoreStage(scorer, language=release.language), *column_stages(add, authorship)]
     stated = {} if made_by == "unknown" else {"made_by": made_by}
     identity: dict[str, Any] = {"pairs": {**pairs.identity, **stated}}
     for stage in stages:
@@ -63,3 +64,25 @@ def import_pairs(
         engine,
         command="import",
     )
+
+
+def stated(preset: Preset, license: str | None = None) -> dict[str, str]:
+    """Say what the authors of a data set say of it, for the fields of `ReleaseConfig` that have these names.
+
+    Args:
+        preset: The data set.
+        license: Identifier of the licence, if it is not to be what they state.
+
+    Raises:
+        InputError: They state no licence, and none is given.
+    """
+    if license is None and preset.license is None:
+        raise InputError(
+            f"{preset.title} has no stated licence ({preset.license_stated}); look whether you may release what you "
+            "make of it, and name the licence with --license"
+        )
+    words = f"{preset.description} Its authors say of the licence: {preset.license_stated}."
+    if license is not None:
+        return {"description": words}
+    licence = {name: getattr(preset, name) for name in ("license", "license_name", "license_link")}
+    return {"description": words, **{name: value for name, value in licence.items() if value}}

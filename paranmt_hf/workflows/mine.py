@@ -348,16 +348,19 @@ def mine(
     """
     out = result_folder(out)
     release.check_license()
+    mining.encoder.check_language(release.language)
     if made_by not in get_args(MadeBy):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
     identity = mining.identity
     identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
 
+    stage = ScoreStage(mining.encoder, language=release.language)
+    identity |= stage.identity
     return make_release(
         lambda report: _rows(mining.run(work_folder(out) / "mining"), report, release.rows_per_shard),
         out,
         identity,
-        [ScoreStage(mining.encoder)],
+        [stage],
         release,
         engine,
         command="mine",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,31 +13,27 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, sweep, write_shard
+from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.stage import SCHEMA, ParaphraseStage
-from paranmt_hf.util.files import check_result_path, check_suffix, checksum, replacing, write_bytes
-from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.work import (
-    Identity,
-    as_json,
-    describe_differences,
-    keep_identity,
-    locked,
-    remove,
-    remove_leftover,
-    work_folder,
+from paranmt_hf.paraphrase.stage import ParaphraseStage
+from paranmt_hf.util.files import replacing
+from paranmt_hf.util.work import as_json, keep_identity, locked, remove, work_folder
+from paranmt_hf.workflows.support.control import PARSER, control_of, make_index
+from paranmt_hf.workflows.support.paraphrase_job import (
+    FileRecord,
+    cut_shards,
+    holds_shards,
+    made_before,
+    put_with_record,
+    record_path,
+    result_file,
 )
-from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.sentence_file import SentenceFile
 
 COMMAND = "paraphrase"
 SUFFIXES = (".parquet", ".jsonl", ".tsv")
-# Lines that make one unit of work: a kill loses no more than those in hand.
-SHARD_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -71,6 +66,8 @@ def paraphrase_file(
     column: str | None = None,
     scorer: ScorerConfig | None = None,
     engine: EngineConfig | None = None,
+    templates: Sequence[str] | int | None = None,
+    parser: str | Path = PARSER,
 ) -> ParaphrasedFile:
     """Generate paraphrases of the sentences of a file.
 
@@ -84,118 +81,61 @@ def paraphrase_file(
         column: Which column of Parquet, or which side of a release.
         scorer: The encoder behind the paraphrase score; the small one of this package if left out.
         engine: Where the work runs.
+        templates: For a syntactically controlled network: templates such as `(S(NP)(VP))`, or how many of the most
+            frequent ones. There is a column `template` then, and of each sentence the highest score comes first.
+        parser: What gives the trees of sentences then: `link-grammar`, `stanza`, or a file of trees.
 
     Raises:
         InputError: Bad input, or `out` holds something else.
     """
-    out = Path(out).expanduser()
-    check_result_path(out, "--out")
-    check_suffix(out, "--out", SUFFIXES)
+    out = result_file(out, SUFFIXES)
     source = SentenceFile(file, column)
     engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), config or ParaphraseConfig(), scorer or ScorerConfig(), engine.threads)
-    identity = as_json({"input": source.identity, **stage.identity})
-    if out.exists():
-        return _found(out, identity)
     work = work_folder(out)
-    with locked(work, COMMAND, worth=_holds_shards):
-        keep_identity(work, identity, worth=_holds_shards, doing="paraphrasing")
-        cut = _cut(source, work / "input", identity)
+    control = control_of(model, templates, parser, work / "trees")
+    stage = ParaphraseStage(
+        str(model), config or ParaphraseConfig(), scorer or ScorerConfig(), engine.threads, control=control
+    )
+    identity = as_json({"input": source.identity, **stage.identity})
+    if (before := made_before(out, identity, COMMAND)) is not None:
+        return _result(out, before, fresh=False)
+    with locked(work, COMMAND, worth=holds_shards):
+        keep_identity(work, identity, worth=holds_shards, doing="paraphrasing")
+        make_index(parser, work / "trees", control)
+        cut = cut_shards(_lines(source), work / "input", identity)
+        if not cut.shards:
+            raise InputError(f"{source.path} holds no line; expected one sentence on each")
         done = run_job(cut, work / "output", stage, engine)
-        counts = _write(done, work / out.name)
-        record = _Record(__version__, identity, cut.rows, *counts, done.dropped, checksum(work / out.name))
-        # The record first: a file is known by it.
-        write_bytes(_record_path(out), f"{json.dumps(asdict(record), indent=1)}\n".encode())
-        (work / out.name).replace(out)
+        paraphrased, paraphrases = _write(done, work / out.name, stage.schema)
+        figures = {"lines": cut.rows, "paraphrased": paraphrased, "paraphrases": paraphrases, "notes": done.dropped}
+        record = put_with_record(work / out.name, out, identity, figures)
         remove(work)
     return _result(out, record, fresh=True)
 
 
-@dataclass(frozen=True)
-class _Record:
-    """The content of the JSON file beside a file of paraphrases: what determined it, what it holds, its checksum."""
-
-    version: str
-    settings: dict[str, Any]
-    lines: int
-    paraphrased: int
-    paraphrases: int
-    notes: dict[str, int]
-    sha256: str
+def _result(out: Path, record: FileRecord, *, fresh: bool) -> ParaphrasedFile:
+    try:
+        return ParaphrasedFile(out, **record.figures, fresh=fresh)
+    except TypeError:
+        raise InputError(f"{record_path(out)} is no record of a file of paraphrases; move it away") from None
 
 
-def _record_path(out: Path) -> Path:
-    return out.with_name(f"{out.name}.json")
+def _lines(source: SentenceFile) -> Iterator[pa.Table]:
+    """Read `index` and `source`, every line in its place, also one that is of no use."""
+    read = 0
+    for sentences in source.lines():
+        yield pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences})
+        read += len(sentences)
 
 
-def _result(out: Path, record: _Record, *, fresh: bool) -> ParaphrasedFile:
-    counts = (record.lines, record.paraphrased, record.paraphrases, record.notes)
-    return ParaphrasedFile(out, *counts, fresh=fresh)
-
-
-def _found(out: Path, identity: Identity) -> ParaphrasedFile:
-    """Find a file that was made already, or refuse to write over another one."""
-    path = _record_path(out)
-    advice = "choose another --out, or move it away"
-    if not path.is_file():
-        raise InputError(f"{out} exists, and no {path.name} beside it says what it is; {advice}")
-    record = from_json(_Record, read_json(path, "the record of a file of paraphrases"), path)
-    if differences := describe_differences(record.settings, identity):
-        raise InputError(f"{out} was made with other settings: {differences}; {advice}")
-    if checksum(out) != record.sha256:
-        raise InputError(f"{out} is not as it was written; {advice}")
-    remove_leftover(out, COMMAND)
-    return _result(out, record, fresh=False)
-
-
-def _holds_shards(work: Path) -> bool:
-    return any((work / "output").glob("*.parquet"))
-
-
-def _cut(source: SentenceFile, folder: Path, identity: Identity) -> Manifest:
-    """Cut the input into shards of `index` and `source`, every line in its place, also one that is of no use."""
-    manifest = Manifest.open(folder, identity, restart=True)
-    if manifest.complete:
-        manifest.forget_damaged()
-        if manifest.complete:
-            return manifest
-    sweep(folder)
-    manifest.shards.clear()
-    manifest.save()
-    waiting: list[pa.Table] = []
-    with Progress("read", unit="lines") as progress:
-        read = 0
-        for sentences in source.lines():
-            waiting.append(pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences}))
-            read += len(sentences)
-            whole = pa.concat_tables(waiting).combine_chunks()
-            full = whole.num_rows // SHARD_ROWS * SHARD_ROWS
-            for start in range(0, full, SHARD_ROWS):
-                _add(manifest, whole.slice(start, SHARD_ROWS))
-            waiting = [whole.slice(full)]
-            progress.advance_to(read)
-    if waiting and waiting[0].num_rows:
-        _add(manifest, waiting[0])
-    if not manifest.shards:
-        raise InputError(f"{source.path} holds no line; expected one sentence on each")
-    manifest.complete = True
-    manifest.save()
-    return manifest
-
-
-def _add(manifest: Manifest, table: pa.Table) -> None:
-    name = f"shard-{len(manifest.shards):06d}.parquet"
-    manifest.shards[name] = write_shard(table, manifest.folder / name)
-
-
-def _write(done: Manifest, path: Path) -> tuple[int, int]:
+def _write(done: Manifest, path: Path, schema: pa.Schema) -> tuple[int, int]:
     """Join the shards into one file; returns sentences with a paraphrase, and paraphrases."""
     paraphrased = paraphrases = 0
     with replacing(path) as aside:
-        writer = pq.ParquetWriter(aside, SCHEMA) if path.suffix.lower() == ".parquet" else None
+        writer = pq.ParquetWriter(aside, schema) if path.suffix.lower() == ".parquet" else None
         with writer or aside.open("w", encoding="utf8", newline="\n") as file:
             if path.suffix.lower() == ".tsv":
-                file.write("\t".join(SCHEMA.names) + "\n")
+                file.write("\t".join(schema.names) + "\n")
             for shard in done.paths():
                 table = pq.read_table(shard)
                 ranks = table["rank"].to_numpy()

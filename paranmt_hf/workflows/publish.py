@@ -1,4 +1,4 @@
-"""Publish a release or an encoder on the Hub: checked first, with a card that is rendered from its record."""
+"""Publish a release, an encoder or a paraphraser on the Hub: checked first, with a card rendered from its record."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ from paranmt_hf.workflows.support.check_model import (
     check_whole,
     model_files,
     results_of_weights,
+)
+from paranmt_hf.workflows.support.check_paraphraser import (
+    CODE_FILE,
+    belongs_to_a_paraphraser,
+    check_whole_paraphraser,
+    is_paraphraser,
+    load_checked,
+    paraphraser_files,
 )
 from paranmt_hf.workflows.support.check_release import check_release, draw_histograms
 from paranmt_hf.workflows.support.model_origin import origin_of
@@ -52,6 +60,7 @@ class Plan:
         card: The card, as it would stand there.
         missing: What a reader would miss, in sentences.
         left_here: Files of the folder that are not published.
+        loader: What loads it.
     """
 
     target: Target
@@ -59,6 +68,7 @@ class Plan:
     card: str
     missing: list[str]
     left_here: list[str]
+    loader: str = "paranmt_hf.load"
 
     def send(self) -> Published:
         """Publish it; called again it sends what is missing, and nothing if all is there.
@@ -128,7 +138,7 @@ def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: st
     message = f"Release of {record.statistics.rows:,} pairs"
     parcel = Parcel(files, lambda path: bool(RELEASE_FILES.fullmatch(path)), message, checksums)
     own_card = release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists())
-    return Plan(target, parcel, card, missing, left_here(folder, files, own_card))
+    return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "load_dataset")
 
 
 def plan_model(
@@ -140,18 +150,19 @@ def plan_model(
     notes: str | Path | None = None,
     **where: Unpack[Where],
 ) -> Plan:
-    """Check an encoder and lay out what is published; touches nothing.
+    """Check an encoder or a paraphraser and lay out what is published; touches nothing.
 
     Args:
-        folder: What `paranmt train` or `paranmt convert` wrote.
+        folder: What `paranmt train`, `paranmt convert` or `paranmt train-paraphraser` wrote.
         name: `organisation/name` on the Hub.
         about: What no program can know: licence, and words on the data.
-        results: What `paranmt evaluate sts --json` wrote for these weights, or the records that `evaluate` gives.
+        results: Of an encoder, what `paranmt evaluate sts --json` wrote for these weights, or the records that
+            `evaluate` gives.
         notes: Markdown file with a section of one's own for the card.
         where: `private`, `revision` and `tag`, see `Where`.
 
     Raises:
-        InputError: The folder is no encoder, holds code or weights that are not this package's, or the results are
+        InputError: The folder is neither, holds code or weights that are not this package's, or the results are
             those of other weights.
     """
     from paranmt_hf.encoders.loading import load
@@ -168,6 +179,10 @@ def plan_model(
         )
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
+    if is_paraphraser(folder):
+        if results is not None:
+            raise InputError(f"results are those of an encoder, and {folder} is a paraphraser; leave them out")
+        return _plan_paraphraser(folder, target, about, read_notes(notes))
     origin = origin_of(folder)
     record = origin.read(folder)
     encoder = load(folder, device="cpu")
@@ -189,7 +204,7 @@ def publish_model(
     notes: str | Path | None = None,
     **where: Unpack[Where],
 ) -> Published:
-    """Publish an encoder as a model: `plan_model(...).send()`, with the same arguments."""
+    """Publish an encoder or a paraphraser as a model: `plan_model(...).send()`, with the same arguments."""
     return plan_model(folder, name, about=about, results=results, notes=notes, **where).send()
 
 
@@ -213,3 +228,24 @@ def _plan_encoder(
     parcel = Parcel(files, belongs_to_a_model, f"Encoder {record['name']}")
     own_card = origin.own_card(folder, folder.resolve().name, made)
     return Plan(target, parcel, card, origin.missing(made, about, results), left_here(folder, files, own_card))
+
+
+def _plan_paraphraser(folder: Path, target: Target, about: AboutModel, notes: str) -> Plan:
+    from paranmt_hf.hub.paraphraser_card import paraphraser_card
+    from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
+    from paranmt_hf.paraphrase.record import read_paraphraser
+    from paranmt_hf.workflows.support.paraphraser_card import card_values, missing_of_paraphraser
+
+    record = read_paraphraser(folder)
+    refuse_unsafe(folder, {CODE_FILE})
+    own = load_checked(folder, record)
+    card = paraphraser_card(
+        {**card_values(target.name.split("/")[1], record, about), "repository": target.name, "notes": notes}
+    )
+    files = paraphraser_files(folder, record.model_type == ParaNMTLstmConfig.model_type)
+    files["README.md"] = card.encode()
+    parcel = Parcel(files, belongs_to_a_paraphraser, f"Paraphraser {target.name.split('/')[1]}")
+    check_whole_paraphraser(parcel, own, folder)
+    own_card = paraphraser_card(card_values(folder.resolve().name, record))
+    missing = missing_of_paraphraser(record, about)
+    return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "paranmt_hf.load_paraphraser")

@@ -21,6 +21,7 @@ from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
+from paranmt_hf.workflows.support.check_stages import check_stages
 from paranmt_hf.workflows.support.release_card import RELEASE_FILES
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, holds_shards, write_rows
 
@@ -61,7 +62,9 @@ def rescore(
         _finish_swap(folder)
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
-        stages = _stages(parts, scorer, columns)
+        release = ReleaseConfig(**record.settings["release"])
+        stages = _stages(parts, scorer, columns, release.language)
+        check_stages(stages, release.language)
         if not stages:
             remove(work)
             return Built(folder, record, fresh=False)
@@ -83,7 +86,7 @@ def rescore(
             work / NEW,
             identity,
             stages,
-            ReleaseConfig(**record.settings["release"]),
+            release,
             engine,
             name=folder.name,
             recorded=parts,
@@ -98,11 +101,11 @@ def rescore(
     return Built(folder, made, fresh=True)
 
 
-def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnStage) -> list[Stage]:
+def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnStage, language: str) -> list[Stage]:
     """What is to be done to a release made with these settings; what it has already is left out."""
     stages: list[Stage] = []
-    if scorer is not None and parts["scorer"] != scorer.identity:
-        stages.append(ScoreStage(scorer))
+    if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
+        stages.append(stage)
     known, wanted = parts.get("columns", {}), as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):
         stages.append(replace(columns, names=names))

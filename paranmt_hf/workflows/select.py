@@ -1,8 +1,8 @@
 """`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
 
 Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
-language, evaluation sets, copies of one side, near-duplicates, and last the sample. Work in progress lies in
-`<out>.work`.
+language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample. Work
+in progress lies in `<out>.work`.
 """
 
 from __future__ import annotations
@@ -289,7 +289,8 @@ def _kept(
         dropped = None
         if file is not None:
             aside = stack.enter_context(replacing(file))
-            dropped = stack.enter_context(DroppedRows(aside, filters, _checksum(wanted)))
+            ranked = "rank" in source.rows.schema.names
+            dropped = stack.enter_context(DroppedRows(aside, filters, _checksum(wanted), ranked=ranked))
         progress = stack.enter_context(Progress("select", source.rows.rows, unit="pairs"))
         for place, table in source.rows.tables(columns):
             codes = verdicts.codes(place, table.num_rows)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.filters import LengthLimit
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.sampling import Sample
+from paranmt_hf.corpus.sampling import Sample, numbered_pairs
 from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
@@ -83,7 +83,7 @@ def _draw(rows: ReleaseRows, config: SizesConfig) -> tuple[int, dict[str, pa.Tab
             progress.advance_to(place + table.num_rows)
             if limit is not None and table.num_rows:
                 table = table.filter(pa.array(limit.judge(table).kept))
-            sentences = table.select(["id", "reference", "translation"])
+            sentences = numbered_pairs(table)
             left += table.num_rows
             if "random" in config.orders:
                 sample.add(sentences)

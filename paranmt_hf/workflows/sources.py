@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.filters import LengthLimit
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.sampling import MAX_ORIGINS, Sample
+from paranmt_hf.corpus.sampling import MAX_ORIGINS, Sample, numbered_pairs
 from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
@@ -38,7 +38,7 @@ class _Source:
         self.rows += table.num_rows
         if self._limit is not None and table.num_rows:
             table = table.filter(pa.array(self._limit.judge(table).kept))
-        self.sample.add(table.select(["id", "reference", "translation"]))
+        self.sample.add(numbered_pairs(table))
 
 
 def compare_sources(

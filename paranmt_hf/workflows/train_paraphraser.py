@@ -14,49 +14,42 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.hub.pretrained import quiet
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
 from paranmt_hf.paraphrase.measuring import measure
-from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
+from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.piece_store import Batches, PieceStore, read_about, write_pieces
+from paranmt_hf.paraphrase.piece_store import Batches, PieceStore, held_out_keys, read_about, write_pieces
 from paranmt_hf.paraphrase.record import Course, Measured, ParaphraserRecord, read_paraphraser
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.paraphrase.trainer import train_pieces
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.work import (
-    Identity,
-    as_json,
-    finished,
-    folder_aside,
-    keep_identity,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
 from paranmt_hf.version import __version__
 from paranmt_hf.workflows.support.paraphraser_card import write_paraphraser_card
-from paranmt_hf.workflows.support.training_run import holds_training
+from paranmt_hf.workflows.support.paraphraser_run import (
+    AGAIN,
+    WITHOUT_EFFECT,
+    check_device,
+    first_rows,
+    found_or_made,
+    new_model,
+)
 
 logger = logging.getLogger(__name__)
 COMMAND, INITIAL, PIECES = "train-paraphraser", "initial", "pieces"
-AGAIN = "make room and run the same command again, which goes on from what is kept in the folder above"
-# Pairs of which pieces are made; more change next to nothing of them.
-MOST_FOR_PIECES = 2_000_000
-# Settings that change nothing of the result.
-WITHOUT_EFFECT = ("checkpoint_seconds",)
 
 
 @dataclass(frozen=True)
@@ -108,6 +101,7 @@ def train_paraphraser(
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
     selection: SelectionConfig | None = None,
+    exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder on paraphrase pairs.
 
@@ -119,34 +113,35 @@ def train_paraphraser(
         config: Which encoder-decoder.
         training: How it is trained.
         selection: Which pairs are used.
+        exclude: Folders or files of evaluation sets, see `read_sentences`; pairs with one of their sentences are left
+            out, case and punctuation aside.
 
     Raises:
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
     config, training = config or ParaphraserConfig(), training or ParaphraserTraining()
     out = result_folder(out)
-    if training.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
-    sources = [data] if isinstance(data, str | Path) else list(data)
+    check_device(training.device)
+    sources, excluded = _several(data), read_sentences(*_several(exclude))
+    for file, reason in excluded.unread.items():
+        logger.warning(f"not read for --exclude: {file} ({reason})")
     base = locate(config.base) if config.base is not None else None
-    pairs = Pairs(sources, selection or SelectionConfig(), seed=training.seed)
+    pairs = Pairs(sources, selection or SelectionConfig(), excluded.texts, seed=training.seed)
     names = ", ".join(Path(source).name if Path(source).exists() else str(source) for source in sources)
     run = _Run(config, training.resolved("lstm" if base is None else "base"), pairs, names, base)
-    record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
-    if record is not None:
-        remove_leftover(out, COMMAND)
-        return TrainedParaphraser(out, record, fresh=False)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
-    work = work_folder(out)
-    with locked(work, COMMAND, worth=holds_training):
-        keep_identity(work, run.identity, worth=holds_training, doing="training")
-        record = _train(run, work, out.name)
-        put_in_place(work / "model", out)
-        remove(work)
-    return TrainedParaphraser(out, record, fresh=True)
+    record, fresh = found_or_made(
+        out,
+        COMMAND,
+        run.identity,
+        _read_record,
+        lambda record: record.settings,
+        lambda work: _train(run, work, out.name),
+    )
+    return TrainedParaphraser(out, record, fresh)
+
+
+def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [given] if isinstance(given, str | Path) else list(given)
 
 
 def _read_record(folder: Path) -> ParaphraserRecord:
@@ -192,42 +187,12 @@ def _initial(run: _Run, folder: Path) -> EncoderDecoder:
     if not folder.exists():
         logger.info("reading the training data")
         with folder_aside(folder, doing="save the model to", advice=AGAIN) as aside:
-            tokenizer = train_tokenizer(_text(run.pairs), run.config.pieces)
+            text = ((table["reference"], table["translation"]) for table in run.pairs.batches())
+            tokenizer = train_tokenizer(first_rows(text), run.config.pieces)
             with quiet():
                 tokenizer.save_pretrained(aside)
-                _new_model(run, len(tokenizer)).save_pretrained(aside)
+                new_model(run.config, run.training, len(tokenizer)).save_pretrained(aside)
     return read_model(locate(folder))
-
-
-def _new_model(run: _Run, pieces: int) -> ParaNMTLstmForConditionalGeneration:
-    config = run.config
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(run.training.seed)
-        model = ParaNMTLstmForConditionalGeneration(
-            ParaNMTLstmConfig(
-                vocab_size=pieces,
-                embedding_size=config.embedding,
-                hidden_size=config.hidden,
-                encoder_layers=config.encoder_layers,
-                decoder_layers=config.decoder_layers,
-                dropout=config.dropout,
-                tie_word_embeddings=not config.untied,
-            )
-        )
-    settings = model.generation_config
-    settings.num_beams, settings.early_stopping, settings.max_length = 4, True, run.training.max_pieces
-    return model
-
-
-def _text(pairs: Pairs) -> Iterator[pa.ChunkedArray]:
-    """Both sides of the first pairs, batch by batch."""
-    left = MOST_FOR_PIECES
-    for table in pairs.batches():
-        for side in SIDES:
-            yield table[side].slice(0, left)
-        left -= table.num_rows
-        if left <= 0:
-            return
 
 
 def _cut(run: _Run, own: EncoderDecoder, folder: Path) -> None:
@@ -239,8 +204,7 @@ def _cut(run: _Run, own: EncoderDecoder, folder: Path) -> None:
         write_pieces(
             _directed(run, progress),
             folder,
-            own.cut,
-            own.cut_targets,
+            {"source": own.cut, "target": own.cut_targets},
             most=training.max_pieces,
             held_out=training.held_out,
         )
@@ -252,11 +216,33 @@ def _directed(run: _Run, progress: Progress) -> Iterator[tuple[pa.ChunkedArray, 
     for table in run.pairs.batches():
         reference, translation = (table[side] for side in SIDES)
         if direction != "to-translation":
-            yield translation, reference, reference
+            yield _noisy(translation, reference, reference, run.training, done), reference, reference
         if direction != "to-reference":
-            yield reference, translation, reference
+            yield _noisy(reference, translation, reference, run.training, done), translation, reference
         done += table.num_rows
         progress.advance_to(done)
+
+
+def _noisy(
+    sources: pa.ChunkedArray,
+    targets: pa.ChunkedArray,
+    references: pa.ChunkedArray,
+    training: ParaphraserTraining,
+    first: int,
+) -> pa.ChunkedArray:
+    """Put, with the probability `noise`, the target with noise in the place of a source that is not held out.
+
+    `first` is the number of the first row.
+    """
+    if not training.noise:
+        return sources
+    drawn = np.random.default_rng([training.seed, first]).random(len(sources)) < training.noise
+    drawn &= ~held_out_keys(references, training.held_out)
+    instead = [
+        add_noise(target, WORD_RATE, f"{training.seed} {row}")[0]
+        for row, target in zip(np.flatnonzero(drawn) + first, targets.filter(pa.array(drawn)).to_pylist(), strict=True)
+    ]
+    return pc.replace_with_mask(sources.combine_chunks(), pa.array(drawn), pa.array(instead, sources.type))
 
 
 def _write(run: _Run, own: EncoderDecoder, course: Course, work: Path, name: str) -> ParaphraserRecord:

@@ -65,6 +65,7 @@ def test_options_are_known(guide):
     known = known.union(*(options(["lexicon", kind]) for kind in ("build", "nearest", "evaluate")))
     known |= options(["evaluate", "overfitting"]) | options(["evaluate", "mteb"]) | options(["evaluate", "contrast"])
     known = known.union(*(options(["analyse", what]) for what in ("lengths", "neighbours", "norms", "under-trained")))
+    known |= options(["evaluate", "paraphrases"]) | options(["evaluate", "canonical"])
     known |= options(["search", "index"]) | options(["search", "query"])
     named = re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8")))
     assert set(named) <= known, f"{guide.name}: {sorted(set(named) - known)}"

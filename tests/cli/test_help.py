@@ -25,7 +25,8 @@ LEAVES += [
     "evaluate transfer",
 ]
 LEAVES += ["folds", "sources", "sizes", "tune", "evaluate overfitting", "evaluate mteb", "convert", "train-sent2vec"]
-LEAVES += ["evaluate contrast", "rotate", "train-paraphraser", "paraphrase"]
+LEAVES += ["evaluate contrast", "rotate", "train-paraphraser", "train-controlled", "paraphrase", "parse", "templates"]
+LEAVES += ["augment", "adversarial", "doctor", "paraphrase-corpus"]
 LEAVES += [f"analyse {what}" for what in ("lengths", "neighbours", "norms", "under-trained")]
 LEAVES += [f"annotate {step}" for step in ("sample", "serve", "table", "export", "import")]
 PARENTS = ["analyse", "evaluate", "publish", "vectors", "annotate", "lexicon", "search"]

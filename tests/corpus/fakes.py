@@ -25,6 +25,7 @@ class UpperStage:
     setting: int = 1
     poison: str = ""
     label: str = "upper"
+    unit: str = "lines"
 
     @property
     def identity(self) -> dict:

@@ -287,3 +287,16 @@ def test_errors_of_meaning_need_their_columns(file, tmp_path):
     (tmp_path / "list.txt").write_text("big large\n")
     with pytest.raises(InputError, match="has phrases and no columns number_mismatch, negation_mismatch; leave out"):
         Pairs([tmp_path / "list.txt"], SelectionConfig(), errors_apart=True)
+
+
+def test_a_column_called_label_is_that_of_its_author(tmp_path):
+    """Only in releases it says what is no paraphrase; elsewhere 0 may mean the opposite, or it may be text."""
+    rows = {"reference": ["a b", "c d"], "translation": ["a e", "c f"]}
+    for name, label in {"numbers": [0, 2], "texts": ["x", "y"], "floats": [0.0, 5.0]}.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({**rows, "label": label, "rank": ["1", "2"]}), path)
+        for whole in (False, True):
+            pairs = Pairs([path], SelectionConfig(), all_columns=whole)
+            (table,) = pairs.batches()
+            assert table.num_rows == 2 and pairs.left_out_by == {}
+            assert not whole or table["label"].to_pylist() == label

@@ -1,5 +1,7 @@
-"""A paraphraser goes to the Hub by `push_to_hub`, and anybody loads it: with this package, and without."""
+"""A paraphraser goes to the Hub by `push_to_hub` or `paranmt publish`; it loads with this package and without it."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -39,6 +41,25 @@ def test_push_and_load(hub):
     name = hub.name("paraphraser")
     pushed = hub.python(PUSH, name)
     assert pushed.returncode == 0, pushed.stderr
+    _anybody_loads(hub, name)
+
+
+def test_publish_and_load(hub, tmp_path):
+    path, folder, name = tmp_path / "pairs.parquet", tmp_path / "model", hub.name("paraphraser")
+    sides = [[f"the {word} is {other} ." for word in "abcdef" for other in "uvwxyz"] for _ in range(2)]
+    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
+    shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--max-steps", "1", "--device", "cpu"]
+    trained = hub.paranmt("train-paraphraser", path, "--out", folder, *shape)
+    assert trained.returncode == 0, trained.stderr
+    published = hub.paranmt("publish", "model", folder, name, "--license", "mit")
+    assert published.returncode == 0, published.stderr
+    assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in published.stdout
+    again = hub.paranmt("publish", "model", folder, name, "--license", "mit")
+    assert "unchanged, all was there already" in again.stdout, again.stderr
+    _anybody_loads(hub, name)
+
+
+def _anybody_loads(hub, name):
     found = []
     for way, imported in (("package", "True"), ("code", "False")):
         loaded = hub.python(LOAD, name, way)

@@ -31,9 +31,12 @@ def warm_up() -> None:
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise convert train_sent2vec rotate"
+        "supervise convert train_sent2vec rotate parse train_paraphraser paraphrase augment paraphrase_corpus"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
+    if available("openai"):
+        importlib.import_module("openai.resources.chat.completions")
+        importlib.import_module("py3langid.langid")
     if available("mteb"):
         importlib.import_module("mteb")
         importlib.import_module("paranmt_hf.workflows.support.mteb_run")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
+import threading
 from pathlib import Path
 
 from paranmt_hf.hub.repository import ASSETS
@@ -128,6 +130,20 @@ def _scored(root: Path) -> None:
     pq.write_table(table, root / "pairs.parquet")
 
 
+def _parse(root: Path) -> list[str]:
+    words = ["parse", f"{root}/pairs.parquet", "--parser", f"{root}/trees.tsv", "--out", f"{root}/out"]
+    return [*words, "--rows-per-shard", "20", *ONE]
+
+
+def _trees(root: Path) -> None:
+    from tests.training.toys import synonyms
+
+    _pairs(root)
+    sentences = sorted({sentence for side in synonyms(40) for sentence in side})
+    lines = [f"{each}\t(S (NP {each.split()[0]}) (VP {each}))\n" for each in sentences[::2]]
+    (root / "trees.tsv").write_text("".join(lines), encoding="utf8")
+
+
 def _search(root: Path, *words: str) -> list[str]:
     return ["search", "index", f"{root}/text.txt", "--out", f"{root}/out", *words]
 
@@ -213,7 +229,49 @@ def _model(root: Path) -> None:
     (root / "model.bin").write_bytes(BinFile(WORDS).write())
 
 
+def _train_paraphraser(root: Path) -> list[str]:
+    words = ["train-paraphraser", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
+    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--batch-tokens", "300", "--held-out", "0.2"]
+    return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2", "--max-steps", "40"]
+
+
+def _paraphraser(root: Path) -> None:
+    import json
+
+    from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_paraphraser
+
+    write_paraphraser(root / "model")
+    (root / "text.txt").write_text("".join(f"{line}\n" for line in SENTENCES[:6]), encoding="utf8")
+    rows = [{"text": text, "label": label_of(text)} for text in SENTENCES[::12]]
+    (root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
+
+
+def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
+    words = [command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl", "--device", "cpu"]
+    return [*words, "--sample", "--max-length", "9", *more, *ONE]
+
+
+def _asked(root: Path) -> list[str]:
+    """The server lives in the process that is stopped; its address is another one each time, and in no result."""
+    from tests.corpus.language_models.chat_server import ChatServer
+
+    server = ChatServer(lambda sentence, *_: f"{sentence[:-1]}, so to say.")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["OPENAI_BASE_URL"] = server.url
+    words = [
+        "paraphrase-corpus",
+        "--text",
+        f"{root}/sample.en",
+        "--paraphraser",
+        "openai:small",
+        "--out",
+        f"{root}/out",
+    ]
+    return [*words, "--rows-per-shard", "2", *SETTLED, *ONE]
+
+
 CASES = [
+    *([Case("paraphrase-corpus", _asked, lambda root: _bitext(root, 6))] if available("openai") else []),
     Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
     Case(
         "build, 2 workers",
@@ -226,6 +284,9 @@ CASES = [
     _train("word"),
     _train("lstm"),
     Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
+    Case("train-paraphraser", _train_paraphraser, _pairs, {"out/training.json": ("seconds",)}),
+    Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
+    Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--balance"), _paraphraser),
     Case(
         "average",
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
@@ -239,6 +300,19 @@ CASES = [
             *("--data", f"{root}/pairs.parquet"),
         ],
         _trained,
+    ),
+    Case(
+        "build, several hypotheses",
+        lambda root: _build(root, "--hypotheses", "3", "--sample", "--temperature", "0.7", *ONE),
+        lambda root: _bitext(root, 5),
+    ),
+    Case(
+        "build, pivot",
+        lambda root: [
+            *("build", "--text", f"{root}/sample.cs", "--pivot", "embedded", "embedded", "--out", f"{root}/out"),
+            *("--backend", "transformers", "--beam", "1", "--rows-per-shard", "2", *SETTLED, *ONE),
+        ],
+        lambda root: _bitext(root, 4),
     ),
     Case("supervise", _supervise, _task),
     Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
@@ -261,5 +335,6 @@ CASES = [
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),
     Case("stats", _stats, _pairs),
+    Case("parse", _parse, _trees),
     Case("tune", _tune, _phrases, {"out/tune.json": ("seconds",)}),
 ]

@@ -27,6 +27,8 @@ SECONDS = 30
 KILLED = -signal.SIGKILL
 # Of a result, and of its being scored again.
 OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\.tmp"
+# A folder, or a file of rows.
+RESULT = r"out(\.jsonl|\.parquet)?"
 Tree = dict[str, bytes | None]
 
 
@@ -230,5 +232,5 @@ def _result(found: Tree) -> Tree:
     return {
         name: content
         for name, content in found.items()
-        if name.split("/")[0] == "out" and not re.fullmatch(OPTIONS, name.split("/")[-1])
+        if re.fullmatch(RESULT, name.split("/")[0]) and not re.fullmatch(OPTIONS, name.split("/")[-1])
     }

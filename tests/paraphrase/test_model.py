@@ -235,6 +235,7 @@ def test_what_does_not_fit_is_refused(model, source):
 
 def test_registration_can_be_repeated():
     registration.register()
+    assert type(AutoModelForSeq2SeqLM.from_config(make().config)) is ParaNMTLstmForConditionalGeneration
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def write(folder, rows, *, most=10, held_out=0.0):
         return lambda texts: [items[int(text)] for text in texts]
 
     tables = [(part, part, part) for part in (numbers.slice(0, 3), numbers.slice(3))]
-    return write_pieces(tables, folder, cut(sources), cut(targets), most=most, held_out=held_out)
+    return write_pieces(tables, folder, {"source": cut(sources), "target": cut(targets)}, most=most, held_out=held_out)
 
 
 def test_pairs_come_back(tmp_path):

@@ -105,6 +105,10 @@ def test_another_command_is_refused_by_name(tmp_path):
         assert folder.exists(), "removed while somebody is at work in it"
     remove_leftover(tmp_path / "out", "train")
     assert not names(tmp_path)
+    # A kill in the middle of `remove`.
+    (tmp_path / ".out.work.gone" / "part").mkdir(parents=True)
+    remove_leftover(tmp_path / "out", "train")
+    assert not names(tmp_path)
 
 
 def test_a_kill_before_the_name_is_written(tmp_path):

@@ -55,7 +55,7 @@ def test_a_file_whose_name_is_not_known_is_named_by_its_option():
 def test_words_by_hand():
     assert summary(TRAINING).startswith("WORD,TRIGRAM sentence encoder of 600 dimensions, after ParaNMT-50M")
     assert sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
-    assert hub_datasets(TRAINING) == ["org/c"]
+    assert hub_datasets(TRAINING.settings["data"]) == ["org/c"]
     assert data(TRAINING) == "Trained on 1,234 pairs of sentences of captions.parquet, every.parquet, org/c@12."
 
 

@@ -25,8 +25,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.config import MOST_BEAMS
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
-from paranmt_hf.workflows import paraphrase as paraphrase_module
 from paranmt_hf.workflows.paraphrase import paraphrase_file
+from paranmt_hf.workflows.support import paraphrase_job
 from paranmt_hf.workflows.train_paraphraser import train_paraphraser
 
 NOUNS, VERBS = ["man", "woman", "dog", "child", "horse", "bird"], ["sees", "follows", "likes", "hears", "finds"]
@@ -89,10 +89,10 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
 def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
     """Computed anew from text: the mean negative log-probability of the pieces of held-out references."""
     model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
-    from paranmt_hf.paraphrase.piece_store import _held_out
+    from paranmt_hf.paraphrase.piece_store import held_out_keys
 
     table = pq.read_table(pairs)
-    apart = _held_out(table["reference"], 0.1)
+    apart = held_out_keys(table["reference"], 0.1)
     assert apart.sum() == trained.record.held_out
     total = count = 0
     for reference, translation in zip(
@@ -272,7 +272,7 @@ def test_forms_hold_the_same(trained, text, tmp_path):
 
 @pytest.mark.parametrize("settings", [{}, {"sample": True, "n": 2, "seed": 4}])
 def test_work_that_was_stopped_goes_on(trained, tmp_path, monkeypatch, settings):
-    monkeypatch.setattr(paraphrase_module, "SHARD_ROWS", 3)
+    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 3)
     path = tmp_path / "text.txt"
     path.write_text("\n".join(sentences(8, seed=3)[0]) + "\n")
     whole = run(path, tmp_path / "whole.tsv", trained.folder, **settings)

@@ -28,6 +28,7 @@ class FakeTranslatorConfig:
     beam: int = 12
     seconds: float = 0.0
     log: str = ""
+    hypotheses: int = 1
 
 
 def identity_of(config: FakeTranslatorConfig) -> dict:

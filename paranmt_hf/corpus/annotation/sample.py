@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.annotation.ranges import PAPER, ScoreRange, equal_ranges, given_ranges, range_of
-from paranmt_hf.corpus.release import read_tables
+from paranmt_hf.corpus.release import key_columns_of, read_tables
+from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
@@ -232,7 +233,7 @@ class _Counts:
         self.lowest, self.highest = np.inf, -np.inf
         # Of each range: pairs, pairs with an overlap, sum and sum of squares of the overlap.
         self.sums = np.zeros((4, len(ranges)))
-        # Of each range: number in the lottery, row of the corpus, id.
+        # Of each range: number in the lottery, row of the corpus, number of the row.
         self.best = [np.empty((3, 0), np.uint64) for _ in ranges]
 
     def add(self, table: pa.Table) -> None:
@@ -240,15 +241,15 @@ class _Counts:
         overlap = _numbers(table, "trigram_overlap").astype(np.float64)
         known = ~np.isnan(scores)
         found = range_of(scores, self.ranges)
-        draws = lottery(table["id"].to_numpy(), self.config.seed)
+        draws = lottery(row_numbers(table), self.config.seed)
         for index in range(len(self.ranges)):
             inside = np.flatnonzero(found == index)
             here = overlap[inside]
             here = here[~np.isnan(here)]
             self.sums[:, index] += [len(inside), len(here), here.sum(), np.square(here).sum()]
-            # Rows in the order of the corpus settle equal numbers, which only equal ids have.
+            # Rows in the order of the corpus settle equal numbers, which only equal keys have.
             rows = np.stack([draws[inside], (self.rows + inside).astype(np.uint64)])
-            self._keep(index, np.vstack([rows, table["id"].to_numpy()[inside].astype(np.uint64)]))
+            self._keep(index, np.vstack([rows, row_numbers(table)[inside].astype(np.uint64)]))
         if known.any():
             self.lowest = min(self.lowest, float(scores[known].min()))
             self.highest = max(self.highest, float(scores[known].max()))
@@ -284,7 +285,7 @@ def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: Annotati
     total = sum(pq.read_metadata(path).num_rows for path in files)
     counts = _Counts(ranges, config)
     with Progress("drawing pairs", total, unit="pairs") as progress:
-        for table in read_tables(files, list(SCORES)):
+        for table in read_tables(files, list(dict.fromkeys([*key_columns_of(files), *SCORES]))):
             counts.add(table)
             progress.advance_to(counts.rows)
     return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import lzma
@@ -29,6 +30,7 @@ def _zstandard(path: Path, mode: str) -> BinaryIO:
 
 _OPENERS: dict[str, Callable[[Path, str], BinaryIO]] = {
     ".gz": cast(Callable[[Path, str], BinaryIO], gzip.open),
+    ".bz2": cast(Callable[[Path, str], BinaryIO], bz2.open),
     ".xz": cast(Callable[[Path, str], BinaryIO], lzma.open),
     ".zst": _zstandard,
 }
@@ -60,8 +62,8 @@ def file_identity(path: Path) -> dict[str, object]:
 def read_blocks(path: Path) -> Iterator[bytes]:
     r"""Read whole lines, about `BLOCK_BYTES` at a time.
 
-    Lines end at `\n` alone. The suffixes .gz, .xz and .zst say how the file is compressed. A byte order mark at the
-    start is left out.
+    Lines end at `\n` alone. The suffixes .gz, .bz2, .xz and .zst say how the file is compressed. A byte order mark at
+    the start is left out.
 
     Args:
         path: The file.
@@ -101,10 +103,15 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         raise InputError(f"{path}: expected lines of text, but the file is empty")
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a file to read its bytes, unpacked if its suffix is one of .gz, .bz2, .xz and .zst."""
+    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+
+
 def _read(path: Path) -> Iterator[bytes | Exception]:
     """Give the bytes of a file as they come, and at the end the error that stopped it, if any."""
     try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+        with opened(path) as file:
             while block := file.read(BLOCK_BYTES):
                 yield block
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:

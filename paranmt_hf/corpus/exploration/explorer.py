@@ -20,7 +20,7 @@ from paranmt_hf.corpus.exploration.bins import Bins, bins_of
 from paranmt_hf.corpus.exploration.view import View
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
 from paranmt_hf.corpus.statistics import EDGES, RANGES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.duck import MEMORY_BYTES, database, parquet
@@ -59,6 +59,8 @@ class Explorer:
         present = pq.read_schema(files[0]).names
         self._shown = [column.name for column in COLUMNS if column.name in present]
         self.columns = [name for name in self._shown if name in NUMERIC]
+        # What tells a row from all others.
+        self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
         self._open = database(memory=memory, extra="explore")
         self._connection = self._open.__enter__()
         self._table, self._lock = parquet(files), threading.Lock()
@@ -73,7 +75,9 @@ class Explorer:
         with self._lock:
             if TEXT_SHARE * self.record.configs[self.config].bytes < self._memory:
                 lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
-                self._connection.execute(f"CREATE TEMP TABLE lower_case AS SELECT id, {lower} FROM {self._table}")
+                self._connection.execute(
+                    f"CREATE TEMP TABLE lower_case AS SELECT {self._key} AS key, {lower} FROM {self._table}"
+                )
                 self._lower = "lower_case"
             self.bins = {name: self._bins(name) for name in self.columns}
         return self
@@ -97,7 +101,7 @@ class Explorer:
             raise InputError("this release has no column 'origin'")
         if not view.text:
             return condition, values
-        return f"{condition} AND id IN (SELECT id FROM {self._find(view)})", values
+        return f"{condition} AND {self._key} IN (SELECT key FROM {self._find(view)})", values
 
     def _find(self, view: View) -> str:
         # Upper and lower case alike; a sentence and a text that differ in how an accent is coded differ.
@@ -109,7 +113,8 @@ class Explorer:
         name = f"text_{self._made}"
         sides = key[1] if self._lower != self._table else [f"lower({side})" for side in key[1]]
         contains = " OR ".join(f"contains({side}, ?)" for side in sides)
-        query = f"CREATE TEMP TABLE {name} AS SELECT id FROM {self._lower} WHERE {contains}"
+        key_of = "key" if self._lower != self._table else self._key
+        query = f"CREATE TEMP TABLE {name} AS SELECT {key_of} AS key FROM {self._lower} WHERE {contains}"
         self._connection.execute(query, [key[0]] * len(key[1]))
         self._texts[key] = name
         if len(self._texts) > TEXTS:
@@ -144,23 +149,23 @@ class Explorer:
             )
         with self._lock:
             condition, values = self._condition(view)
-            order = f'"{sort}" {"DESC" if descending else "ASC"} NULLS LAST, id'
-            # Only the ids are sorted; whole rows are read of those that are shown.
+            order = f'"{sort}" {"DESC" if descending else "ASC"} NULLS LAST, {self._key}'
+            # Only the keys are sorted; whole rows are read of those that are shown.
             part = f"ORDER BY {order} LIMIT {rows:d} OFFSET {page * rows:d}"
-            query = f"SELECT id FROM {self._table} WHERE {condition} {part}"
-            ids = [row[0] for row in self._connection.execute(query, values).fetchall()]
-            return self._rows_of(ids)
+            query = f"SELECT {self._key} FROM {self._table} WHERE {condition} {part}"
+            keys = [row[0] for row in self._connection.execute(query, values).fetchall()]
+            return self._rows_of(keys)
 
-    def _rows_of(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Read whole rows, in the order of `ids`."""
-        if not ids:
+    def _rows_of(self, keys: Sequence[int]) -> list[dict[str, Any]]:
+        """Read whole rows, in the order of `keys`."""
+        if not keys:
             return []
-        wanted = ", ".join(str(int(number)) for number in ids)
+        wanted = ", ".join(str(int(number)) for number in keys)
         names = ", ".join(f'"{name}"' for name in self._shown)
-        query = f"SELECT {names} FROM {self._table} WHERE id IN ({wanted})"
+        query = f"SELECT {self._key}, {names} FROM {self._table} WHERE {self._key} IN ({wanted})"
         rows = self._connection.execute(query).fetchall()
-        found = {row["id"]: row for row in (dict(zip(self._shown, values, strict=True)) for values in rows)}
-        return [found[number] for number in ids]
+        found = {key: dict(zip(self._shown, values, strict=True)) for key, *values in rows}
+        return [found[number] for number in keys]
 
     def histograms(self, view: View) -> dict[str, list[int]]:
         """Count the rows of a view for each bin of each numeric column; a null counts in none.
@@ -198,13 +203,14 @@ class Explorer:
         with self._lock:
             condition, values = self._condition(view)
             case = " ".join(f"WHEN para_score <= {edge}::FLOAT THEN {index}" for index, edge in enumerate(EDGES))
-            inner = f"SELECT id, CASE {case} ELSE {len(EDGES)} END AS part FROM {self._table} WHERE {condition}"
-            query = f"SELECT part, count(*), arg_min(id, hash(id + {seed:d}), {each:d}) FROM ({inner}) GROUP BY part"
-            found = {part: (count, ids) for part, count, ids in self._connection.execute(query, values).fetchall()}
+            columns = f"{self._key} AS key, CASE {case} ELSE {len(EDGES)} END AS part"
+            inner = f"SELECT {columns} FROM {self._table} WHERE {condition}"
+            query = f"SELECT part, count(*), arg_min(key, hash(key + {seed:d}), {each:d}) FROM ({inner}) GROUP BY part"
+            found = {part: (count, keys) for part, count, keys in self._connection.execute(query, values).fetchall()}
             drawn = [found.get(part, (0, [])) for part in range(len(RANGES))]
             return [
-                {"range": name, "rows": count, "examples": self._rows_of(ids)}
-                for name, (count, ids) in zip(RANGES, drawn, strict=True)
+                {"range": name, "rows": count, "examples": self._rows_of(keys)}
+                for name, (count, keys) in zip(RANGES, drawn, strict=True)
             ]
 
     def origins(self) -> dict[str, int]:

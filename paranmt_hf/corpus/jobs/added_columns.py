@@ -56,6 +56,7 @@ class ColumnStage:
     authorship: AuthorshipConfig = AuthorshipConfig()
     weights: Path | None = None
     label: str = "columns"
+    unit: str = "pairs"
 
     @property
     def identity(self) -> dict[str, Any]:

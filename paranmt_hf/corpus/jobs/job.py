@@ -40,7 +40,7 @@ def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) 
     already = sum(rows.values()) - sum(task.rows for task in tasks)
     config = config.resolved()
     if tasks:
-        with Progress(stage.label, sum(rows.values()), done=already, unit="pairs") as progress:
+        with Progress(stage.label, sum(rows.values()), done=already, unit=stage.unit) as progress:
             running: dict[Path, int] = {}
 
             def report(task: Task, count: int) -> None:

@@ -39,6 +39,11 @@ class Stage(Protocol):
         ...
 
     @property
+    def unit(self) -> str:
+        """What a row is called where rows are counted."""
+        ...
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Everything that determines the output, as JSON values."""
         ...
@@ -138,6 +143,25 @@ class Manifest:
                 f"{folder} was made with other settings: {differences}; "
                 "use the former settings, or another output folder, or delete it"
             )
+        return manifest
+
+    @classmethod
+    def of_input(cls, folder: Path, identity: Mapping[str, Any]) -> Manifest:
+        """Open the manifest of a job's input: complete, or empty, in which case the input is to be cut.
+
+        To cut is quick beside what follows, so an interrupted cut starts again, and what began it does not count: a
+        mended file or a changed column must not be refused for its sake.
+
+        Raises:
+            InputError: The folder was made with other settings, or its manifest cannot be read.
+        """
+        manifest = cls.open(folder, identity, restart=True)
+        if manifest.complete:
+            manifest.forget_damaged()
+        if not manifest.complete:
+            sweep(folder)
+            manifest.shards.clear()
+            manifest.save()
         return manifest
 
     def save(self) -> None:

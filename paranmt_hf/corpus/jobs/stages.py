@@ -1,4 +1,4 @@
-"""The two stages that a shard passes: translate the foreign side, score the pair."""
+"""The stages that a shard passes: translate the foreign side, which a pivot makes first, and score the pair."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from paranmt_hf.corpus.jobs.shards import Report, Work
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.util.work import describe_differences
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
@@ -37,6 +37,7 @@ class TranslateStage:
     config: TranslatorConfig
     threads: int | None = None
     label: str = "translate"
+    unit: str = "pairs"
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -78,6 +79,42 @@ class TranslateStage:
         return work
 
 
+@dataclass(frozen=True)
+class PivotStage:
+    """Shards with `reference` alone get `source`, its translation into another language.
+
+    `TranslateStage` behind it translates that back, so a corpus needs no bitext.
+
+    Attributes:
+        translate: The translation into the other language, one hypothesis for each sentence.
+    """
+
+    translate: TranslateStage
+    label: str = "pivot"
+    unit: str = "sentences"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the sentences in between."""
+        return {"pivot": self.translate.identity["translator"]}
+
+    def load(self) -> Work:
+        """Load the translator.
+
+        Raises:
+            InputError: As of `TranslateStage`.
+        """
+        inner = self.translate.load()
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            found, dropped = inner(table.append_column("source", table["reference"]), report)
+            names = ["translation" if name == "source" else name for name in (*table.column_names, "source")]
+            there = found.select(names).rename_columns([*table.column_names, "source"])
+            return there, {f"{reason} on the way to the pivot language": count for reason, count in dropped.items()}
+
+        return work
+
+
 class Scorer(Protocol):
     """The settings of a scorer."""
 
@@ -97,26 +134,32 @@ class ScoreStage:
 
     Attributes:
         config: The scorer, or None to keep the `para_score` that is there.
+        language: Language of the pairs, which says what a word is: ISO 639-1 code.
     """
 
     config: Scorer | None
     label: str = "score"
+    unit: str = "pairs"
+    language: str = ENGLISH
 
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the scores."""
-        return {"scorer": self.config.identity if self.config else {"name": "as imported"}}
+        stated = {} if self.language == ENGLISH else {"language": self.language}
+        return {"scorer": {**(self.config.identity if self.config else {"name": "as imported"}), **stated}}
 
     def load(self) -> Work:
         """Load the scorer."""
         encoder = self.config.load() if self.config else None
-        tokenizer = WordTokenizer()
+        tokenizer = word_tokenizer_for(self.language)
+        # An encoder of this package has its own definition of a word, which is that of English.
+        shared = self.language == ENGLISH or bool(getattr(self.config, "vectors", None))
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
             parts, done = [], 0
             for window in windows(table, SCORE_ROWS):
                 references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
-                columns = score_pairs(references, translations, encoder, tokenizer)
+                columns = score_pairs(references, translations, encoder, tokenizer, shared=shared)
                 if encoder is None:
                     columns["para_score"] = check_imported(window)
                 parts.append(with_columns(window, columns))

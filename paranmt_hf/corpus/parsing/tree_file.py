@@ -51,6 +51,10 @@ class TreeFile:
                 "belong to a text file with a sentence on each line"
             )
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the file: `id` (the line, from 0), `sentence` and `tree`, null or empty where there is none."""
+        return iter(self._reader.batches(Report()))
+
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
         """Look the trees of sentences up; None for those that are not in the file or have no tree there.
 
@@ -60,7 +64,7 @@ class TreeFile:
         wanted = pa.array(sentences, pa.string()).unique()
         # As text, and the line: trees take ten times the memory.
         found: dict[str, tuple[str | None, int]] = {}
-        for batch in self._reader.batches(Report()):
+        for batch in self.batches():
             chosen = batch.filter(pc.is_in(batch["sentence"], value_set=wanted))
             for line, sentence, tree in zip(*(column.to_pylist() for column in chosen.columns), strict=True):
                 found.setdefault(sentence, (tree, line + 1))

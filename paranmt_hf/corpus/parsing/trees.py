@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 WRAPPERS = frozenset({"ROOT", "TOP", "S1", ""})
 # No sentence is nested as deeply.
 MAX_DEPTH = 200
-_PIECES = re.compile(r"[()]|[^\s()]+")
+PIECES = re.compile(r"[()]|[^\s()]+")
 
 Reading = Literal["two-levels", "two-below", "with-wrapper"]
 READINGS: dict[Reading, str] = {
@@ -41,11 +41,12 @@ class Tree:
 
     def __str__(self) -> str:
         """Write the tree in brackets on one line; brackets in words become -LRB- and -RRB-, blanks in them `_`."""
-        children = [str(child) if isinstance(child, Tree) else _written(child) for child in self.children]
-        return f"({' '.join([_written(self.label), *children])})"
+        children = [str(child) if isinstance(child, Tree) else written(child) for child in self.children]
+        return f"({' '.join([written(self.label), *children])})"
 
 
-def _written(word: str) -> str:
+def written(word: str) -> str:
+    """Write a word or label so that it neither breaks the brackets nor has blanks in it."""
     return "_".join(word.replace("(", "-LRB-").replace(")", "-RRB-").split())
 
 
@@ -61,7 +62,7 @@ def read_tree(text: str) -> Tree:
     open_nodes: list[tuple[str, list[Tree | str]]] = []
     root: Tree | None = None
     awaits_label = False
-    for found in _PIECES.finditer(text):
+    for found in PIECES.finditer(text):
         piece, at = found[0], f"character {found.start() + 1}"
         if root is not None:
             raise InputError(f"expected one tree, but after its last bracket there is more at {at}")
@@ -89,6 +90,13 @@ def read_tree(text: str) -> Tree:
     return root
 
 
+def without_wrapper(tree: Tree) -> Tree:
+    """Take away a node ROOT, TOP, S1 or without a label that is around the tree of a sentence and nothing else."""
+    while tree.label in WRAPPERS and len(tree.nodes) == len(tree.children) == 1:
+        (tree,) = tree.nodes
+    return tree
+
+
 def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
     """Cut a tree to its top levels.
 
@@ -105,10 +113,8 @@ def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
     Returns:
         What remains, bracketed: `(S (NP) (VP) (.))`.
     """
-    if reading != "with-wrapper":
-        while tree.label in WRAPPERS and len(tree.nodes) == len(tree.children) == 1:
-            (tree,) = tree.nodes
-    return _cut(tree, 2 if reading == "two-below" else 1)
+    cut = tree if reading == "with-wrapper" else without_wrapper(tree)
+    return _cut(cut, 2 if reading == "two-below" else 1)
 
 
 def _cut(tree: Tree, below: int) -> str:

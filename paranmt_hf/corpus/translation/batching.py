@@ -39,21 +39,28 @@ class BatchTranslator(ABC):
         codec: Text to pieces and back.
         batch_tokens: Budget of a batch, see `token_batches`.
         workers: Batches that are translated at the same time.
+        count: Hypotheses of each sentence.
     """
 
     identity: dict[str, object]
 
-    def __init__(self, codec: Codec, *, batch_tokens: int, workers: int = 1) -> None:
+    def __init__(self, codec: Codec, *, batch_tokens: int, workers: int = 1, count: int = 1) -> None:
         self._codec = codec
         self._batch_tokens = batch_tokens
         self._workers = workers
+        self._count = count
         self._guard = MemoryGuard(
             "lower beam, max_source_tokens or max_target_tokens, or take a smaller dtype or model"
         )
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find the best hypothesis, without prefix, and its score, for each source of one batch."""
+        """Find hypotheses, without prefix, and their scores, for each source of one batch.
+
+        Returns:
+            Ids and scores, those of each source together, the best first: as many as the translator is to find; where
+            there are fewer some repeat.
+        """
 
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences.
@@ -65,23 +72,30 @@ class BatchTranslator(ABC):
             sentences: Source sentences; white space is normalised.
 
         Returns:
-            Translations in the order of `sentences`; white space is normalised.
+            Translations in the order of `sentences`; white space is normalised. Of several hypotheses with the same
+            text the first counts, and an empty one only where there is no other.
         """
         texts = [_tidy(sentence) for sentence in sentences]
-        results: dict[str, tuple[str | None, float]] = {"": ("", math.nan)}
+        results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._codec.encode(distinct) if distinct else []
         kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._codec.max_source_tokens]
         hypotheses, scores = self._search_all([pieces[index] for index in kept])
-        for index, text, score in zip(kept, self._codec.decode(hypotheses), scores, strict=True):
-            results[distinct[index]] = (_tidy(text), score)
-        ordered = [results.get(text, (None, math.nan)) for text in texts]
-        return Translations([text for text, _ in ordered], np.array([score for _, score in ordered], dtype=np.float32))
+        found = [_tidy(text) for text in self._codec.decode(hypotheses)]
+        for place, index in enumerate(kept):
+            own = slice(place * self._count, (place + 1) * self._count)
+            results[distinct[index]] = _distinct(found[own], scores[own])
+        ordered = [results.get(text, [(None, math.nan)]) for text in texts]
+        owners = np.repeat(np.arange(len(texts)), [len(own) for own in ordered]) if self._count > 1 else None
+        flat = [hypothesis for own in ordered for hypothesis in own]
+        scored = np.array([score for _, score in flat], dtype=np.float32)
+        return Translations([text for text, _ in flat], scored, owners)
 
     def _search_all(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
         lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
-        hypotheses: list[list[int]] = [[] for _ in sources]
-        scores = [math.nan] * len(sources)
+        count = self._count
+        hypotheses: list[list[int]] = [[] for _ in range(count * len(sources))]
+        scores = [math.nan] * len(hypotheses)
 
         def work(part: np.ndarray) -> tuple[list[list[int]], list[float]]:
             return self.search([sources[index] for index in part])
@@ -94,9 +108,18 @@ class BatchTranslator(ABC):
             # One worker needs no pool, and without one an interrupt stops the work at once.
             for parts in map(guarded, batches) if self._workers == 1 else pool.map(guarded, batches):
                 for part, (ids, values) in parts:
-                    for index, hypothesis, value in zip(part, ids, values, strict=True):
+                    places = (part[:, None] * count + np.arange(count)).ravel()
+                    for index, hypothesis, value in zip(places, ids, values, strict=True):
                         hypotheses[index], scores[index] = hypothesis, value
         return hypotheses, scores
+
+
+def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str | None, float]]:
+    """Keep the first hypothesis of each text; one without words only where there is no other."""
+    best: dict[str | None, float] = {}
+    for text, score in zip(texts, scores, strict=True):
+        best.setdefault(text, score)
+    return [(text, score) for text, score in best.items() if text or len(best) == 1]
 
 
 def _tidy(text: str) -> str:

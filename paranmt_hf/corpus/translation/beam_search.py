@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,35 +16,43 @@ from paranmt_hf.errors import InputError
 
 @dataclass
 class _Best:
-    """Best finished hypothesis of every sentence of a batch."""
+    """Best finished hypotheses of every sentence of a batch, in order."""
 
-    tokens: torch.Tensor  # [sentence, position]
-    lengths: torch.Tensor  # [sentence]
-    scores: torch.Tensor  # [sentence]
+    tokens: torch.Tensor  # [sentence, hypothesis, position]
+    lengths: torch.Tensor  # [sentence, hypothesis]
+    scores: torch.Tensor  # [sentence, hypothesis]
     finished: torch.Tensor  # [sentence], hypotheses finished so far
 
     @classmethod
-    def empty(cls, sentences: int, longest: int, device: torch.device) -> _Best:
-        zeros = torch.zeros(sentences, dtype=torch.int64, device=device)
-        tokens = zeros[:, None].repeat(1, longest)
-        return cls(tokens, zeros, torch.full((sentences,), -math.inf, device=device), zeros.clone())
+    def empty(cls, sentences: int, count: int, longest: int, device: torch.device) -> _Best:
+        tokens = torch.zeros(sentences, count, longest, dtype=torch.int64, device=device)
+        scores = torch.full((sentences, count), -math.inf, device=device)
+        return cls(tokens, tokens.new_zeros(sentences, count), scores, tokens.new_zeros(sentences))
 
     def add(self, rows: torch.Tensor, tokens: torch.Tensor, scores: torch.Tensor) -> None:
         """Take finished hypotheses [row, beam, position] with scores [row, beam], -inf where not finished."""
+        some = (scores > -math.inf).any(dim=1)
+        rows, tokens, scores = rows[some], tokens[some], scores[some]
         self.finished[rows] += (scores > -math.inf).sum(dim=1)
-        score, beam = scores.max(dim=1)
-        better = score > self.scores[rows]
-        rows, tokens = rows[better], tokens[better, beam[better]]
-        self.scores[rows] = score[better]
-        self.lengths[rows] = tokens.shape[1]
-        self.tokens[rows, : tokens.shape[1]] = tokens
+        count, position = self.scores.shape[1], tokens.shape[2]
+        # Stable, so that of equal scores the one found first stays first.
+        scores, order = torch.cat([self.scores[rows], scores], dim=1).sort(dim=1, descending=True, stable=True)
+        lengths = torch.cat([self.lengths[rows], torch.full_like(tokens[:, :, 0], position)], dim=1)
+        padded = torch.nn.functional.pad(tokens, (0, self.tokens.shape[2] - position))
+        every, order = torch.cat([self.tokens[rows], padded], dim=1), order[:, :count]
+        self.scores[rows] = scores[:, :count]
+        self.lengths[rows] = lengths.gather(1, order)
+        self.tokens[rows] = every.gather(1, order[:, :, None].expand(-1, -1, every.shape[2]))
 
     def results(self, prefix: int) -> tuple[list[list[int]], list[float]]:
-        """Give the hypotheses and their scores, the prefix taken out of the length."""
-        if not self.lengths.all():
+        """Give the hypotheses and their scores, the prefix taken out of the length; the best fills empty places."""
+        if not self.lengths[:, 0].all():
             raise InputError("the model gives no finite probabilities in this dtype; take bfloat16 or float32")
-        hypotheses = zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
-        scores = self.scores * (self.lengths + prefix) / self.lengths
+        place = torch.arange(self.lengths.shape[1], device=self.lengths.device) * (self.scores > -math.inf)
+        lengths = self.lengths.gather(1, place)
+        tokens = self.tokens.gather(1, place[:, :, None].expand_as(self.tokens)).flatten(0, 1)
+        scores = (self.scores.gather(1, place) * (lengths + prefix) / lengths).flatten()
+        hypotheses = zip(tokens.tolist(), lengths.flatten().tolist(), strict=True)
         return [ids[:length] for ids, length in hypotheses], scores.tolist()
 
 
@@ -57,8 +66,10 @@ def beam_search(
     end: int,
     beam: int,
     longest: int,
+    count: int = 1,
+    lower: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] | None = None,
 ) -> tuple[list[list[int]], list[float]]:
-    """Find the best hypothesis of each sentence.
+    """Find the best hypotheses of each sentence.
 
     The search is that of transformers with `early_stopping=True` and of CTranslate2: a sentence is finished with its
     first `beam` complete hypotheses, and the best is the one with the highest sum of log-probabilities over length, a
@@ -73,12 +84,16 @@ def beam_search(
         end: Id of the end token.
         beam: Number of beams.
         longest: Most target tokens, the end token included.
+        count: Hypotheses of each sentence, at most `beam`.
+        lower: Changes log-probabilities [row, word] before the beams are chosen, given those, the sentence of each row
+            and the position of the next token, from 0.
 
     Returns:
-        The ids of each hypothesis, without `start`, and the mean log-probability of its tokens.
+        The ids of each hypothesis, without `start`, and the mean log-probability of its tokens, as `lower` left it;
+        `count` for each sentence, the best first.
     """
     prefix = len(start) - 1
-    best = _Best.empty(len(source), longest, source.device)
+    best = _Best.empty(len(source), count, longest, source.device)
     rows = torch.arange(len(source), device=source.device)
     encoded = model.get_encoder()(input_ids=source, attention_mask=mask).last_hidden_state
     cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
@@ -93,7 +108,10 @@ def beam_search(
             past_key_values=cache,
             use_cache=True,
         ).logits[:, -1]
-        values, parents, extended = _extend(logits, totals, tokens, 2 * beam)
+        scores = logits.log_softmax(dim=-1, dtype=torch.float32)
+        if lower is not None:
+            scores = lower(scores, rows.repeat_interleave(totals.shape[1]), step - 1)
+        values, parents, extended = _extend(scores, totals, tokens, 2 * beam)
         ended = extended[:, :, -1] == end
         # Only a hypothesis among the best `beam` may finish; at the limit all of them do.
         finishing = ended[:, :beam] | (step == longest)
@@ -115,12 +133,12 @@ def beam_search(
 
 
 def _extend(
-    logits: torch.Tensor, totals: torch.Tensor, tokens: torch.Tensor, count: int
+    scores: torch.Tensor, totals: torch.Tensor, tokens: torch.Tensor, count: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Find the best continuations of the beams of each sentence.
 
     Args:
-        logits: Shape [sentence * beam, word].
+        scores: Shape [sentence * beam, word], log-probabilities of the next token; they are changed.
         totals: Shape [sentence, beam], sum of log-probabilities so far.
         tokens: Shape [sentence, beam, position].
         count: How many to find.
@@ -128,9 +146,9 @@ def _extend(
     Returns:
         Sums, beams they continue, and tokens [sentence, count, position + 1].
     """
-    scores = logits.log_softmax(dim=-1, dtype=torch.float32).add_(totals.view(-1, 1)).view(len(totals), -1)
+    words = scores.shape[-1]
+    scores = scores.add_(totals.view(-1, 1)).view(len(totals), -1)
     values, positions = scores.topk(min(count, scores.shape[1]), dim=1)
-    words = logits.shape[-1]
     parents = positions // words
     history = tokens.gather(1, parents[:, :, None].expand(-1, -1, tokens.shape[2]))
     return values, parents, torch.cat([history, (positions % words)[:, :, None]], dim=2)

@@ -10,37 +10,13 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoTokenizer
 
-from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
+from paranmt_hf.corpus.translation.device import resolve_dtype
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, locate, readable
 
 logger = logging.getLogger(__name__)
-
-
-def resolve_device(device: str | None) -> str:
-    """Name the device to use.
-
-    Raises:
-        InputError: A GPU is asked for and there is none.
-    """
-    if device is not None and device.startswith("cuda"):
-        index = int(device.partition(":")[2] or 0)
-        if index >= torch.cuda.device_count():
-            raise InputError(f"device {device!r} is not there: torch sees {torch.cuda.device_count()} GPUs; use cpu")
-    return device or ("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def resolve_dtype(config: TranslatorConfig) -> str:
-    """Name the number format to use."""
-    if config.dtype != "auto":
-        return config.dtype
-    return "float32" if resolve_device(config.device) == "cpu" else "float16"
-
-
-def default_batch_tokens(device: str) -> int:
-    """Size of a batch where none is asked for: enough work for the device, moderate memory."""
-    return 800 if device == "cpu" else 8192
 
 
 def read_weights(files: Model, dtype: torch.dtype) -> Any:  # noqa: ANN401 - transformers has no common type
@@ -158,9 +134,7 @@ class Checkpoint:
             "revision": self.files.revision,
             "backend": backend,
             "dtype": resolve_dtype(config),
-            "beam": config.beam,
-            "length_penalty": LENGTH_PENALTY,
-            "early_stopping": True,
+            **config.search_identity,
             "max_source_tokens": self.max_source_tokens,
             "max_target_tokens": self.max_target_tokens,
             "source_language": config.source_language,

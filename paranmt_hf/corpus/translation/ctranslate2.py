@@ -14,13 +14,8 @@ import torch
 from filelock import FileLock
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
-from paranmt_hf.corpus.translation.checkpoint import (
-    Checkpoint,
-    default_batch_tokens,
-    read_weights,
-    resolve_device,
-    resolve_dtype,
-)
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint, read_weights
+from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device, resolve_dtype
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
@@ -83,6 +78,11 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
     Raises:
         UnsupportedError: It cannot.
     """
+    if config.sample or config.beam_groups > 1:
+        # Its random numbers are one stream for each thread, so a draw would depend on the sentences before it.
+        raise UnsupportedError(
+            "backend ctranslate2 has no diverse beams, and its draws depend on the batch; use backend transformers"
+        )
     device, dtype = resolve_device(config.device).partition(":")[0], resolve_dtype(config)
     ctranslate2 = require("ctranslate2", "ctranslate2")
     # A build without GPU support raises instead of answering.
@@ -173,7 +173,7 @@ class CTranslate2Translator(BatchTranslator):
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
         workers = (threads or torch.get_num_threads()) if device == "cpu" else 1
         batch_tokens = config.batch_tokens or default_batch_tokens(device)
-        super().__init__(checkpoint, batch_tokens=batch_tokens, workers=workers)
+        super().__init__(checkpoint, batch_tokens=batch_tokens, workers=workers, count=config.hypotheses)
         self._beam = config.beam
         folder = converted(checkpoint)
         self._tokens = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf8"))
@@ -182,12 +182,13 @@ class CTranslate2Translator(BatchTranslator):
         self.identity = checkpoint.identity(config, "ctranslate2")
 
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find the best hypothesis and its score for each source of one batch."""
+        """Find the best hypotheses and their scores for each source of one batch."""
         prefix = [self._tokens[index] for index in self._checkpoint.start[1:]]
         results = self._engine.translate_batch(
             [[self._tokens[index] for index in source] for source in sources],
             target_prefix=[prefix] * len(sources) if prefix else None,
             beam_size=self._beam,
+            num_hypotheses=self._count,
             length_penalty=LENGTH_PENALTY,
             max_input_length=0,
             max_decoding_length=self._checkpoint.max_target_tokens + len(prefix),
@@ -195,12 +196,17 @@ class CTranslate2Translator(BatchTranslator):
             return_scores=True,
             return_end_token=True,
         )
-        hypotheses = [[self._ids[token] for token in result.hypotheses[0][len(prefix) :]] for result in results]
+        hypotheses, scores = [], []
+        for result in results:
+            own = [[self._ids[token] for token in tokens[len(prefix) :]] for tokens in result.hypotheses]
+            missing = self._count - len(own)
+            hypotheses += own + own[:1] * missing
+            scores += list(result.scores) + list(result.scores[:1]) * missing
         # CTranslate2 divides by a length that counts the prefix.
         means = [
             # No token at all, not even the end: an empty hypothesis, which has no score.
-            result.scores[0] * (len(ids) + len(prefix)) / len(ids) if ids else math.nan
-            for result, ids in zip(results, hypotheses, strict=True)
+            score * (len(ids) + len(prefix)) / len(ids) if ids else math.nan
+            for score, ids in zip(scores, hypotheses, strict=True)
         ]
         return hypotheses, means
 

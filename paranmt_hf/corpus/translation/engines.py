@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from paranmt_hf.corpus.translation.checkpoint import Checkpoint, resolve_device
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError, check_suitable
+from paranmt_hf.corpus.translation.device import preferred_engine
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
 from paranmt_hf.corpus.translation.translator import Translator, TranslatorConfig
-from paranmt_hf.util.optional import available
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +42,9 @@ def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
 
 def _takes_ctranslate2(config: TranslatorConfig, checkpoint: Checkpoint) -> bool:
     """Tell whether CTranslate2 is the engine: when asked for, or by itself on a CPU where it can."""
-    if config.backend != "auto":
-        return config.backend == "ctranslate2"
-    if config.dtype == "int8":
-        return True
-    if resolve_device(config.device) != "cpu" or not available("ctranslate2"):
-        return False
+    engine, certain = preferred_engine(config)
+    if certain:
+        return engine == "ctranslate2"
     try:
         check_suitable(config, checkpoint)
     except UnsupportedError as reason:

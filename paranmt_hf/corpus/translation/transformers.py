@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
 from paranmt_hf.corpus.translation.beam_search import beam_search
-from paranmt_hf.corpus.translation.checkpoint import (
-    Checkpoint,
-    default_batch_tokens,
-    read_weights,
-    resolve_device,
-    resolve_dtype,
-)
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint, read_weights
+from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device, resolve_dtype
+from paranmt_hf.corpus.translation.diverse import diverse_search, draw, uniforms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 
@@ -39,27 +37,29 @@ class TransformersTranslator(BatchTranslator):
             raise InputError("dtype 'int8' needs backend ctranslate2; got backend 'transformers'")
         device = resolve_device(config.device)
         self._checkpoint = checkpoint = checkpoint or Checkpoint(config)
-        super().__init__(checkpoint, batch_tokens=config.batch_tokens or default_batch_tokens(device))
+        batch_tokens = config.batch_tokens or default_batch_tokens(device)
+        super().__init__(checkpoint, batch_tokens=batch_tokens, count=config.hypotheses)
         if threads is not None:
             torch.set_num_threads(threads)
-        self._beam = config.beam
+        self._config = config
         self._model = read_weights(checkpoint.files, getattr(torch, resolve_dtype(config))).to(device)
         if checkpoint.config.model_type == "marian":
             self._model.final_logits_bias[:, checkpoint.pad] = -1e4
         self.identity = checkpoint.identity(config, "transformers")
 
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find the best hypothesis and its score for each source of one batch."""
+        """Find hypotheses and their scores for each source of one batch."""
         longest = max(map(len, sources))
         ids = torch.tensor([source + [self._checkpoint.pad] * (longest - len(source)) for source in sources])
         lengths = torch.tensor([len(source) for source in sources])
-        mask = (torch.arange(longest) < lengths[:, None]).long()
-        return beam_search(
-            self._model,
-            ids.to(self._model.device),
-            mask.to(self._model.device),
-            start=self._checkpoint.start,
-            end=self._checkpoint.end,
-            beam=self._beam,
-            longest=self._checkpoint.max_target_tokens,
-        )
+        mask = (torch.arange(longest) < lengths[:, None]).long().to(self._model.device)
+        given = (self._model, ids.to(self._model.device), mask)
+        config, most = self._config, self._checkpoint.max_target_tokens
+        options: dict[str, Any] = {"start": self._checkpoint.start, "end": self._checkpoint.end}
+        if config.sample:
+            numbers = uniforms(sources, config.draw_seed, self._count, most)
+            return draw(*given, numbers, **options, temperature=config.temperature, top_p=config.top_p)
+        options |= {"beam": config.beam, "longest": most, "count": self._count}
+        if config.beam_groups > 1:
+            return diverse_search(*given, **options, groups=config.beam_groups, diversity=config.diversity)
+        return beam_search(*given, **options)

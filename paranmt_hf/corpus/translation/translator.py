@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
@@ -24,6 +24,8 @@ Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 LENGTH_PENALTY = 1.0
 # Memory and time grow with these, and no translation of a sentence gains from more.
 MOST_BEAMS, MOST_TOKENS = 200, 10_000
+# Settings that do nothing without another one.
+NEEDS = {"temperature": "sample", "top_p": "sample", "draw_seed": "sample", "diversity": "beam_groups"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,24 @@ class TranslatorConfig:
         "auto", "engine; auto takes ctranslate2 on a CPU where it is installed and fits the model"
     )
     beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1, at_most=MOST_BEAMS)
+    hypotheses: int = setting(
+        1, "so many translations of a sentence, each a row with its rank", at_least=1, at_most=MOST_BEAMS
+    )
+    beam_groups: int = setting(
+        1,
+        "diverse beams: so many groups, each avoids the words of those before (arXiv:1610.02424)",
+        at_least=1,
+        at_most=MOST_BEAMS,
+    )
+    diversity: float = setting(
+        1.0, "with --beam-groups: what a word loses for each hypothesis that has it at the same place", above=0
+    )
+    sample: bool = setting(False, "draw hypotheses by chance instead of searching for the best")
+    temperature: float = setting(1.0, "with --sample: below 1 the probable words come more often", above=0)
+    top_p: float = setting(
+        1.0, "with --sample: only the most probable words that reach this probability together", above=0, at_most=1
+    )
+    draw_seed: int = seed_setting(0, "with --sample: decides the draws")
     batch_tokens: int | None = setting(
         None,
         "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
@@ -74,6 +94,34 @@ class TranslatorConfig:
             raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}")
         if self.dtype == "int8" and self.backend == "transformers":
             raise InputError("dtype 'int8' needs backend ctranslate2; got backend 'transformers'")
+        self._check_search()
+
+    def _check_search(self) -> None:
+        for name, other in NEEDS.items():
+            if is_given(self, name) and not is_given(self, other):
+                given, needed = (word.replace("_", "-") for word in (name, other))
+                raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
+        if self.sample and self.beam_groups > 1:
+            raise InputError("give either --sample or --beam-groups: hypotheses are drawn or searched")
+        if not self.sample and self.hypotheses > self.beam:
+            raise InputError(
+                f"{self.hypotheses} hypotheses need as many beams, and beam is {self.beam}: raise beam, or lower "
+                "hypotheses"
+            )
+        if self.beam % self.beam_groups:
+            raise InputError(f"beam {self.beam} cannot be shared out among {self.beam_groups} groups of the same size")
+
+    @property
+    def search_identity(self) -> dict[str, object]:
+        """What determines which hypotheses are found, as JSON-able values; beside the model and the limits."""
+        several: dict[str, object] = {"hypotheses": self.hypotheses} if self.hypotheses > 1 else {}
+        if self.sample:
+            return {"sample": True, "temperature": self.temperature, "top_p": self.top_p, "seed": self.draw_seed} | (
+                several
+            )
+        if self.beam_groups > 1:
+            several |= {"beam_groups": self.beam_groups, "diversity": self.diversity}
+        return {"beam": self.beam, "length_penalty": LENGTH_PENALTY, "early_stopping": True} | several
 
 
 @dataclass(frozen=True)
@@ -81,14 +129,18 @@ class Translations:
     """Translations in the order of the input.
 
     Attributes:
-        texts: Best hypothesis of each sentence; None where the source has too many pieces.
-        scores: Shape [sentence], float32: the sum of the natural logarithms of the probabilities of the target tokens,
-            end token included, divided by their number (<= 0); NaN where there is no hypothesis. A forced language
-            token is a prefix and counts in neither. A hypothesis cut at the limit has no end token.
+        texts: Hypotheses [hypothesis], one of each sentence where there are no `owners`; None where the source has too
+            many pieces.
+        scores: Shape [hypothesis], float32: the sum of the natural logarithms of the probabilities of the target
+            tokens, end token included, divided by their number (<= 0); NaN where there is no hypothesis. A forced
+            language token is a prefix and counts in neither. A hypothesis cut at the limit has no end token.
+        owners: Where sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of
+            one sentence are all different, the best first.
     """
 
     texts: list[str | None]
     scores: np.ndarray
+    owners: np.ndarray | None = None
 
 
 class Translator(Protocol):
@@ -124,7 +176,8 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
 
     Returns:
         A table with `id`, `reference`, `translation`, `source` and `translation_score` (float32), in the order of the
-        input, and any other columns as they came; and the number of rows left out, by reason.
+        input, any other columns as they came, and `rank` (int32) where the translator gives several hypotheses; and
+        the number of sentences left out, by reason.
     """
     result = translator.translate(batch.column("source").to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
@@ -132,9 +185,16 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
         f"source over {limit} pieces": sum(text is None for text in result.texts),
         "empty translation": sum(text == "" for text in result.texts),
     }
+    rank = {}
+    if result.owners is not None:
+        batch = batch.take(pa.array(result.owners))
+        # Position of each hypothesis in the list less that of the first one of its sentence.
+        place = np.arange(len(result.owners)) - np.searchsorted(result.owners, result.owners)
+        rank = {"rank": pa.array(place + 1, pa.int32())}
     table = pa.table(
         {
             "id": batch.column("id"),
+            **rank,
             "reference": batch.column("reference"),
             "translation": pa.array(result.texts, pa.string()),
             "source": batch.column("source"),

@@ -133,7 +133,7 @@ def model_record(
         "summary": said.get("summary") or summary(training),
         "data": said.get("data") or data(training),
         "commands": list(said.get("commands", ())) or [command(training)],
-        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training)}),
+        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training.settings["data"])}),
         "license_text": said.get("license_text") or license_text(about),
         **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "training": training.for_card(),
@@ -212,10 +212,9 @@ def sources(training: TrainingRecord) -> list[str]:
     return names
 
 
-def hub_datasets(training: TrainingRecord) -> list[str]:
+def hub_datasets(data: Mapping[str, Any]) -> list[str]:
     """Data sets on the Hub that a model learned from."""
-    trained_on = training.settings["data"]["sources"]
-    names = [str(source.get("dataset", "")) for source in trained_on if isinstance(source, Mapping)]
+    names = [str(source.get("dataset", "")) for source in data["sources"] if isinstance(source, Mapping)]
     return [name for name in names if is_id(name)]
 
 
@@ -230,28 +229,33 @@ def command(training: TrainingRecord) -> str:
             if value == getattr(kind, entry.name):
                 continue
             words += _option(entry.name, inputs.get(entry.name, value))
-    ranges, usual = settings["data"].get("ranges", {}), SelectionConfig()
+    chosen, without = data_options(settings["data"])
+    words += chosen
+    if given := settings["development"]:
+        words += ["--development", "STS" if given == DEVELOPMENT else _word(given)]
+    return " ".join([*words, *without, "--out FOLDER"])
+
+
+def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Options of a command that chose pairs, and those that left some out, of what a record says of the data."""
+    words: list[str] = []
+    ranges, usual = data.get("ranges", {}), SelectionConfig()
     for name, column, bound in (
         ("min_score", "para_score", 0),
         ("max_score", "para_score", 1),
         ("max_overlap", "trigram_overlap", 1),
+        ("min_length", "reference_length", 0),
         ("max_length", "reference_length", 1),
     ):
         if column in ranges and ranges[column][bound] is not None:
             words += _option(name, ranges[column][bound])
-    scores = [source.get("score") for source in settings["data"]["sources"] if isinstance(source, Mapping)]
+    scores = [source.get("score") for source in data["sources"] if isinstance(source, Mapping)]
     if score := next(filter(None, scores), None):
         words += _option("ppdb_score", score)
     for name in ("subset", "max_pairs", "first_pairs"):
-        if settings["data"].get(name, getattr(usual, name)) != getattr(usual, name):
-            words += _option(name, settings["data"][name])
-    for option, given in (
-        ("development", settings["development"]),
-        ("exclude", settings["data"]["unwanted_sentences"] and "STS"),
-    ):
-        words += [f"--{option}", "STS" if given == DEVELOPMENT else _word(str(given))] if given else []
-    words.append("--out FOLDER")
-    return " ".join(words)
+        if data.get(name, getattr(usual, name)) != getattr(usual, name):
+            words += _option(name, data[name])
+    return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
 
 
 def _option(name: str, value: Any) -> list[str]:  # noqa: ANN401

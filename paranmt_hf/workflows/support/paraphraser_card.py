@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.workflows.support.model_record import license_text
+from paranmt_hf.paraphrase.syntax.record import ControlledRecord
+from paranmt_hf.workflows.support.model_record import AboutModel, data_options, hub_datasets, license_text
 
 DIRECTIONS = {
     "to-reference": "translations are the sources and references the targets",
@@ -26,23 +28,49 @@ def write_paraphraser_card(folder: Path, name: str, record: ParaphraserRecord) -
     (folder / "README.md").write_text(paraphraser_card(card_values(name, record)), encoding="utf8")
 
 
-def card_values(name: str, record: ParaphraserRecord) -> dict[str, Any]:
-    """Put the record of a card together; what `paraphraser_card` takes."""
+def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None = None) -> dict[str, Any]:
+    """Put the record of a card together.
+
+    Args:
+        name: Name of the model.
+        record: What training wrote down.
+        about: What people say; None before anybody did.
+
+    Returns:
+        What `paraphraser_card` takes.
+    """
     best = record.course.best
     own = record.model_type == ParaNMTLstmConfig.model_type
     sources = record.inputs["data"]
+    said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
-        "summary": _summary(record, own),
-        "data": f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "
+        **{key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)},
+        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(record.settings["data"])}),
+        "summary": said.get("summary") or _summary(record, own),
+        "data": said.get("data")
+        or f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "
         f"references are in none of these, were held out, and {record.too_long:,} were too long.",
-        "command": _command(record),
-        "made": _made(record),
+        "command": "\n".join(said.get("commands", ())) or _command(record),
+        "made": made_with(record),
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
         "own": own,
-        "license_text": license_text(None),
+        "license_text": said.get("license_text") or license_text(about),
     }
+
+
+def missing_of_paraphraser(record: ParaphraserRecord, about: AboutModel) -> list[str]:
+    """What a reader of a paraphraser's card would miss, in sentences."""
+    missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
+    if "base" in record.inputs and not about.summary:
+        missing.append(
+            "what the model it began with is, and its terms: --about FILE with 'summary' and 'license_text'"
+        )
+    for name in ("data", "license_text"):
+        if not getattr(about, name):
+            missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
+    return missing
 
 
 def _summary(record: ParaphraserRecord, own: bool) -> str:
@@ -55,19 +83,35 @@ def _summary(record: ParaphraserRecord, own: bool) -> str:
 
 
 def _command(record: ParaphraserRecord) -> str:
-    words = ["paranmt train-paraphraser", *(shlex.quote(name) for name in record.inputs["data"].split(", "))]
-    for kind, key in ((ParaphraserConfig, "paraphraser"), (ParaphraserTraining, "training")):
-        values = {**record.settings[key], **({"base": record.inputs["base"]} if "base" in record.inputs else {})}
+    base = {"base": record.inputs["base"]} if "base" in record.inputs else {}
+    settings = {**record.settings, "paraphraser": {**record.settings["paraphraser"], **base}}
+    kinds = {"paraphraser": ParaphraserConfig, "training": ParaphraserTraining}
+    return command_line("train-paraphraser", record.inputs["data"], settings, kinds)
+
+
+def command_line(command: str, data: str, settings: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
+    """Write the command that makes a model again.
+
+    Args:
+        command: Its name.
+        data: Names of what the pairs are from, between commas.
+        settings: Settings as the record has them, by the keys of `kinds`.
+        kinds: Their classes; what has its default is left out.
+    """
+    words = [f"paranmt {command}", *(shlex.quote(name) for name in data.split(", "))]
+    for key, kind in kinds.items():
         for entry in fields(kind):
-            value = values.get(entry.name)
-            if entry.name not in values or value in (None, entry.default):
+            value = settings[key].get(entry.name)
+            if value in (None, entry.default):
                 continue
             flag = f"--{entry.name.replace('_', '-')}"
             words += [flag] if value is True else [flag, shlex.quote(f"{value}")]
-    return " ".join([*words, "--out FOLDER"])
+    chosen, without = data_options(settings["data"])
+    return " ".join([*words, *chosen, *(["--exclude", "SETS"] if without else []), "--out FOLDER"])
 
 
-def _made(record: ParaphraserRecord) -> str:
+def made_with(record: ParaphraserRecord | ControlledRecord) -> str:
+    """Say how long and with what a model was trained."""
     training, course = record.settings["training"], record.course
     versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in record.versions.items())
     return (

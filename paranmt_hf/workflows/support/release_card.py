@@ -6,11 +6,13 @@ import re
 
 import pyarrow as pa
 
+from paranmt_hf.corpus.language_models.config import is_language_model
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
-from paranmt_hf.corpus.schema import COLUMNS, meanings
+from paranmt_hf.corpus.schema import ANSWERED, COLUMNS, PIVOTED, meanings
 from paranmt_hf.corpus.statistics import text_histogram
 from paranmt_hf.hub.dataset_card import dataset_card
+from paranmt_hf.hub.languages import LANGUAGES
 
 HISTOGRAMS_PICTURE = "histograms.png"
 # Files of a release by their paths, beside its card and its record.
@@ -51,7 +53,13 @@ def release_card(
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     """Give the name, the type and the meaning of each column of a release."""
-    said = meanings(record.made_by, record.settings.get("bitext") or record.settings.get("pairs") or {})
+    language = LANGUAGES.get(record.settings["release"].get("language", "en"), "English")
+    source = next((record.settings[part] for part in ("bitext", "text", "pairs") if part in record.settings), {})
+    said = meanings(record.made_by, source, language)
+    if "pivot" in record.settings:
+        said |= PIVOTED
+    if is_language_model(record.settings.get("translator", {}).get("model", "")):
+        said |= ANSWERED
     return [
         {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
         for column in COLUMNS

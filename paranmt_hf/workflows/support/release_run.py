@@ -7,7 +7,6 @@ interruption continues there.
 from __future__ import annotations
 
 import logging
-import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,24 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.authorship import Authorship
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.added_columns import ColumnStage
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, Stage, sweep, write_shard
-from paranmt_hf.corpus.jobs.stages import ScoreStage, TranslateStage
+from paranmt_hf.corpus.jobs.shards import Manifest, Stage, write_shard
+from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, check_license, record_bytes
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
@@ -49,15 +47,16 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
+from paranmt_hf.workflows.support.check_stages import check_scorer, check_stages, misfit
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 
 logger = logging.getLogger(__name__)
 
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
-# The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
-MISFIT = 0.4
 # What a release says of itself, where it was given.
 STATED = ("license_name", "license_link", "title", "description")
+# Parts of an identity that say what is done to the input, and not what it is; stages answer for them.
+STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
 # What only the card says. Another wording needs no other release.
 WORDING = ("title", "description")
 # Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
@@ -68,6 +67,7 @@ PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokeniz
 class ReleaseConfig:
     """What the release is and what it says of itself."""
 
+    language: str = setting("en", "language of both sides, an ISO 639-1 code: what a word is, and the card")
     license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
     license_name: str | None = setting(None, "with --license other: its name, such as my-license-1.0")
     license_link: str | None = setting(None, "with --license other: the address of its text")
@@ -82,13 +82,15 @@ class ReleaseConfig:
     def __post_init__(self) -> None:
         check_license(self.license)
         check(self)
+        check_language(self.language)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
         kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
-        return kept | {name: value for name, value in said.items() if value is not None}
+        other = {} if self.language == ENGLISH else {"language": self.language}
+        return kept | other | {name: value for name, value in said.items() if value is not None}
 
     def check_license(self) -> None:
         """Check the licence against the Hub's list, before work that takes hours.
@@ -144,6 +146,7 @@ def make_release(
     out = Path(out).resolve()
     work = work_folder(out)
     wanted = {**identity, "release": release.identity}
+    check_stages(stages, release.language)
     if (found := _found(out, wanted, release, command)) is not None:
         return found
     with locked(work, command, worth=worth or holds_shards):
@@ -159,8 +162,8 @@ def make_release(
 
 
 def holds_shards(work: Path) -> bool:
-    """Tell whether a work folder holds shards that took long to make: translated or scored ones."""
-    return any(work.glob("[1-9]*-*/shard-*"))
+    """Tell whether a work folder holds what took long to make: shards that are translated or scored, or answers."""
+    return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
 
 
 def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
@@ -219,7 +222,7 @@ def write_rows(
         InputError: Bad input, or the work folder holds work with other settings.
     """
     # Another scorer must not cost the translations, so each stage answers for its own settings only.
-    input_identity = {key: value for key, value in identity.items() if key not in ("translator", "scorer", "columns")}
+    input_identity = {key: value for key, value in identity.items() if key not in STAGES}
     input_identity["rows_per_shard"] = release.rows_per_shard
     manifest = _cut_input(batches, work / "0-input", input_identity)
     counts, warnings = dict(dropped or {}), list(warned)
@@ -247,15 +250,19 @@ def _run_stages(
         The last shards, and the stages as they ran.
     """
     _count(counts, manifest.extra["report"]["dropped"])
-    _check_scorer(manifest, stages)
+    check_scorer(manifest, stages)
     ran: list[Stage] = []
     for index, stage in enumerate(stages, 1):
-        if isinstance(stage, ColumnStage):
+        if isinstance(stage, ColumnStage | AskStage):
             stage = stage.ready(manifest, work)
-        manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, engine)
+        # Requests go out from one process, which keeps to their limits.
+        where = EngineConfig(workers=1) if isinstance(stage, AskStage) else engine
+        manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, where)
         ran.append(stage)
         _count(counts, manifest.dropped)
-        if isinstance(stage, TranslateStage) and (warning := _misfit(manifest, stage.config)):
+        if isinstance(stage, AskStage):
+            stage.tell_use()
+        if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")
             warnings.append(warning)
     if any(counts.values()):
@@ -267,14 +274,6 @@ def _held_out(stages: Sequence[Stage]) -> HeldOut | None:
     """How well the classifier does that a stage used."""
     found = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
     return Authorship.load(found[0]).held_out if found else None
-
-
-def _check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
-    """Refuse a scorer that knows nothing of the text, before hours of translation."""
-    for stage in stages:
-        if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
-            first = pq.read_table(manifest.paths()[0], columns=["reference"])
-            stage.config.check_knows(first["reference"].to_pylist())
 
 
 def read_made(out: Path) -> ReleaseRecord:
@@ -289,16 +288,10 @@ def read_made(out: Path) -> ReleaseRecord:
 
 
 def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
-    """Cut the input into shards; that is quick beside what follows, so an interrupted cut starts again."""
-    # An unfinished cut has cost nothing yet: a mended file or a changed column must not be refused for its sake.
-    manifest = Manifest.open(folder, identity, restart=True)
+    """Cut the input into shards, unless that was done."""
+    manifest = Manifest.of_input(folder, identity)
     if manifest.complete:
-        manifest.forget_damaged()
-        if manifest.complete:
-            return manifest
-    sweep(folder)
-    manifest.shards.clear()
-    manifest.save()
+        return manifest
     report = Report()
     # Before the progress begins: what makes the rows may show one of its own.
     rows = batches(report)
@@ -316,21 +309,6 @@ def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
     manifest.complete = True
     manifest.save()
     return manifest
-
-
-def _misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
-    """Tell when this text gets far less than the score that the translator reaches on its own kind of text."""
-    expected = usual_score(translator.name)
-    if expected is None:
-        return None
-    scores = pa.concat_tables(read_tables(manifest.paths(), ["translation_score"]))["translation_score"].to_numpy()
-    mean = float(scores.mean()) if len(scores) else -math.inf
-    if mean >= expected - MISFIT:
-        return None
-    return (
-        f"the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} reaches on "
-        "the text it was trained for: these translations are of no use; choose another --translator"
-    )
 
 
 def _count(total: dict[str, int], more: dict[str, int]) -> None:

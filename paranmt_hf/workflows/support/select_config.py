@@ -17,6 +17,7 @@ from paranmt_hf.corpus.duplicates.search import Likeness
 from paranmt_hf.corpus.duplicates.shingles import Unit
 from paranmt_hf.corpus.filters import DifferentSides, Filter, FromOrigins, HasValue, InRange, LengthLimit
 from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, LanguageConfig
+from paranmt_hf.corpus.one_hypothesis import Keep, OneHypothesis
 from paranmt_hf.corpus.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.corpus.selection import Range
 from paranmt_hf.encoders.scorer import ScorerConfig
@@ -53,6 +54,9 @@ class SelectConfig:
     origin: tuple[str, ...] | None = setting(None, "keep rows of these origins")
     min_length: int | None = setting(None, "fewest word tokens on either side", at_least=1)
     max_length: int | None = setting(None, "most word tokens on either side; the paper: 30", at_least=1)
+    keep: Keep | None = setting(
+        None, "of several hypotheses of a sentence that pass all other filters keep one (before --sample)"
+    )
     drop_identical: bool = setting(False, "drop pairs whose sides have the same letters and digits, case aside")
     drop_copies: tuple[str, ...] | None = setting(
         None, "keep only the first row of each pair, reference or translation, exactly as written"
@@ -147,6 +151,8 @@ class SelectConfig:
         filters += self._language_and_evaluation()
         filters += [one for one in copies if one.copied != "pair"]
         filters += self._near_duplicates()
+        if self.keep is not None:
+            filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
             filters.append(Sample(self.sample, self.seed))
         # A column that decides twice lacks a value only once.

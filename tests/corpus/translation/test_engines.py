@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from paranmt_hf.corpus.translation import engines
+from paranmt_hf.corpus.translation import device
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError
 from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
@@ -48,7 +48,7 @@ class TestChoice:
         assert translator.identity["dtype"] == "float32"
 
     def test_auto_without_the_package(self, folders, monkeypatch):
-        monkeypatch.setattr(engines, "available", lambda package: False)
+        monkeypatch.setattr(device, "available", lambda package: False)
         settings = config(folders / "marian")
         assert isinstance(load_translator(settings), TransformersTranslator)
         assert translator_identity(settings)["backend"] == "transformers"

@@ -1,0 +1,151 @@
+"""Settings of a language model behind a server: which one, what it is asked, and how hard."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from paranmt_hf.corpus.language_models.prompts import Task, language_name, make_template
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import check_installed
+from paranmt_hf.util.settings import check, seed_setting, setting
+
+# How a command tells a language model from a translation model.
+PREFIX = "openai:"
+KEY = "OPENAI_API_KEY"
+ADDRESS = "OPENAI_BASE_URL"
+HOSTED = "https://api.openai.com/v1"
+MOST_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class LanguageModelConfig:
+    """Which language model answers, what it is asked, and how fast.
+
+    The key of the server is no setting: it is read from the environment, `OPENAI_API_KEY`, and written nowhere.
+
+    Raises:
+        InputError: A value is outside its range.
+    """
+
+    name: str = setting(help="name of the model as the server has it")
+    base_url: str | None = setting(
+        None,
+        "address of an OpenAI-compatible server, such as http://localhost:8000/v1 (default: OPENAI_BASE_URL, else "
+        "https://api.openai.com/v1); its key is read from OPENAI_API_KEY",
+    )
+    prompt: str | None = setting(
+        None, "what the model is asked, with {sentence} where the sentence goes (default: see docs/language-models.md)"
+    )
+    source_language: str | None = setting(None, "two-letter code of the language of the sentences, for the prompt")
+    target_language: str | None = setting(None, "two-letter code of the language of the answers (default: en)")
+    request_temperature: float = setting(0.0, "0 takes the likeliest answer, more draws", at_least=0, at_most=2)
+    request_seed: int = seed_setting(0, "seed of a request, where the server takes one")
+    max_answer_tokens: int = setting(
+        1024, "longest answer in tokens of the model, what it thinks included", at_least=1, at_most=1_000_000
+    )
+    max_length_ratio: float = setting(
+        3.0,
+        "an answer is of absurd length if it or the sentence beside it has more than so many times the characters of "
+        "the other, and 20 more",
+        at_least=1,
+        at_most=1000,
+    )
+    concurrency: int = setting(8, "requests at the same time", at_least=1, at_most=MOST_AT_ONCE)
+    retries: int = setting(
+        6, "tries after the first that failed, with longer and longer waits", at_least=0, at_most=100
+    )
+    timeout: float = setting(120.0, "seconds until a request counts as failed", above=0, at_most=86_400)
+    requests_per_minute: int | None = setting(None, "most requests in any minute", at_least=1)
+    tokens_per_minute: int | None = setting(None, "most tokens in any minute, of requests and answers", at_least=1)
+    price_input: float | None = setting(None, "price of a million tokens of requests, for the estimate", at_least=0)
+    price_output: float | None = setting(None, "price of a million tokens of answers, for the estimate", at_least=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not self.name.strip() or self.name.startswith(PREFIX):
+            raise InputError(f"a language model needs the name that the server has for it; got {self.name!r}")
+        if (self.price_input is None) != (self.price_output is None):
+            raise InputError("give both --price-input and --price-output, or neither")
+        if self.base_url is not None:
+            _checked_address(self.base_url)
+        for code in (self.source_language, self.target_language):
+            if code is not None:
+                language_name(code)
+        self.template("translate")
+
+    @property
+    def language(self) -> str:
+        """Code of the language of the answers."""
+        return self.target_language or "en"
+
+    @property
+    def address(self) -> str:
+        """Address of the server; `/v1` is added where it names no path.
+
+        Raises:
+            InputError: It is no address of a server.
+        """
+        return _checked_address(self.base_url or os.environ.get(ADDRESS) or HOSTED)
+
+    def answering_in(self, language: str) -> LanguageModelConfig:
+        """Settings of a model that answers in the language of a corpus.
+
+        Args:
+            language: Code of the language of the corpus.
+
+        Raises:
+            InputError: It is asked to answer in another one, or the code is not known.
+        """
+        if self.target_language not in (None, language):
+            raise InputError(
+                f"--target-language {self.target_language} is not the language of the corpus, {language}; give "
+                f"--language {self.target_language} too, or leave it out"
+            )
+        return replace(self, target_language=language)
+
+    def check_installed(self) -> None:
+        """Refuse to begin where a package is missing.
+
+        Raises:
+            InputError: One is.
+        """
+        for package in ("openai", "py3langid"):
+            check_installed(package, "llm")
+
+    def template(self, task: Task) -> str:
+        """Give the prompt of a task, with everything filled in but the sentence."""
+        return make_template(self.prompt, task, self.source_language, self.language)
+
+    def request_identity(self, task: Task) -> dict[str, Any]:
+        """What determines an answer, as JSON values: not where the server is, which may move."""
+        return {
+            "model": f"{PREFIX}{self.name}",
+            "prompt": self.template(task),
+            "temperature": self.request_temperature,
+            "seed": self.request_seed,
+            "max_answer_tokens": self.max_answer_tokens,
+        }
+
+
+def is_language_model(name: str) -> bool:
+    """Tell whether the name of a translator is that of a language model: `openai:MODEL`."""
+    return name.startswith(PREFIX)
+
+
+def _checked_address(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known:
+        raise InputError(f"--base-url must be an address such as http://localhost:8000/v1, not {address!r}")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise InputError(
+            f"--base-url must be an address alone, without user, password or anything behind `?`, because it is "
+            f"written into files; a key goes into the environment, {KEY}"
+        )
+    return address.rstrip("/") + ("" if parts.path.strip("/") else "/v1")

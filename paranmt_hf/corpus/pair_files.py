@@ -1,0 +1,98 @@
+"""Files of pairs: what kind one is, and checksums by which it is known again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.phrases.files import first_line, holds_sentences, is_rule
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release import read_record
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import checksum
+
+logger = logging.getLogger(__name__)
+PARQUET = b"PAR1"
+# Forms of pairs of sentences that could be taken for a list of words.
+NO_PHRASES = {".csv", ".json", ".jsonl"}
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """Parquet files.
+
+    Attributes:
+        files: The files.
+        identity: What tells them from others, as JSON values.
+        released: Whether they are those of a release, whose columns mean what `schema` says.
+    """
+
+    files: list[Path]
+    identity: Any
+    released: bool
+
+
+def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
+    """Checksum of each file of a release, by its path inside; a record there has them already.
+
+    Args:
+        release: The folder.
+        files: Parquet files in it.
+        subset: The config to which they belong.
+
+    Raises:
+        InputError: The files are not those of the record: they were edited.
+    """
+    if (release / RELEASE_RECORD).is_file():
+        config = read_record(release, [subset]).configs[subset]
+        return dict(config.files)
+    return {file.relative_to(release).as_posix(): checksum(file) for file in files}
+
+
+def check_phrases(path: Path) -> None:
+    """Refuse a file that is none of phrases or words.
+
+    Raises:
+        InputError: It holds records or single sentences.
+    """
+    first = first_line(path)
+    if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
+        raise InputError(
+            f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
+            "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
+        )
+    if holds_sentences(path):
+        raise InputError(
+            f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
+            "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`"
+        )
+    if not is_rule(first):
+        # Any text looks like one, so say what becomes of it.
+        logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
+
+
+def describe(file: Path) -> str:
+    """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
+    size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
+    return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file begins as Parquet files do."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    return False
+
+
+def is_release(source: str) -> bool | None:
+    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return None
+    return path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet")))

@@ -1,0 +1,1 @@
+"""Layouts of data sets of paraphrases that others made."""

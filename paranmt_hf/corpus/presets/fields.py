@@ -1,0 +1,170 @@
+"""Files of fields as blocks of columns: fields with tabs between them, quoted fields, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.columns import read_column
+from paranmt_hf.corpus.bitext.lines import opened, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS
+from paranmt_hf.corpus.presets.preset import Form, Layout, Preset
+from paranmt_hf.errors import InputError
+
+DELIMITERS: dict[Form, str] = {"tab": "\t", "quoted tab": "\t", "comma": ","}
+
+
+def find_layout(preset: Preset, path: Path) -> Layout:
+    """Find the layout that a file has.
+
+    Raises:
+        InputError: It has none of the preset's; with what was expected and what came.
+    """
+    parquet = path.suffix == ".parquet"
+    layouts = [layout for layout in preset.layouts if (layout.form == "parquet") == parquet]
+    line = b"" if parquet else next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
+    for layout in layouts:
+        if _fits(layout, _found(layout, path, line)):
+            return layout
+    if not layouts:
+        expected, found = "no Parquet files", "one"
+    else:
+        expected = " or ".join(_described(layout) for layout in layouts)
+        found = _shown(_found(layouts[0], path, line))
+    raise InputError(
+        f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {found}. Choose another "
+        f"preset ({preset.homepage} has the files), or name the columns yourself with --columns"
+    )
+
+
+def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
+    """The fields of the first line, or the columns of a file of Parquet."""
+    if layout.form == "parquet":
+        try:
+            return list(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path}: expected a Parquet file, but cannot read it ({error}); get it again") from None
+    text = line.decode("utf8", "replace")
+    if layout.form == "tab":
+        return text.split("\t")
+    try:
+        return next(csv.reader([text], delimiter=DELIMITERS[layout.form]), [])
+    except csv.Error:
+        return [text]
+
+
+def _fits(layout: Layout, found: Sequence[str]) -> bool:
+    if layout.form == "parquet":
+        return set(layout.fields) <= set(found)
+    if layout.header:
+        return list(found) == list(layout.fields)
+    enough = len(layout.fields) - layout.may_lack <= len(found) <= len(layout.fields)
+    return enough and (layout.first_field is None or re.fullmatch(layout.first_field, found[0]) is not None)
+
+
+def _described(layout: Layout) -> str:
+    if layout.form == "parquet":
+        return f"the columns {', '.join(layout.fields)}"
+    form = "commas" if layout.form == "comma" else "tabs"
+    head = "a first line with the names" if layout.header else f"{len(layout.fields)} fields"
+    like = f", the first one like {layout.first_field}" if layout.first_field else ""
+    return f"{head} {', '.join(layout.fields)} and {form} between them{like} ({layout.files})"
+
+
+def _shown(found: Sequence[str]) -> str:
+    names = [name if len(name) <= 30 else f"{name[:30]}…" for name in found[:10]]
+    return f"{len(found)}: {', '.join(names)}{', …' if len(found) > 10 else ''}"
+
+
+def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    """Read the columns of a file.
+
+    Yields:
+        The columns that the layout names, as bytes (binary), or numbers where Parquet has numbers; null where a line
+        lacks a field.
+
+    Raises:
+        InputError: The file is damaged, or a row has too many or too few fields.
+    """
+    if layout.form == "parquet":
+        return _parquet(layout, path)
+    return _tabs(layout, path) if layout.form == "tab" else _quoted(layout, path)
+
+
+def _tabs(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    most, least = len(layout.fields), len(layout.fields) - layout.may_lack
+    lines = 0
+    for block in read_blocks(path):
+        rows = split_lines(block)
+        if not lines and layout.header:
+            rows, lines = rows.slice(1), 1
+        fields = pc.split_pattern(rows, b"\t")
+        counts = pc.list_value_length(fields)
+        wrong = pc.or_(pc.greater(counts, most), pc.less(counts, least))
+        if (row := pc.index(wrong, True).as_py()) >= 0:
+            allowed = str(most) if least == most else f"{least} to {most}"
+            raise InputError(
+                f"{path}:{lines + 1 + row}: expected {allowed} fields with tabs between them "
+                f"({', '.join(layout.fields)}), found {counts[row].as_py()}; mend the line, or get the file again"
+            )
+        ends = pc.list_value_length(fields).to_numpy(zero_copy_only=False).cumsum()
+        starts = ends - counts.to_numpy(zero_copy_only=False)
+        flat = fields.flatten()
+        columns = {}
+        for column in layout.columns:
+            index = layout.position(column)
+            columns[column] = flat.take(pa.array(starts + index, mask=starts + index >= ends))
+        yield columns
+        lines += len(rows)
+
+
+def _quoted(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    names = [str(index) for index in range(len(layout.fields))]
+    wanted = {column: names[layout.position(column)] for column in layout.columns}
+    rows = 0
+    with opened(path) as file:
+        try:
+            reader = pyarrow.csv.open_csv(
+                file,
+                # One thread, for errors then name the row.
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False, column_names=names, skip_rows=int(layout.header)
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=DELIMITERS[layout.form], newlines_in_values=True, ignore_empty_lines=False
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.binary()),
+                    include_columns=sorted(set(wanted.values())),
+                    check_utf8=False,
+                ),
+            )
+            for batch in reader:
+                yield {column: batch.column(name) for column, name in wanted.items()}
+                rows += batch.num_rows
+        except (pa.ArrowException, OSError, EOFError) as error:
+            reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
+            raise InputError(
+                f"{path}: cannot be read on after {rows:,} rows ({reason[:200]}); expected the fields "
+                f"{', '.join(layout.fields)}, in double quotes where a field holds a separator, a line end or a "
+                "quote: get the file again"
+            ) from None
+
+
+def _parquet(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BLOCK_ROWS, columns=list(layout.columns.values())):
+                yield {
+                    column: read_column(batch, name, str(path), number=column == "label")
+                    for column, name in layout.columns.items()
+                }
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: cannot be read to its end ({error}); get the file again") from None

@@ -1,0 +1,272 @@
+"""The syntactically controlled encoder-decoder as a model of transformers.
+
+Iyyer, Wieting, Gimpel & Zettlemoyer 2018 (arXiv:1804.06059), section 3: a paraphrase is generated from a sentence and
+the linearised parse that the paraphrase is to have; that parse is generated from the parse of the sentence and a
+template. Both are this one model, which reads two sequences, a source and a control, and writes a third. It copies
+from the source through a pointer (See, Liu & Manning 2017, arXiv:1704.04368, section 2.2).
+
+A copy of this file lies beside released weights, next to one of `modeling_paranmt_lstm.py`, so it imports nothing but
+that, torch and transformers, and its names are a format.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import nn
+from torch.nn import functional
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
+
+from .modeling_paranmt_lstm import (
+    DecoderState,
+    ParaNMTLstmConfig,
+    ParaNMTLstmEncoder,
+    ParaNMTLstmForConditionalGeneration,
+    attend,
+    whole_sentences,
+)
+
+
+@strict
+class ParaNMTControlledConfig(ParaNMTLstmConfig):
+    """Shape of the controlled encoder-decoder; see `ParaNMTLstmConfig` for the rest.
+
+    Attributes:
+        control_vocab_size: Number of tokens of trees; `pad_token_id` fills up among them too.
+        control_embedding_size: Width of a tree token's vector.
+        copying: Whether pieces of the source are copied through a pointer.
+    """
+
+    model_type = "paranmt-controlled"
+
+    control_vocab_size: int = 200
+    control_embedding_size: int = 100
+    copying: bool = True
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        if self.decoder_layers < 2:
+            raise ValueError(
+                "decoder_layers must be at least 2, because the first layer looks at the control and the others read "
+                f"what it saw, was {self.decoder_layers}"
+            )
+
+
+@dataclass
+class ControlledEncoded(BaseModelOutput):
+    """What the encoders give the decoder.
+
+    Attributes:
+        last_hidden_state: States of the source [sentence, source position, hidden].
+        source_ids: Ids of the source [sentence, source position], which may be copied.
+        control_states: States of the control [sentence, control position, hidden].
+        control_mask: Shape [sentence, control position], False at padding.
+    """
+
+    source_ids: torch.Tensor | None = None
+    control_states: torch.Tensor | None = None
+    control_mask: torch.Tensor | None = None
+
+
+class ControlledState(DecoderState):
+    """What the controlled decoder keeps between two steps.
+
+    Attributes:
+        control_keys: The control's states under the bilinear product of the first layer and of the last
+            [sentence, control position, 2 x hidden].
+    """
+
+    def __init__(
+        self, hidden: torch.Tensor, cell: torch.Tensor, keys: torch.Tensor, control_keys: torch.Tensor
+    ) -> None:
+        super().__init__(hidden, cell, keys)
+        self.control_keys = control_keys
+
+
+class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
+    """Two bidirectional LSTMs: over the source, and over the control."""
+
+    def __init__(self, config: ParaNMTControlledConfig) -> None:
+        super().__init__(config)
+        shape = {"vocab_size": config.control_vocab_size, "embedding_size": config.control_embedding_size}
+        self.control = ParaNMTLstmEncoder(
+            ParaNMTLstmConfig(hidden_size=config.hidden_size, encoder_layers=1, dropout=config.dropout, **shape)
+        )
+        self.pad = int(config.pad_token_id or 0)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        control_ids: torch.Tensor | None = None,
+        **_: Any,
+    ) -> ControlledEncoded:
+        """Read sentences and controls.
+
+        Args:
+            input_ids: Source [sentence, position].
+            attention_mask: Shape [sentence, position], 0 at padding; without it there is none.
+            inputs_embeds: Vectors of the source's pieces [sentence, position, embedding]; the ids are needed beside
+                them, for what is copied.
+            control_ids: Control [sentence, control position]; where it has the id of padding is padding.
+        """
+        if input_ids is None or control_ids is None:
+            raise ValueError("expected input_ids and control_ids, the source and the tree it is to be written after")
+        mask = control_ids.ne(self.pad)
+        return ControlledEncoded(
+            last_hidden_state=super().forward(input_ids, attention_mask, inputs_embeds).last_hidden_state,
+            source_ids=input_ids,
+            control_states=self.control(control_ids, mask).last_hidden_state,
+            control_mask=mask,
+        )
+
+
+class ParaNMTControlledDecoder(nn.Module):
+    """LSTM whose first layer looks at the control, and whose other layers read what it saw there.
+
+    The paper feeds what was attended to into every step of the whole decoder. Here it goes up and not back in time, so
+    that in training each layer computes all positions at once. The states of the last layer look at source and
+    control.
+    """
+
+    def __init__(self, config: ParaNMTControlledConfig) -> None:
+        super().__init__()
+        layers, width, embedding = config.decoder_layers, config.hidden_size, config.embedding_size
+        self.layers, self.width = layers, width
+        self.bridge = nn.Linear(2 * width, 2 * layers * width)
+        self.first = nn.LSTM(embedding, width, batch_first=True)
+        self.others = nn.LSTM(
+            2 * width, width, layers - 1, batch_first=True, dropout=config.dropout if layers > 2 else 0.0
+        )
+        self.bilinear = nn.Linear(width, width, bias=False)
+        self.control_bilinear = nn.Linear(width, 2 * width, bias=False)
+        self.combine = nn.Linear(3 * width, embedding)
+        self.gate = nn.Linear(3 * width + embedding, 1) if config.copying else None
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
+        """Make the state before the first piece.
+
+        Args:
+            encoded: What the encoders gave.
+            mask: Shape [sentence, source position], False at padding.
+        """
+        source, control = encoded.last_hidden_state, encoded.control_states
+        assert source is not None and control is not None and encoded.control_mask is not None
+        both = [whole_sentences(source, mask), whole_sentences(control, encoded.control_mask)]
+        begun = self.bridge(torch.cat(both, dim=1)).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
+        keys, control_keys = self.bilinear(source), self.control_bilinear(control)
+        return ControlledState(begun[0].tanh().contiguous(), begun[1].contiguous(), keys, control_keys)
+
+    def forward(
+        self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: ControlledState
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Read pieces and move the state on.
+
+        Args:
+            embedded: Vectors of the pieces [sentence, position, embedding].
+            encoded: What the encoders gave.
+            mask: Shape [sentence, source position], False at padding.
+            state: What was read so far; it is changed.
+
+        Returns:
+            What the output layer reads [sentence, position, embedding]; weights of the attention to the source
+            [sentence, position, source position] and to the control [sentence, position, control position]; and the
+            logit that a piece is generated and not copied [sentence, position, 1], None without copying.
+        """
+        source, control, control_mask = encoded.last_hidden_state, encoded.control_states, encoded.control_mask
+        assert source is not None and control is not None and control_mask is not None
+        embedded = self.dropout(embedded)
+        hidden, cell = state.hidden, state.cell
+        low, (low_hidden, low_cell) = self.first(embedded, (hidden[:1].contiguous(), cell[:1].contiguous()))
+        near, far = state.control_keys.chunk(2, dim=2)
+        place, _ = attend(low, near, control, control_mask)
+        found, (high_hidden, high_cell) = self.others(
+            self.dropout(torch.cat([low, place.to(low.dtype)], dim=2)),
+            (hidden[1:].contiguous(), cell[1:].contiguous()),
+        )
+        state.hidden, state.cell = torch.cat([low_hidden, high_hidden]), torch.cat([low_cell, high_cell])
+        state.length += embedded.shape[1]
+        seen, weights = attend(found, state.keys, source, mask)
+        wanted, control_weights = attend(found, far, control, control_mask)
+        whole = torch.cat([found, seen.to(found.dtype), wanted.to(found.dtype)], dim=2)
+        gate = self.gate(torch.cat([whole, embedded], dim=2)) if self.gate is not None else None
+        return self.dropout(self.combine(whole).tanh()), weights, control_weights, gate
+
+
+def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, source_ids: torch.Tensor) -> torch.Tensor:
+    """Mix generating and copying (See et al. 2017, equation 9).
+
+    A piece's probability is that of generating times its own, and that of copying times the attention to all its
+    places in the source.
+
+    Args:
+        logits: Of generated pieces [sentence, position, piece].
+        weights: Attention [sentence, position, source position]; 0 at padding.
+        gate: Logit that a piece is generated [sentence, position, 1].
+        source_ids: Ids of the source [sentence, source position].
+
+    Returns:
+        Logarithms of the probabilities [sentence, position, piece].
+    """
+    generated = logits.log_softmax(dim=-1, dtype=torch.float32) + functional.logsigmoid(gate.float())
+    # Of each place [sentence, place, place] where the same piece is, and whether it is the first such.
+    same = source_ids[:, :, None] == source_ids[:, None, :]
+    first = same.long().argmax(dim=2) == torch.arange(same.shape[1], device=same.device)
+    copied = (weights.float() @ same.float()).clamp_min(torch.finfo(torch.float32).tiny).log()
+    copied = copied + functional.logsigmoid(-gate.float())
+    # log(a + b) is log a + softplus(log b - log a), and only few pieces can be copied.
+    places = source_ids[:, None].expand_as(copied)
+    more = functional.softplus(copied - generated.gather(2, places)) * first[:, None]
+    return generated.scatter_add(2, places, more)
+
+
+class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGeneration):
+    """The controlled encoder-decoder with its output layer, as `AutoModelForSeq2SeqLM` and `generate` know it."""
+
+    config_class = ParaNMTControlledConfig
+    _no_split_modules = ["ParaNMTControlledEncoder", "ParaNMTControlledDecoder"]  # noqa: RUF012 - as transformers has it
+
+    _encoder_class = ParaNMTControlledEncoder
+    _decoder_class = ParaNMTControlledDecoder
+
+    def _start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
+        state: ControlledState = self.decoder.start(encoded, mask)
+        return state
+
+    def _decode(
+        self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: DecoderState
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        found, weights, control_weights, gate = self.decoder(embedded, encoded, mask, state)
+        logits = self.lm_head(found)
+        if gate is not None:
+            assert encoded.source_ids is not None
+            logits = mixed(logits, weights, gate, encoded.source_ids)
+        return logits, (weights, control_weights)
+
+    def forward(  # type: ignore[override]  # the rest is passed on
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        control_ids: torch.Tensor | None = None,
+        encoder_outputs: ControlledEncoded | None = None,
+        **given: Any,
+    ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
+        """Compute logits, and the loss where there are labels.
+
+        Args:
+            input_ids: Source [sentence, position].
+            attention_mask: Shape [sentence, position], 0 at padding.
+            control_ids: Control [sentence, control position], filled up with the id of padding.
+            encoder_outputs: What the encoders gave, in place of source and control.
+            given: The rest, as `ParaNMTLstmForConditionalGeneration.forward` takes it.
+
+        Returns:
+            What that returns; with copying the logits are the logarithms of probabilities, and there are two kinds of
+            weights: to the source and to the control [sentence, position, control position].
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, control_ids=control_ids)
+        return super().forward(attention_mask=attention_mask, encoder_outputs=encoder_outputs, **given)

@@ -1,0 +1,140 @@
+"""Noise: what people write in haste, made by chance of well-written English sentences.
+
+ParaNMT-50M (section 6, table 11) shows that its paraphraser brings noisy input into a standard form. It has noisy
+sentences from reviews; here they are made, so that the standard form of each is known.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+KINDS = ("informal", "article", "swap", "misspelling", "repetition", "lower case", "end")
+# Probability that a word changes, where nobody asks for another one.
+WORD_RATE = 0.15
+ARTICLES = ("a", "an", "the")
+# Word forms of chats and speech; of two words, then of one.
+PHRASES = {
+    ("going", "to"): "gonna",
+    ("want", "to"): "wanna",
+    ("got", "to"): "gotta",
+    ("have", "to"): "hafta",
+    ("kind", "of"): "kinda",
+    ("sort", "of"): "sorta",
+    ("out", "of"): "outta",
+    ("let", "me"): "lemme",
+    ("give", "me"): "gimme",
+    ("do", "not"): "dont",
+    ("does", "not"): "doesnt",
+    ("did", "not"): "didnt",
+    ("is", "not"): "isnt",
+    ("was", "not"): "wasnt",
+    ("will", "not"): "wont",
+    ("it", "is"): "its",
+    ("i", "am"): "im",
+}
+FORMS = {
+    "you": "u",
+    "your": "ur",
+    "are": "r",
+    "because": "cuz",
+    "about": "bout",
+    "them": "em",
+    "through": "thru",
+    "though": "tho",
+    "although": "altho",
+    "tonight": "tonite",
+    "cannot": "cant",
+    "and": "n",
+    "with": "w/",
+    "without": "w/o",
+    "people": "ppl",
+    "please": "pls",
+    "thanks": "thx",
+    "probably": "prolly",
+    "yes": "yeah",
+    "no": "nah",
+}
+APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
+# Shorter words have too few letters left to be known again.
+SHORTEST = 4
+# A sentence is in lower case, or ends without a mark, this many times as often as a word changes.
+OFTEN = 3
+# A kind, the words in place of those that were there, and how many these were.
+Change = tuple[str, list[str], int]
+
+
+def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[str]]:
+    """Make a sentence noisy.
+
+    Some words become informal (`going to` to `gonna`), articles go, neighbours change places, letters are swapped,
+    dropped or doubled, words are said twice; the whole may be in lower case and end without a mark. Names and numbers
+    keep their letters, for nobody could know them again.
+
+    Args:
+        sentence: Words with single blanks between them.
+        rate: Probability that a word changes, in [0, 1].
+        seed: With the sentence and the rate it decides the result, on every machine.
+
+    Returns:
+        The noisy sentence, and the kinds of changes (`KINDS`) in their order; perhaps none.
+    """
+    draw = random.Random(f"{seed} {rate} {sentence}").random
+    words, made, kinds = sentence.split(" "), [], []
+    place = 0
+    while place < len(words):
+        changes = _changes(words, place, draw) if draw() < rate else []
+        if not changes:
+            made.append(words[place])
+            place += 1
+            continue
+        kind, instead, used = changes[int(draw() * len(changes))]
+        made += instead
+        kinds.append(kind)
+        place += used
+    text = " ".join(made)
+    if draw() < OFTEN * rate and text != text.lower():
+        text = text.lower()
+        kinds.append("lower case")
+    if draw() < OFTEN * rate and text.endswith((".", "!", "?")) and len(text) > 1:
+        text = text[:-1].rstrip()
+        kinds.append("end")
+    # One change may undo another.
+    return text, kinds if text != sentence else []
+
+
+def _changes(words: list[str], place: int, draw: Callable[[], float]) -> list[Change]:
+    """All changes that fit a word."""
+    word, following = words[place], words[place + 1] if place + 1 < len(words) else ""
+    changes: list[Change] = []
+    if phrase := PHRASES.get((word.lower(), following.lower())):
+        changes.append(("informal", [phrase], 2))
+    if form := FORMS.get(word.lower()):
+        changes.append(("informal", [form], 1))
+    if APOSTROPHE.search(word):
+        changes.append(("informal", [APOSTROPHE.sub("", word)], 1))
+    if word.lower() in ARTICLES and following:
+        changes.append(("article", [], 1))
+    if _plain(word):
+        changes.append(("repetition", [word, word], 1))
+        if _plain(following) and following != word:
+            changes.append(("swap", [following, word], 2))
+        if len(word) >= SHORTEST:
+            changes.append(("misspelling", [_misspelled(word, draw)], 1))
+    return changes
+
+
+def _plain(word: str) -> bool:
+    return word.isalpha() and word.islower()
+
+
+def _misspelled(word: str, draw: Callable[[], float]) -> str:
+    """Swap, drop or double a letter behind the first; doubled is also what would else stay the same."""
+    place, kind = 1 + int(draw() * (len(word) - 2)), int(draw() * 3)
+    first, second = word[place], word[place + 1]
+    if kind == 0 and first != second:
+        return f"{word[:place]}{second}{first}{word[place + 2 :]}"
+    if kind == 1:
+        return word[:place] + word[place + 1 :]
+    return word[:place] + first + word[place:]

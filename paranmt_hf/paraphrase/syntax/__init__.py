@@ -1,0 +1,1 @@
+"""Syntactically controlled paraphrases: a tree is generated from a template, and a sentence after that tree."""

@@ -1,0 +1,117 @@
+"""What is checked of a paraphraser before it is published: that folder, record and what goes are one model."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.upload import Content, Parcel, stage
+from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.workflows.support.check_folder import files_of
+
+if TYPE_CHECKING:
+    from paranmt_hf.paraphrase.loading import EncoderDecoder
+    from paranmt_hf.paraphrase.record import ParaphraserRecord
+
+CODE_FILE = "modeling_paranmt_lstm.py"
+# Files of encoder-decoders of transformers and of their tokenizers.
+OF_PARAPHRASERS = re.compile(
+    r"config\.json|generation_config\.json|model(-\d+-of-\d+)?\.safetensors|model\.safetensors\.index\.json|"
+    r"(tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab)\.json|merges\.txt|"
+    r"(spiece|source|target|sentencepiece(\.bpe)?)\.(model|spm)|" + re.escape(TRAINING_FILE)
+)
+# Sentences whose paraphrases tell whether a folder and what goes of it are one model.
+PROBE = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
+
+
+def is_paraphraser(folder: Path) -> bool:
+    """Tell whether a folder says that `paranmt train-paraphraser` made it."""
+    try:
+        values = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(values, dict) and values.get("kind") == "paraphraser"
+
+
+def belongs_to_a_paraphraser(path: str) -> bool:
+    """Tell whether a file of a repository is one of those that a published paraphraser may consist of."""
+    return path == CODE_FILE or bool(OF_PARAPHRASERS.fullmatch(path))
+
+
+def paraphraser_files(folder: Path, own: bool) -> dict[str, Content]:
+    """Collect the files of a paraphraser that go.
+
+    Args:
+        folder: The paraphraser.
+        own: Whether it needs code of this package, which is that of this version and not what lies in the folder.
+    """
+    from paranmt_hf.paraphrase import modeling_paranmt_lstm
+
+    files: dict[str, Content] = {path: folder / path for path in files_of(folder) if OF_PARAPHRASERS.fullmatch(path)}
+    if own:
+        files[CODE_FILE] = inspect.getsource(modeling_paranmt_lstm).encode()
+    return files
+
+
+def load_checked(folder: Path, record: ParaphraserRecord) -> EncoderDecoder:
+    """Load a paraphraser, and compare it with its record.
+
+    Raises:
+        InputError: It cannot be loaded, is another model than its record says, holds weights that are no numbers, or
+            names code that is not this package's.
+    """
+    from paranmt_hf.paraphrase.loading import read_model
+
+    own = read_model(locate(folder))
+    found = {
+        "model_type": own.model.config.model_type,
+        "parameters": sum(weight.numel() for weight in own.model.parameters()),
+        "pieces": len(own.tokenizer),
+    }
+    for name, value in found.items():
+        if value != (said := getattr(record, name)):
+            raise InputError(
+                f"{folder} holds a model with the {name} {value}, its {TRAINING_FILE} says {said}; they do not belong "
+                "together"
+            )
+    if not all(bool(weight.isfinite().all()) for weight in own.model.parameters()):
+        raise InputError(f"{folder} holds weights that are no numbers; train it again")
+    _refuse_other_code(folder)
+    return own
+
+
+def _refuse_other_code(folder: Path) -> None:
+    """Refuse configurations that name code, which `trust_remote_code=True` would run, other than this package's."""
+    for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
+        path = folder / name
+        named = json.loads(path.read_text(encoding="utf8")).get("auto_map", {}) if path.is_file() else {}
+        for code in named.values():
+            if not str(code).startswith(f"{CODE_FILE.removesuffix('.py')}."):
+                raise InputError(
+                    f"{path} names the code {code!r}, which is not this package's and is not published; remove it"
+                )
+
+
+def check_whole_paraphraser(parcel: Parcel, own: EncoderDecoder, folder: Path) -> None:
+    """Load what goes as a reader would, and compare its paraphrases with those of the folder.
+
+    Raises:
+        InputError: They differ.
+    """
+    from paranmt_hf.paraphrase.config import ParaphraseConfig
+    from paranmt_hf.paraphrase.loading import read_model
+    from paranmt_hf.paraphrase.search import search
+
+    config = ParaphraseConfig(beams=2, n=2, max_length=20)
+    with tempfile.TemporaryDirectory() as staged:
+        stage(parcel, Path(staged))
+        sent = read_model(Model(folder.name, Path(staged), ""))
+        found = [search(model, model.cut(PROBE), config) for model in (own, sent)]
+    if found[0] != found[1]:
+        raise InputError(f"{folder} gives other paraphrases than its published files would; train or copy it again")

@@ -1,0 +1,217 @@
+"""One request to a real server on loopback, whatever it does."""
+
+import json
+import math
+import time
+from email.utils import formatdate
+
+import pytest
+
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig
+from paranmt_hf.corpus.language_models.kept_answers import Answer
+from paranmt_hf.corpus.language_models.server import PassingError, Server
+from paranmt_hf.errors import InputError
+from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def server_of(server, **settings):
+    return Server(LanguageModelConfig("small", base_url=server.url, **settings))
+
+
+def ask(reply, prompt="Say it.\n\nMuž.", **settings):
+    with serving(lambda *_: reply) as server:
+        return server_of(server, **settings).ask(prompt)
+
+
+class TestAnswers:
+    def test_what_is_asked(self):
+        with serving(lambda *_: "A man.") as server:
+            answer = server_of(server, request_temperature=0.5, request_seed=7, max_answer_tokens=9).ask(
+                "Say it.\n\nMuž."
+            )
+        assert answer == Answer("A man.", "stop", None, 10, 5)
+        assert server.requests == [
+            {
+                "model": "small",
+                "messages": [{"role": "user", "content": "Say it.\n\nMuž."}],
+                "temperature": 0.5,
+                "max_tokens": 9,
+                "seed": 7,
+                "logprobs": True,
+            }
+        ]
+
+    @pytest.mark.parametrize(
+        ("logprobs", "score"),
+        [([-0.5, -1.0, -0.75], -0.75), ([-9999.0, -1.0], -5000.0), ([1e-9], 0.0), ([], None), (None, None)],
+    )
+    def test_the_score_is_the_mean_log_probability(self, logprobs, score):
+        assert ask(Reply("A man.", logprobs=logprobs)).score == score
+
+    def test_a_score_that_is_no_number_is_none(self):
+        assert ask(Reply("A man.", logprobs=[-0.5, -math.inf])).score is None
+
+    def test_thoughts_leave_no_score(self):
+        assert ask(Reply("<think>\nHm.\n</think>\nA man.", logprobs=[-0.5, -1.0])).score is None
+
+    def test_refusals_and_cut_answers_are_told(self):
+        assert ask(Reply(None, refusal="No.")) == Answer("No.", "refusal", None, 10, 5)
+        assert ask(Reply("A ma", finish="length", usage=None)) == Answer("A ma", "length")
+        assert ask(Reply(None)) == Answer("", "stop", None, 10, 5)
+
+
+class TestAServerThatTakesLess:
+    @pytest.mark.parametrize(("refused", "status"), [("logprobs", 400), ("seed", 422)])
+    def test_what_it_does_not_take_is_left_out(self, refused, status, caplog):
+        def answer(sentence, request, attempt):
+            return failure(status, f"Unsupported parameter: '{refused}'") if refused in request else "A man."
+
+        with serving(answer) as server:
+            asks = server_of(server)
+            assert [asks.ask("x").text, asks.ask("y").text] == ["A man."] * 2
+        assert [refused in request for request in server.requests] == [True, False, False]
+        assert caplog.text.count(f"takes no {refused}") == 1
+
+    def test_the_limit_of_an_answer_has_two_names(self):
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        with serving(lambda _, request, __: failure(400, message) if "max_tokens" in request else "A.") as server:
+            assert server_of(server).ask("x").text == "A."
+        assert server.requests[-1]["max_completion_tokens"] == 1024
+
+    def test_a_filter_refuses_one_sentence_and_not_all(self):
+        said = ask(failure(400, "the prompt was filtered", code="content_filter"))
+        assert said.finish == "content_filter" and "the prompt was filtered" in said.text
+
+    def test_halves_of_characters(self):
+        assert ask("\ud83d hello").text == "? hello"
+
+    def test_a_temperature_is_not_left_out(self):
+        with pytest.raises(
+            InputError, match=r"\(400\): temperature must be 1; give the --request-temperature that it takes"
+        ):
+            ask(failure(400, "temperature must be 1"))
+
+
+class TestFailures:
+    @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503])
+    def test_what_may_pass(self, status):
+        with pytest.raises(PassingError, match=f"answered with status {status}: busy") as caught:
+            ask(failure(status, "busy"))
+        assert caught.value.crowded == (status == 429)
+        assert caught.value.wait is None
+
+    @pytest.mark.parametrize(("header", "wait"), [("7", 7.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None)])
+    def test_retry_after(self, header, wait):
+        with pytest.raises(PassingError) as caught:
+            ask(failure(429, "slow", Retry_After=header))
+        assert caught.value.wait == wait
+
+    def test_retry_after_as_a_date(self):
+        with pytest.raises(PassingError) as caught:
+            ask(failure(503, "slow", Retry_After=formatdate(time.time() + 100, usegmt=True)))
+        assert 90 < caught.value.wait <= 100
+
+    def test_half_an_answer(self):
+        with pytest.raises(PassingError, match="the connection to http://127.0.0.1:.*/v1 broke"):
+            ask(Reply("A man.", half=True))
+
+    @pytest.mark.parametrize("body", [b"<html>hello</html>", {"object": "chat.completion", "choices": []}, [1]])
+    def test_something_else(self, body):
+        with pytest.raises(PassingError, match="answered with no chat completion"):
+            ask(Reply(body=body))
+
+    def test_json_that_is_none(self):
+        with pytest.raises(PassingError, match="answered with no chat completion"):
+            ask(Reply(body=b'{"choices": [', headers={"Content-Type": "application/json"}))
+
+    def test_a_stall(self):
+        with pytest.raises(PassingError, match=r"gave no answer in 0\.05 seconds"):
+            ask(Reply("A man.", stall=0.3), timeout=0.05)
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            failure(400, "This model's maximum context length is 10 tokens", code="context_length_exceeded"),
+            failure(400, "the request exceeds the available context size, try increasing it"),
+            failure(400, "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens"),
+            failure(413, "too large"),
+        ],
+    )
+    def test_a_context_that_is_too_long_is_an_answer(self, error):
+        assert ask(error).finish == "context"
+
+    def test_no_credit(self):
+        with pytest.raises(InputError, match="has no credit left for this key: You exceeded your quota"):
+            ask(failure(429, "You exceeded your quota", code="insufficient_quota"))
+
+    def test_an_unknown_model(self):
+        with serving(lambda *_: failure(404, "no such model"), models=("b", "a")) as server:
+            with pytest.raises(InputError, match="/v1 has no model 'small'; it has a, b$"):
+                server_of(server).ask("x")
+            server.models = None
+            with pytest.raises(
+                InputError, match="has no model 'small', or no chat completions .* usually ends in /v1"
+            ):
+                server_of(server).ask("x")
+
+    def test_any_other_refusal(self):
+        with pytest.raises(InputError, match=r"does not take the request for 'small' \(400\): bad words"):
+            ask(failure(400, "bad words"))
+
+
+class TestTheKey:
+    def test_the_right_one(self, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
+        with serving(lambda *_: "A.", key=KEY) as server:
+            asks = server_of(server)
+            asks.check()
+            assert asks.ask("x").text == "A."
+
+    def test_a_wrong_one_is_never_shown(self, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-mine-987654")
+        with serving(lambda *_: "A.", key=KEY) as server:
+            asks = server_of(server)
+            for call in (asks.check, lambda: asks.ask("x")):
+                with pytest.raises(InputError, match="refused the key in OPENAI_API_KEY .401: Incorrect") as caught:
+                    call()
+                assert "sk-mine" not in str(caught.value)
+                assert caught.value.__suppress_context__
+
+    def test_an_odd_one_that_a_server_repeats(self, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "openSesame")
+        with pytest.raises(PassingError) as caught:
+            ask(failure(500, "openSesame is a fine key"))
+        assert "***" in caught.value.reason and "openSesame" not in caught.value.reason
+
+    def test_none(self):
+        with serving(lambda *_: "A.", key=KEY) as server:
+            with pytest.raises(InputError, match="refused a request without a key; set OPENAI_API_KEY"):
+                server_of(server).check()
+
+    def test_one_with_a_line_break_inside(self, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-a\nb")
+        with pytest.raises(InputError, match="holds characters that no key has") as caught:
+            Server(LanguageModelConfig("small", base_url="http://127.0.0.1:9"))
+        assert "sk-a" not in str(caught.value)
+
+
+def test_no_server_is_there():
+    with serving(lambda *_: "A.") as server:
+        pass
+    with pytest.raises(InputError, match=r"no server answers at http://127\.0\.0\.1:\d+/v1 \(.*\): start it, or"):
+        server_of(server).check()
+
+
+def test_a_server_without_a_list_of_models_is_one():
+    with serving(lambda *_: "A.", models=None) as server:
+        server_of(server).check()
+
+
+def test_answers_are_json():
+    assert json.dumps(vars(ask("A man.")))

@@ -1,0 +1,303 @@
+"""Several hypotheses of a sentence: the best, diverse ones, and draws."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig
+
+from paranmt_hf.corpus.translation import diverse
+from paranmt_hf.corpus.translation.beam_search import beam_search
+from paranmt_hf.corpus.translation.diverse import _drawn, uniforms
+from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
+from paranmt_hf.corpus.translation.transformers import TransformersTranslator
+from paranmt_hf.corpus.translation.translator import Translations, TranslatorConfig, translate_table
+from paranmt_hf.errors import InputError
+from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
+from tests.corpus.translation.test_ctranslate2 import comparable
+from tests.corpus.translation.tiny_models import FAMILIES, SENTENCES, forward_score
+
+LIMIT = 12
+pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+
+
+def config(folder, family="marian", **settings):
+    settings = {"max_target_tokens": LIMIT, "device": "cpu", **FAMILIES[family][1], **settings}
+    return TranslatorConfig(str(folder / family), **{"backend": "transformers", **settings})
+
+
+def load(folder, family="marian", **settings):
+    return load_translator(config(folder, family, **settings), 1)
+
+
+def found(translator, sentences=SENTENCES):
+    pieces = translator._codec.encode(sentences)
+    return pieces, *translator.search(pieces)
+
+
+def by_sentence(result):
+    texts: dict[int, list[str]] = {}
+    for owner, text in zip(result.owners.tolist(), result.texts, strict=True):
+        texts.setdefault(owner, []).append(text)
+    return list(texts.values())
+
+
+class TestBest:
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_scores_are_those_of_a_forward_pass_and_descend(self, folders, family):
+        translator = load(folders, family, beam=6, hypotheses=4)
+        pieces, hypotheses, scores = found(translator, SENTENCES[:12])
+        assert len(hypotheses) == len(scores) == 48
+        model, start = AutoModelForSeq2SeqLM.from_pretrained(folders / family), translator._checkpoint.start
+        sources = [source for source in pieces for _ in range(4)]
+        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
+        assert scores == pytest.approx(expected, abs=1e-5)
+        for first in range(0, 48, 4):
+            assert len({tuple(ids) for ids in hypotheses[first : first + 4]}) == 4
+            if len(start) == 1:
+                assert scores[first : first + 4] == sorted(scores[first : first + 4], reverse=True)
+
+    def test_they_are_those_of_generate(self, folders):
+        translator = load(folders, beam=5, hypotheses=5)
+        pieces, hypotheses, _ = found(translator, SENTENCES[:10])
+        point, model = translator._checkpoint, AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
+        model.generation_config = GenerationConfig(
+            num_beams=5,
+            num_return_sequences=5,
+            early_stopping=True,
+            max_new_tokens=LIMIT,
+            decoder_start_token_id=point.start[0],
+            eos_token_id=point.end,
+            pad_token_id=point.pad,
+        )
+        expected = []
+        for source in pieces:
+            for row in model.generate(input_ids=torch.tensor([source])).tolist():
+                ids = row[1:]
+                expected.append(ids[: ids.index(point.end) + 1] if point.end in ids else ids)
+        assert hypotheses == [[token for token in ids if token != point.pad] for ids in expected]
+
+    def test_the_first_is_the_only_one_of_a_search_for_one(self, folders):
+        one, several = load(folders, beam=6), load(folders, beam=6, hypotheses=3)
+        assert found(several)[1][::3] == found(one)[1]
+        best, texts = [own[0] for own in by_sentence(several.translate(SENTENCES))], one.translate(SENTENCES).texts
+        # An empty hypothesis gives way to another.
+        assert [text for text, alone in zip(best, texts, strict=True) if alone] == [text for text in texts if text]
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_ctranslate2_finds_the_same(self, folders, family, tmp_path_factory, monkeypatch):
+        pytest.importorskip("ctranslate2")
+        monkeypatch.setenv("PARANMT_CACHE", str(tmp_path_factory.getbasetemp() / "several"))
+        first, second = (
+            load(folders, family, beam=6, hypotheses=3, backend=backend) for backend in ("transformers", "ctranslate2")
+        )
+        assert "ctranslate2" in str(second.identity["backend"])
+        point = first._checkpoint
+        pieces = [
+            source
+            for source in first._codec.encode(SENTENCES)
+            if comparable(first._model, source, point.start, point.end, 6)
+        ]
+        assert len(pieces) > len(SENTENCES) / 3
+        expected, scores = first.search(pieces)
+        hypotheses, values = second.search(pieces)
+        assert hypotheses == expected
+        assert values == pytest.approx(scores, abs=1e-5)
+
+
+class TestDiverse:
+    @pytest.mark.parametrize("bound", [None, 1, 3000])
+    def test_scores_are_those_of_the_model_alone(self, folders, monkeypatch, bound):
+        """However few rows memory lets it score at once."""
+        if bound:
+            monkeypatch.setattr(diverse, "LOGITS", bound)
+        translator = load(folders, beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
+        pieces, hypotheses, scores = found(translator, SENTENCES[:8])
+        model = AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
+        sources = [source for source in pieces for _ in range(3)]
+        start = translator._checkpoint.start
+        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
+        assert scores == pytest.approx(expected, abs=1e-5)
+
+    def test_they_share_fewer_words_than_the_best(self, folders):
+        def shared(**settings):
+            _, ids, _ = found(load(folders, beam=6, hypotheses=3, **settings))
+            return sum(a == b for row in range(0, len(ids), 3) for a, b in zip(ids[row], ids[row + 2], strict=False))
+
+        assert shared(beam_groups=3, diversity=3.0) < 0.5 * shared()
+
+    def test_one_of_the_groups_is_the_search_with_its_beams(self, folders):
+        alone, groups = load(folders, beam=2), load(folders, beam=6, hypotheses=3, beam_groups=3)
+        several = found(groups)[1]
+        assert all(ids in several[3 * row : 3 * row + 3] for row, ids in enumerate(found(alone)[1]))
+
+    def test_company_changes_nothing(self, folders):
+        settings = {"beam": 4, "hypotheses": 2, "beam_groups": 2}
+        together = load(folders, **settings).translate(SENTENCES)
+        alone = load(folders, **settings, batch_tokens=1).translate(SENTENCES)
+        assert alone.texts == together.texts
+
+    def test_a_penalty_by_hand(self):
+        """With it the second best word of two wins at the first place, and the score is the lowered one."""
+
+        class Model:
+            """Gives the same three log-probabilities at each place; the end is 0."""
+
+            def get_encoder(self):
+                return lambda input_ids, attention_mask: torch.nn.Module.__new__(Hidden)
+
+            def __call__(self, encoder_outputs, attention_mask, decoder_input_ids, past_key_values, use_cache):
+                rows = len(decoder_input_ids)
+                output = torch.nn.Module.__new__(Hidden)
+                output.logits = torch.tensor([0.2, 0.5, 0.3]).log().expand(rows, 1, 3)
+                return output
+
+        class Hidden(torch.nn.Module):
+            last_hidden_state = torch.zeros(1, 1, 1)
+
+        def lower(scores, rows, place):
+            return scores - torch.tensor([0.0, 1.0, 0.0]) * (place == 0)
+
+        source = torch.ones(1, 1, dtype=torch.int64)
+        options = {"start": [0], "end": 0, "beam": 1, "longest": 1}
+        ids, scores = beam_search(Model(), source, source, **options)
+        assert (ids, scores) == ([[1]], [pytest.approx(np.log(0.5))])
+        ids, scores = beam_search(Model(), source, source, **options, lower=lower)
+        assert (ids, scores) == ([[2]], [pytest.approx(np.log(0.3))])
+
+
+class TestDraws:
+    def test_a_draw_depends_on_seed_and_content_alone(self, folders):
+        settings = {"sample": True, "hypotheses": 3}
+        together = load(folders, **settings).translate(SENTENCES)
+        alone = load(folders, **settings, batch_tokens=1).translate(SENTENCES[::-1])
+        assert by_sentence(alone) == by_sentence(together)[::-1]
+        assert load(folders, **settings, draw_seed=1).translate(SENTENCES).texts != together.texts
+
+    def test_more_hypotheses_keep_the_former_draws(self, folders):
+        few = by_sentence(load(folders, sample=True, hypotheses=2).translate(SENTENCES))
+        many = by_sentence(load(folders, sample=True, hypotheses=5).translate(SENTENCES))
+        assert all(set(own) <= set(more) for own, more in zip(few, many, strict=True))
+        assert sum(map(len, many)) > sum(map(len, few))
+
+    @pytest.mark.parametrize("temperature", [0.5, 2.0])
+    def test_scores_are_those_of_the_model_alone(self, folders, temperature):
+        translator = load(folders, "nllb", sample=True, hypotheses=2, temperature=temperature, top_p=0.9)
+        pieces, hypotheses, scores = found(translator, SENTENCES[:8])
+        model = AutoModelForSeq2SeqLM.from_pretrained(folders / "nllb")
+        start = translator._checkpoint.start
+        sources = [source for source in pieces for _ in range(2)]
+        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
+        assert scores == pytest.approx(expected, abs=1e-5)
+
+    def test_hardly_any_mass_is_the_greedy_search(self, folders):
+        greedy, drawn = load(folders, beam=1), load(folders, sample=True, top_p=1e-6)
+        assert drawn.translate(SENTENCES).texts == greedy.translate(SENTENCES).texts
+
+    def test_words_come_as_often_as_they_are_probable(self):
+        logits = torch.tensor([0.1, 0.2, 0.7]).log()
+        numbers = (torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000
+
+        def counts(temperature, top_p):
+            drawn = _drawn(logits.expand(10_000, 3), numbers, temperature, top_p)
+            return (torch.bincount(drawn, minlength=3) / 10_000).tolist()
+
+        assert counts(1.0, 1.0) == pytest.approx([0.1, 0.2, 0.7], abs=2e-4)
+        # Squares of the probabilities, 0.01, 0.04 and 0.49, made to sum to 1.
+        assert counts(0.5, 1.0) == pytest.approx([1 / 54, 4 / 54, 49 / 54], abs=2e-4)
+        assert counts(1.0, 0.75) == pytest.approx([0, 2 / 9, 7 / 9], abs=2e-4)
+        assert counts(1.0, 0.7 - 1e-6) == [0, 0, 1]
+
+    def test_numbers_by_source(self):
+        both = uniforms([[5, 6], [7]], 3, 2, 4)
+        assert np.array_equal(uniforms([[7]], 3, 5, 4)[0, :2], both[1])
+        assert not np.isin(uniforms([[7]], 4, 2, 4), both).any()
+        assert ((both >= 0) & (both < 1)).all()
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"hypotheses": 13}, "13 hypotheses need as many beams, and beam is 12"),
+            ({"temperature": 0.5}, "--temperature does nothing without --sample"),
+            ({"top_p": 0.5}, "--top-p does nothing without --sample"),
+            ({"draw_seed": 1}, "--draw-seed does nothing without --sample"),
+            ({"diversity": 2.0}, "--diversity does nothing without --beam-groups"),
+            ({"beam_groups": 5}, "beam 12 cannot be shared out among 5 groups"),
+            ({"beam_groups": 3, "sample": True}, "either --sample or --beam-groups"),
+            ({"sample": True, "temperature": 0.0}, "temperature must be above 0"),
+            ({"sample": True, "top_p": 1.5}, "top_p must be above 0 and at most 1"),
+            ({"hypotheses": 0}, "hypotheses must be from 1 to 200"),
+        ],
+    )
+    def test_refused(self, settings, message):
+        with pytest.raises(InputError, match=message):
+            TranslatorConfig("model", **settings)
+
+    def test_ctranslate2_takes_neither_draws_nor_groups(self, folders):
+        pytest.importorskip("ctranslate2")
+        for settings in ({"sample": True}, {"beam_groups": 3}):
+            with pytest.raises(InputError, match="no diverse beams, and its draws depend on the batch"):
+                load(folders, backend="ctranslate2", **settings)
+            assert isinstance(load(folders, backend="auto", **settings), TransformersTranslator)
+
+    def test_identity(self, folders):
+        """What stands in a manifest of one hypothesis stays, so that work in progress goes on."""
+        one = translator_identity(config(folders))
+        assert {"hypotheses", "sample", "beam_groups"}.isdisjoint(one)
+        drawn = translator_identity(config(folders, sample=True, hypotheses=2, draw_seed=7))
+        assert (drawn["sample"], drawn["hypotheses"], drawn["seed"], "beam" in drawn) == (True, 2, 7, False)
+        assert translator_identity(config(folders, beam_groups=3, hypotheses=3))["beam_groups"] == 3
+
+
+class Repeating(ReversingTranslator):
+    """Three hypotheses: the sentence, the same with another white space, and itself backwards; or nothing twice."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self._count = 3
+
+    def search(self, sources):
+        ids, scores = [], []
+        for source in sources:
+            own = source[:-1]
+            ids += [own, [*own, 32], own[::-1]] if own[0] != ord("x") else [[], [], own]
+            scores += [-1.0, -2.0, -3.0]
+        return ids, scores
+
+
+class TestTable:
+    def test_ranks_by_hand(self):
+        batch = pa.table(
+            {
+                "id": [4, 5, 7, 8, 9],
+                "source": ["ac", "", "aa", "a" * 20, "xy"],
+                "reference": list("rstuv"),
+                "origin": list("klmno"),
+            }
+        )
+        table, dropped = translate_table(batch, Repeating())
+        assert table.to_pydict() == {
+            "id": [4, 4, 7, 9],
+            "rank": [1, 2, 1, 1],
+            "reference": ["r", "r", "t", "v"],
+            "translation": ["ac", "ca", "aa", "xy"],
+            "source": ["ac", "ac", "aa", "xy"],
+            "translation_score": [-1, -3, -1, -3],
+            "origin": ["k", "k", "m", "o"],
+        }
+        assert dropped == {"source over 10 pieces": 1, "empty translation": 1}
+
+    def test_memory_and_workers_change_nothing(self):
+        sentences = [chr(97 + number % 20) * (1 + number % 9) + "b" for number in range(60)]
+        expected = Repeating(batch_tokens=200).translate(sentences)
+        scarce = Repeating(batch_tokens=30, workers=3).translate(sentences)
+        assert scarce.texts == expected.texts
+        assert np.array_equal(scarce.owners, expected.owners)
+
+    def test_one_hypothesis_has_no_rank(self):
+        table, _ = translate_table(pa.table({"id": [0], "source": ["ab"], "reference": ["r"]}), ReversingTranslator())
+        assert "rank" not in table.column_names
+        assert Translations(["a"], np.zeros(1)).owners is None
+        assert LetterCodec().decode([[97]]) == ["a"]

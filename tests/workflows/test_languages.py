@@ -1,0 +1,181 @@
+"""A corpus in another language than English: tokens, scores, card, and what is refused."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.workflows.build import build
+from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.score import rescore
+from paranmt_hf.workflows.select import select
+from paranmt_hf.workflows.support.release_run import ReleaseConfig
+from paranmt_hf.workflows.support.select_config import SelectConfig
+from tests.corpus.translation.tiny_models import make_marian
+from tests.workflows.toys import LOCAL, RELEASE, make, rows_of
+
+GERMAN = ["Geht's dem Hund gut?", "Der Mann geht mit dem Hund.", "Eine Frau geht."]
+
+
+def vectors_of(folder, texts):
+    random = np.random.default_rng(0)
+    words = sorted({word.strip(".,?!").lower() for text in texts for word in text.split()})
+    path = folder / "vectors.txt"
+    path.write_text("".join(f"{w} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for w in words))
+    return path
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    return vectors_of(tmp_path, GERMAN)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.parquet"
+    pq.write_table(pa.table({"reference": GERMAN, "translation": GERMAN[::-1]}), path)
+    return ParquetFiles([path], {"reference": "reference", "translation": "translation"})
+
+
+def header_of(folder):
+    return yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+
+
+def test_build(tmp_path, vectors):
+    (tmp_path / "text.en").write_text("".join(f"{line}\n" for line in ("a b", "c d", "e f")))
+    (tmp_path / "text.de").write_text("".join(f"{line}\n" for line in GERMAN))
+    bitext = LineFiles({"source": tmp_path / "text.en", "reference": tmp_path / "text.de"})
+    made = make(bitext, tmp_path / "corpus", vectors, release=replace(RELEASE, language="de"))
+    assert header_of(tmp_path / "corpus")["language"] == ["de"]
+    card = (tmp_path / "corpus" / "README.md").read_text()
+    assert "3 pairs of German sentences" in card
+    assert "Each pair is the German side of a bitext" in card
+    assert "German side of the bitext, as written" in card
+    assert "English" not in card
+    assert [row["reference_length"] for row in rows_of(tmp_path / "corpus")] == [5, 7, 4]
+    assert made.record.settings["release"]["language"] == made.record.settings["scorer"]["language"] == "de"
+    with pytest.raises(InputError, match=r"release.language: was 'de', now nothing|language"):
+        make(bitext, tmp_path / "corpus", vectors)
+    # A selection of it is German too, and a card says so.
+    select(tmp_path / "corpus", tmp_path / "less", SelectConfig(max_length=6))
+    assert header_of(tmp_path / "less")["language"] == ["de"]
+
+
+def test_word_vectors_know_the_words_of_the_language(tmp_path, pairs, vectors):
+    """`geht's` is one word, for which the English definition has two; the middle pair is a sentence and itself."""
+    with vectors.open("a") as more:
+        more.write("geht 9 9 9 9 9 9 9 9\n's 9 9 9 9 9 9 9 9\n")
+    config = ReleaseConfig(license="mit", language="de")
+    import_pairs(pairs, tmp_path / "out", scorer=ScorerConfig(vectors=str(vectors)), release=config, engine=LOCAL)
+    table = {}
+    for line in vectors.read_text().splitlines():
+        word, *numbers = line.split()
+        # The first of two lines for a word counts.
+        table.setdefault(word, np.array(numbers, float))
+    first = [table[word] for word in ("geht's", "dem", "hund", "gut")]
+    second = [table[word] for word in ("eine", "frau", "geht")]
+    left, right = np.mean(first, axis=0), np.mean(second, axis=0)
+    cosine = left @ right / np.linalg.norm(left) / np.linalg.norm(right)
+    scores = [row["para_score"] for row in rows_of(tmp_path / "out")]
+    assert scores == pytest.approx([cosine, 1, cosine], abs=1e-5)
+
+
+def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path):
+    from paranmt_hf.encoders.saving import save
+    from tests.training.toys import encoder_of, synonyms
+
+    folder = tmp_path / "encoder"
+    save(encoder_of(synonyms(20), dimension=8), folder)
+    (folder / "README.md").write_text("---\nlanguage: [cs, de]\n---\n# Encoder\n")
+    scorer = ScorerConfig(name=str(folder))
+    release = ReleaseConfig(license="mit", language="de")
+    texts = ["left1's right2 left3", "left1's left4"]
+    pq.write_table(pa.table({"reference": texts, "translation": ["right1 left2", "s right3"]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    found = []
+    for code in ("de", "cs"):
+        config = replace(release, language=code)
+        import_pairs(pairs, tmp_path / code, scorer=scorer, release=config, engine=LOCAL)
+        found.append([row["para_score"] for row in rows_of(tmp_path / code)])
+    encoder = scorer.load()
+    vectors = encoder.encode([*texts, "right1 left2", "s right3"])
+    expected = [
+        vectors[row] @ vectors[row + 2] / np.linalg.norm(vectors[row]) / np.linalg.norm(vectors[row + 2])
+        for row in (0, 1)
+    ]
+    assert found == [pytest.approx(expected, abs=1e-5)] * 2
+    # In `left1's` the encoder knows a word, which it would not if it started from the tokens of the language.
+    assert abs(expected[0]) > 1e-3
+    (folder / "README.md").write_text("---\nlanguage: en\n---\n# Encoder\n")
+    with pytest.raises(InputError, match="is for en, as its card says, and not for de: give --scorer"):
+        import_pairs(pairs, tmp_path / "other", scorer=ScorerConfig(name=str(folder)), release=release, engine=LOCAL)
+    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "other.work").exists()
+
+
+def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
+    release = ReleaseConfig(license="mit", language="de")
+    with pytest.raises(InputError, match="encoder of this package is for English, not for language de.*multilingual"):
+        import_pairs(pairs, tmp_path / "out", scorer=ScorerConfig(), release=release, engine=LOCAL)
+    with pytest.raises(InputError, match="negation_mismatch is made by rules for English, not for language de"):
+        import_pairs(
+            pairs,
+            tmp_path / "out",
+            scorer=ScorerConfig(vectors=str(vectors)),
+            release=release,
+            engine=LOCAL,
+            add=["negation_mismatch"],
+        )
+    with pytest.raises(InputError, match="language must be an ISO 639-1 code .*was 'Deutsch'"):
+        ReleaseConfig(license="mit", language="Deutsch")
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.work").exists()
+
+
+def test_scoring_again_keeps_the_language(tmp_path, pairs, vectors):
+    release = ReleaseConfig(license="mit", language="de")
+    first = ScorerConfig(vectors=str(vectors))
+    import_pairs(pairs, tmp_path / "out", scorer=first, release=release, engine=LOCAL)
+    assert not rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL).fresh
+    with pytest.raises(InputError, match="is for English, not for language de"):
+        rescore(tmp_path / "out", scorer=ScorerConfig(), engine=LOCAL)
+    other = tmp_path / "other.txt"
+    shutil.copy(vectors, other)
+    made = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
+    assert made.fresh
+    assert [row["reference_length"] for row in rows_of(tmp_path / "out")] == [5, 7, 4]
+    assert header_of(tmp_path / "out")["language"] == ["de"]
+
+
+@pytest.mark.parametrize("code", ["de", "cs"])
+def test_from_english_captions(shared_data, tmp_path, monkeypatch, code):
+    """The whole way with an untrained model: real sentences of the language, and translations that mean nothing."""
+    monkeypatch.setenv("PARANMT_CACHE", str(tmp_path / "cache"))
+    folder = shared_data / "bitext" / "multi30k"
+    if not (folder / f"val.{code}").is_file():
+        pytest.skip("needs Multi30k, which is not in the repository")
+    lines = {side: (folder / f"val.{side}").read_text(encoding="utf8").splitlines()[:30] for side in ("en", code)}
+    for side, own in lines.items():
+        (tmp_path / f"text.{side}").write_text("".join(f"{line}\n" for line in own), encoding="utf8")
+    make_marian(tmp_path / "model")
+    build(
+        LineFiles({"source": tmp_path / "text.en", "reference": tmp_path / f"text.{code}"}),
+        tmp_path / "corpus",
+        translator=TranslatorConfig(str(tmp_path / "model"), backend="transformers", beam=2, max_target_tokens=8),
+        scorer=ScorerConfig(vectors=str(vectors_of(tmp_path, lines[code]))),
+        release=ReleaseConfig(license="mit", language=code, keep_source=True),
+        engine=LOCAL,
+    )
+    rows = rows_of(tmp_path / "corpus")
+    assert {row["reference"] for row in rows} <= set(lines[code])
+    # Some sentences have but an empty translation from a model that knows nothing.
+    assert len(rows) > 5
+    assert header_of(tmp_path / "corpus")["language"] == [code]
