@@ -36,7 +36,6 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--format",
         choices=["pairs", "phrases"],
-        default="pairs",
         help="pairs: TSV or Parquet files; phrases: files of PPDB, or lists of words and their paraphrases "
         "(default: pairs)",
     )
@@ -65,8 +64,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--made-by",
         choices=get_args(MadeBy),
-        default="unknown",
-        help="who wrote the second sentences: a machine that translated, or people (default: unknown)",
+        help="who wrote the second sentences: a machine that translated, or people (default: what the preset says, else "
+        "unknown)",
     )
     add_max_characters(parser)
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)
@@ -80,7 +79,8 @@ def configure(parser: CommandParser) -> None:
         if preset is not None:
             for name, value in stated(preset, arguments.license).items():
                 setattr(arguments, name, getattr(arguments, name) or value)
-            arguments.made_by = preset.made_by if arguments.made_by == "unknown" else arguments.made_by
+        # What was said holds, also `unknown`.
+        arguments.made_by = arguments.made_by or ("unknown" if preset is None else preset.made_by)
         keep = scored and not (arguments.scorer or arguments.vectors)
         built = import_pairs(
             pairs,
@@ -104,6 +104,8 @@ def _of_preset(preset: Preset, arguments: argparse.Namespace) -> AlignedText:
 
     if arguments.columns:
         raise InputError("give either --preset, which knows the columns, or --columns")
+    if arguments.format:
+        raise InputError(f"give either --preset, which knows the format, or --format {arguments.format}")
     return open_preset(
         preset,
         arguments.files,

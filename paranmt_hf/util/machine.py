@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def visible_cores() -> int:
@@ -16,16 +17,45 @@ def visible_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def core_limit(root: Path = CGROUP) -> float | None:
-    """Cores' worth of time that the control group has, as containers and clusters set it; None without a limit.
+def core_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float | None:
+    """Cores' worth of time that the control groups leave, as containers and clusters set it; None without a limit.
 
     Args:
         root: Where the control groups are.
+        own: File with the groups of this process.
     """
-    text = _read(root / "cpu.max")
+    return min(filter(None, map(_core_limit, _groups("cpu", root, own))), default=None)
+
+
+def memory_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> int | None:
+    """Bytes of memory that the control groups leave; None without a limit. Arguments as of `core_limit`."""
+    return min(filter(None, map(_memory_limit, _groups("memory", root, own))), default=None)
+
+
+def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
+    """Folders of a process's own groups and of those around them, whose limits hold too.
+
+    A line of the file is `number:controllers:/path`. Version 2 has one line, without controllers, and its paths begin at
+    the root; version 1 has a folder for each controller. Within a container the root may be the group itself while the
+    file names the path outside; folders that are not there are left out.
+    """
+    for line in (_read(own) or "").splitlines() + ["0::/", f"1:{controller}:/"]:
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers and controller not in controllers.split(","):
+            continue
+        top = root / controller if controllers else root
+        # `..` stands in paths of groups outside the container's own.
+        parts = [part for part in Path(path).parts if part not in ("/", "..")]
+        for length in range(len(parts), -1, -1):
+            if (folder := top.joinpath(*parts[:length])).is_dir():
+                yield folder
+
+
+def _core_limit(group: Path) -> float | None:
+    text = _read(group / "cpu.max")
     if text is None:
         # Version 1 has two files.
-        parts = (_read(root / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+        parts = (_read(group / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
         text = " ".join(part or "" for part in parts)
     try:
         quota, period = map(float, text.split())
@@ -34,10 +64,9 @@ def core_limit(root: Path = CGROUP) -> float | None:
     return quota / period if quota > 0 and period > 0 else None
 
 
-def memory_limit(root: Path = CGROUP) -> int | None:
-    """Bytes of memory that the control group may use; None without a limit."""
-    for path in (root / "memory.max", root / "memory" / "memory.limit_in_bytes"):
-        text = _read(path)
+def _memory_limit(group: Path) -> int | None:
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        text = _read(group / name)
         # Version 1 writes a huge number where there is no limit.
         if text is not None and text.isdigit() and int(text) < 1 << 60:
             return int(text)

@@ -27,6 +27,34 @@ def test_control_groups_of_version_1(tmp_path):
     assert memory_limit(tmp_path) == 2 << 30
 
 
+def test_limits_of_the_own_group_and_of_those_around_it(tmp_path):
+    own, group = tmp_path / "own", tmp_path / "system.slice" / "job_7" / "step_0"
+    group.mkdir(parents=True)
+    own.write_text("0::/system.slice/job_7/step_0\n")
+    assert core_limit(tmp_path, own) is None and memory_limit(tmp_path, own) is None
+    # As Slurm sets them: a job's memory is that of all its steps together.
+    (group.parent / "memory.max").write_text("1000000\n")
+    (group / "memory.max").write_text("max\n")
+    (group / "cpu.max").write_text("200000 100000\n")
+    (tmp_path / "cpu.max").write_text("300000 100000\n")
+    assert core_limit(tmp_path, own) == 2 and memory_limit(tmp_path, own) == 1000000
+    # The path is one outside the container, where it is not to be seen.
+    own.write_text("0::/../other/deep\n")
+    assert core_limit(tmp_path, own) == 3 and memory_limit(tmp_path, own) is None
+
+
+def test_own_groups_of_version_1(tmp_path):
+    own = tmp_path / "own"
+    own.write_text("5:memory:/slurm/job_1\n4:cpu,cpuacct:/slurm/job_2\n1:name=systemd:/a:b\n")
+    for name in ("memory/slurm/job_1", "memory/slurm/job_2", "cpu/slurm/job_2"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "memory/slurm/job_1/memory.limit_in_bytes").write_text("5000\n")
+    (tmp_path / "memory/slurm/job_2/memory.limit_in_bytes").write_text("4000\n")
+    (tmp_path / "cpu/slurm/job_2/cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu/slurm/job_2/cpu.cfs_period_us").write_text("100000\n")
+    assert memory_limit(tmp_path, own) == 5000 and core_limit(tmp_path, own) == 0.5
+
+
 def test_the_size_of_a_folder(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "one").write_bytes(b"x" * 1000)

@@ -5,6 +5,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.record import parse_record
 
 PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\thard .\t0\n3\thard .\tclever .\t-1\n"
 
@@ -35,6 +36,11 @@ def test_a_release_says_what_the_authors_say(words, tmp_path, capsys):
     assert pairs.left_out_by == {"pairs labelled as no paraphrases": 1}
 
 
+def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
+    assert main([*words, "--preset", "paws", "--made-by", "unknown"]) == 0
+    assert parse_record(tmp_path / "out", "out").made_by == "unknown"
+
+
 def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):
     adding = ["--add", "number_mismatch", "negation_mismatch"]
     assert main([*words, "--preset", "paws", "--label", "any", *adding]) == 0
@@ -58,6 +64,9 @@ def test_what_is_refused(words, tmp_path, capsys):
         "--preset", "paws", "--columns", "reference=2,translation=3"
     )
     assert "--label is for data sets whose labels are known; give their --preset" in error("--label", "1")
+    assert "give either --preset, which knows the format, or --format phrases" in error(
+        "--preset", "paws", "--format", "phrases"
+    )
     assert "the preset paws has no features" in error("--preset", "paws", "--ppdb-score", "X")
     (tmp_path / "train.tsv").write_text("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n0\t1\t2\ta\tb\t1\n")
     assert "Quora Question Pairs has no stated licence (Quora's terms" in error("--preset", "qqp")

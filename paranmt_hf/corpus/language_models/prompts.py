@@ -55,11 +55,13 @@ def make_template(prompt: str | None, task: Task, source: str | None, target: st
         target: Code of the language of the answers.
 
     Raises:
-        InputError: The prompt has no place for the sentence, or a place for something else.
+        InputError: The prompt has no place for the sentence, or a place for something else, or a source language is
+            said and has no place.
     """
     named = language_name(source) if source else ""
-    if prompt is None:
+    if prompt is None and "{source_language}" in PROMPTS[task]:
         return _filled(PROMPTS[task], f" from {named}" if named else "", language_name(target))
+    prompt = PROMPTS[task] if prompt is None else prompt
     names = re.findall(r"\{([a-z_]+)\}", prompt)
     if names.count("sentence") != 1 or set(names) - set(PLACES):
         raise InputError(
@@ -68,6 +70,11 @@ def make_template(prompt: str | None, task: Task, source: str | None, target: st
         )
     if "source_language" in names and not named:
         raise InputError("--prompt holds {source_language}, so --source-language must say which one it is")
+    if named and "source_language" not in names:
+        raise InputError(
+            f"--source-language {source} would change nothing: the prompt has no place for it; leave it out, or give a "
+            "--prompt with {source_language} in it"
+        )
     return _filled(prompt, named, language_name(target))
 
 

@@ -52,7 +52,7 @@ class PresetFiles(Reader):
     ) -> None:
         self.files, self.preset = existing(files), preset
         self.layout = _common_layout(preset, self.files)
-        if label not in (None, "any") and not self.layout.labelled:
+        if label is not None and not self.layout.labelled:
             raise InputError(
                 f"--label {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
                 "leave it out"

@@ -59,6 +59,7 @@ class TestSettings:
             ({"prompt": "{sentence} {text}"}, r"it holds \{sentence\}, \{text\}"),
             ({"prompt": "{sentence} {sentence}"}, r"must hold \{sentence\} once"),
             ({"prompt": "{source_language}: {sentence}"}, "so --source-language must say which one"),
+            ({"prompt": "{sentence}", "source_language": "cs"}, "cs would change nothing: the prompt has no place"),
             ({"target_language": "ces_Latn"}, "by their two-letter codes .* not 'ces_Latn'"),
             ({"base_url": "localhost:8000"}, "must be an address such as http://localhost:8000/v1"),
             ({"base_url": "http://me:secret@host/v1"}, "without user, password or anything behind"),
@@ -72,6 +73,14 @@ class TestSettings:
         with pytest.raises(InputError, match=message) as caught:
             LanguageModelConfig(**{"name": "m", **values})
         assert "secret" not in str(caught.value)
+
+    def test_a_source_language_that_the_task_does_not_ask_for_is_refused(self):
+        config = LanguageModelConfig("m", source_language="cs")
+        assert "from Czech into English" in config.template("translate")
+        with pytest.raises(InputError, match="--source-language cs would change nothing"):
+            config.template("paraphrase")
+        asked = LanguageModelConfig("m", source_language="cs", prompt="{source_language} to {target_language}: {sentence}")
+        assert asked.template("paraphrase") == "Czech to English: {sentence}"
 
     def test_the_address(self, monkeypatch):
         monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
