@@ -64,8 +64,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--made-by",
         choices=get_args(MadeBy),
-        help="who wrote the second sentences: a machine that translated, or people (default: what the preset says, else "
-        "unknown)",
+        help="who wrote the second sentences: a machine that translated, or people (default: what the preset says, "
+        "else unknown)",
     )
     add_max_characters(parser)
     add_options(parser, ScorerConfig, names=SCORER_OPTIONS)

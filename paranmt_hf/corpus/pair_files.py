@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.phrases.files import first_line, holds_sentences, is_rule
-from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
 from paranmt_hf.corpus.release import read_record
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
 
@@ -52,6 +53,14 @@ def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, st
         config = read_record(release, [subset]).configs[subset]
         return dict(config.files)
     return {file.relative_to(release).as_posix(): checksum(file) for file in files}
+
+
+def language_of(release: Path) -> dict[str, str]:
+    """The language of a release as a part of an identity; nothing for English, and where there is no record."""
+    if not (release / RELEASE_RECORD).is_file():
+        return {}
+    language = parse_record(release, str(release)).language
+    return {} if language == ENGLISH else {"language": language}
 
 
 def check_phrases(path: Path) -> None:

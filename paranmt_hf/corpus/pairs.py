@@ -15,7 +15,15 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.pair_files import PairFiles, check_phrases, checksums, describe, is_parquet, is_release
+from paranmt_hf.corpus.pair_files import (
+    PairFiles,
+    check_phrases,
+    checksums,
+    describe,
+    is_parquet,
+    is_release,
+    language_of,
+)
 from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
@@ -167,7 +175,8 @@ class Pairs:
             )
         if not is_release(source):
             return PairFiles(files, [describe(file) for file in files], released=False)
-        known = {"release": path.resolve().name, "files": checksums(path, files, self._selection.subset)}
+        known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
+        known["files"] = checksums(path, files, self._selection.subset)
         return PairFiles(files, known, released=True)
 
     def _phrases(self, path: Path) -> PhraseFiles:
@@ -199,7 +208,9 @@ class Pairs:
             files, commit = fetched
             for file in files:
                 self._check(file)
-            return PairFiles(files, {"dataset": name, "revision": commit}, released=True)
+            # A config is a folder of the release.
+            language = language_of(files[0].parent.parent) if files else {}
+            return PairFiles(files, {"dataset": name, "revision": commit, **language}, released=True)
         columns = {column: column for column in self._columns}
         config = None if subset == "default" else subset
         return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))

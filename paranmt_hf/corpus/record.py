@@ -222,6 +222,11 @@ class ReleaseRecord:
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
 
     @property
+    def language(self) -> str:
+        """ISO 639-1 code of the language of both sides."""
+        return str(self.settings.get("release", {}).get("language", "en"))
+
+    @property
     def made_by(self) -> MadeBy | None:
         """Who wrote the second sentences of pairs that were imported; None where this package translated."""
         if "translator" in self.settings:

@@ -26,14 +26,16 @@ def paraphraser_card(record: Mapping[str, Any]) -> str:
             `measured`: figures over the steps, each with `step`, `loss`, `perplexity` and `bleu`; `best`, the step
             whose weights are kept; `own`, whether the model needs this package or its own code to load; `license`,
             `license_name`, `license_link`, where a licence is stated, and `license_text`; `datasets`, ids on the Hub;
-            where it is published, `repository`, and `notes`, Markdown of the publisher's own. Of a syntactically
-            controlled network also `templates`, the most frequent ones with their counts, and `parses`, figures of the
-            parse generator over the steps, each with `step`, `loss`, `perplexity` and `template_match`.
+            `languages`, where they are not English alone; where it is published, `repository`, and `notes`, Markdown
+            of the publisher's own. Of a syntactically controlled network also `templates`, the most frequent ones with
+            their counts, and `parses`, figures of the parse generator over the steps, each with `step`, `loss`,
+            `perplexity` and `template_match`.
 
     Returns:
         YAML header and Markdown text.
     """
-    header: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation", "language": ["en"]}
+    header: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation"}
+    header["language"] = list(record.get("languages", ["en"]))
     if record.get("license"):
         header |= License(record["license"], record.get("license_name"), record.get("license_link")).header
     header["tags"] = ["paraphrase", "paraphrase-generation", "paranmt"]

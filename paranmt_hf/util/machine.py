@@ -35,9 +35,9 @@ def memory_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> int | None:
 def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
     """Folders of a process's own groups and of those around them, whose limits hold too.
 
-    A line of the file is `number:controllers:/path`. Version 2 has one line, without controllers, and its paths begin at
-    the root; version 1 has a folder for each controller. Within a container the root may be the group itself while the
-    file names the path outside; folders that are not there are left out.
+    A line of the file is `number:controllers:/path`. Version 2 has one line, without controllers, and its paths begin
+    at the root; version 1 has a folder for each controller. Within a container the root may be the group itself, while
+    the file names the path outside; folders that are not there are left out.
     """
     for line in (_read(own) or "").splitlines() + ["0::/", f"1:{controller}:/"]:
         _, controllers, path = [*line.split(":", 2), "", ""][:3]

@@ -11,14 +11,17 @@ import yaml
 
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.build import build
 from paranmt_hf.workflows.import_pairs import import_pairs
 from paranmt_hf.workflows.score import rescore
 from paranmt_hf.workflows.select import select
 from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from paranmt_hf.workflows.support.select_config import SelectConfig
+from paranmt_hf.workflows.train import train
 from tests.corpus.translation.tiny_models import make_marian
 from tests.workflows.toys import LOCAL, RELEASE, make, rows_of
 
@@ -179,3 +182,21 @@ def test_from_english_captions(shared_data, tmp_path, monkeypatch, code):
     # Some sentences have but an empty translation from a model that knows nothing.
     assert len(rows) > 5
     assert header_of(tmp_path / "corpus")["language"] == [code]
+
+
+def test_the_card_of_a_model_names_the_languages_that_it_learned(tmp_path, pairs, vectors):
+    folders = []
+    for language in ("de", "en"):
+        release = replace(RELEASE, language=language)
+        import_pairs(pairs, tmp_path / language, scorer=ScorerConfig(vectors=str(vectors)), release=release)
+        folders.append(tmp_path / language)
+    training = TrainConfig(epochs=1, batch_size=2)
+    made = {
+        name: train(data, tmp_path / name, encoder=EncoderConfig(model="word", dimension=4), config=training)
+        for name, data in {"german": folders[:1], "both": folders, "english": folders[1:]}.items()
+    }
+    assert all(model.folder.is_dir() for model in made.values())
+    spoken = {name: header_of(tmp_path / name)["language"] for name in made}
+    assert spoken == {"german": ["de"], "both": ["de", "en"], "english": ["en"]}
+    alone = {name: "trained on English alone" in (tmp_path / name / "README.md").read_text() for name in made}
+    assert alone == {"german": False, "both": False, "english": True}

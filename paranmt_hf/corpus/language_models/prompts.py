@@ -72,8 +72,8 @@ def make_template(prompt: str | None, task: Task, source: str | None, target: st
         raise InputError("--prompt holds {source_language}, so --source-language must say which one it is")
     if named and "source_language" not in names:
         raise InputError(
-            f"--source-language {source} would change nothing: the prompt has no place for it; leave it out, or give a "
-            "--prompt with {source_language} in it"
+            f"--source-language {source} would change nothing: the prompt has no place for it; leave it out, or give "
+            "a --prompt with {source_language} in it"
         )
     return _filled(prompt, named, language_name(target))
 

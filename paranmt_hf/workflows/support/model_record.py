@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
@@ -28,6 +29,8 @@ from paranmt_hf.util.files import read_text
 from paranmt_hf.util.settings import check
 from paranmt_hf.util.yaml_files import parse_yaml
 
+# What the identity of a source has whose language is known.
+_TELLING = {"release", "language"}
 NO_LICENSE = "None is stated yet; whoever publishes the model states one."
 
 
@@ -135,6 +138,7 @@ def model_record(
         "commands": list(said.get("commands", ())) or [command(training)],
         "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training.settings["data"])}),
         "license_text": said.get("license_text") or license_text(about),
+        **({"languages": spoken} if (spoken := languages(training.settings["data"])) else {}),
         **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
@@ -210,6 +214,13 @@ def sources(training: TrainingRecord) -> list[str]:
     if text := training.inputs.get("text"):
         names += text.split(", ")
     return names
+
+
+def languages(data: Mapping[str, Any]) -> list[str]:
+    """Codes of the languages that a model learned from; none where nothing says that it was not English alone."""
+    releases = [source for source in data["sources"] if isinstance(source, Mapping) and source.keys() & _TELLING]
+    named = {str(source.get("language", ENGLISH)) for source in releases}
+    return [] if named <= {ENGLISH} else sorted(named)
 
 
 def hub_datasets(data: Mapping[str, Any]) -> list[str]:

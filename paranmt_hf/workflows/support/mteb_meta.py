@@ -47,10 +47,12 @@ class Learned:
     Attributes:
         datasets: Names: tasks of mteb, ids on the Hub, releases and files; None where nothing is written down.
         notes: Sentences on where they come from and what is not known.
+        english: Whether its card names no other language.
     """
 
     datasets: set[str] | None
     notes: list[str]
+    english: bool = True
 
 
 def submission_name(model: Model, name: str | None = None) -> str:
@@ -79,7 +81,9 @@ def learned_from(folder: Path) -> Learned:
     """
     mteb = require("mteb", EXTRA)
     header = card_header(folder / "README.md")
-    listed = header.get("datasets") if isinstance(header, Mapping) else None
+    header = header if isinstance(header, Mapping) else {}
+    english = header.get("language") in (None, "en", ["en"])
+    listed = header.get("datasets")
     listed = [listed] if isinstance(listed, str) else listed
     names = {str(each) for each in listed} if isinstance(listed, list) else set()
     notes: list[str] = []
@@ -91,12 +95,11 @@ def learned_from(folder: Path) -> Learned:
         else:
             notes.append("trained on single sentences, whose files are named in its training.json")
     elif not names:
-        return Learned(
-            None, ["there is no training.json and no 'datasets' in the card: say yourself what it learned from"]
-        )
+        unknown = "there is no training.json and no 'datasets' in the card: say yourself what it learned from"
+        return Learned(None, [unknown], english)
     if ids := {id for name in names if is_id(id := name.partition("@")[0])}:
         names |= {task.name for task in every_task() if task.dataset.get("path") in ids}
-    return Learned(names, notes)
+    return Learned(names, notes, english)
 
 
 def _of_training(mteb: Any, record: TrainingRecord) -> tuple[set[str], list[str]]:  # noqa: ANN401
@@ -147,7 +150,8 @@ def model_meta(encoder: SentenceEncoder, model: Model, name: str, learned: Learn
             "loader_kwargs": {} if _is_stock(model.folder) else {"trust_remote_code": True},
             "name": name,
             "revision": revision_of(model),
-            "languages": ["eng-Latn"],
+            # mteb has codes of its own; only those of English are known here.
+            "languages": ["eng-Latn"] if learned.english else None,
             "n_parameters": _parameters(model.folder),
             "n_embedding_parameters": tables,
             "memory_usage_mb": round(sum(path.stat().st_size for path in model.folder.rglob("*.safetensors")) / 2**20),

@@ -14,7 +14,7 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
-from paranmt_hf.workflows.support.model_record import AboutModel, data_options, hub_datasets, license_text
+from paranmt_hf.workflows.support.model_record import AboutModel, data_options, hub_datasets, languages, license_text
 
 DIRECTIONS = {
     "to-reference": "translations are the sources and references the targets",
@@ -47,6 +47,7 @@ def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None =
         "name": name,
         **{key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)},
         "datasets": sorted({*said.get("datasets", ()), *hub_datasets(record.settings["data"])}),
+        **({"languages": spoken} if (spoken := languages(record.settings["data"])) else {}),
         "summary": said.get("summary") or _summary(record, own),
         "data": said.get("data")
         or f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "

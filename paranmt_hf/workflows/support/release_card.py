@@ -53,7 +53,7 @@ def release_card(
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     """Give the name, the type and the meaning of each column of a release."""
-    language = LANGUAGES.get(record.settings["release"].get("language", "en"), "English")
+    language = LANGUAGES.get(record.language, "English")
     source = next((record.settings[part] for part in ("bitext", "text", "pairs") if part in record.settings), {})
     said = meanings(record.made_by, source, language)
     if "pivot" in record.settings:

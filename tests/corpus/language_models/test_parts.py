@@ -79,7 +79,9 @@ class TestSettings:
         assert "from Czech into English" in config.template("translate")
         with pytest.raises(InputError, match="--source-language cs would change nothing"):
             config.template("paraphrase")
-        asked = LanguageModelConfig("m", source_language="cs", prompt="{source_language} to {target_language}: {sentence}")
+        asked = LanguageModelConfig(
+            "m", source_language="cs", prompt="{source_language} to {target_language}: {sentence}"
+        )
         assert asked.template("paraphrase") == "Czech to English: {sentence}"
 
     def test_the_address(self, monkeypatch):
