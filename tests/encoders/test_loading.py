@@ -71,6 +71,7 @@ def test_own_modules_need_the_flag(saved, name):
         SentenceTransformer(str(saved / name), device="cpu")
 
 
+@pytest.mark.slow
 def test_own_modules_run_where_the_package_is_not(saved, tmp_path):
     """Their code lies beside the weights. One process for all of them; importing the package fails in it."""
     program = tmp_path / "program.py"

@@ -163,7 +163,8 @@ class _Stop(TrainerCallback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("during", ["train parses", pytest.param("train paraphrases", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("during", ["train parses", "train paraphrases"])
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, monkeypatch, during):
     original = trainer.train_pieces
 

@@ -155,6 +155,7 @@ def test_the_same_command_goes_on_with_room(tmp_path, data):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
 
 
+@pytest.mark.slow
 def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch):
     settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
     original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
