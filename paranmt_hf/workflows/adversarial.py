@@ -15,23 +15,14 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import MOST_BEAMS, ParaphraseConfig
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import as_json, keep_identity, locked, remove, work_folder
+from paranmt_hf.util.work import as_json
 from paranmt_hf.workflows.support.classifiers import Classifier, Function, find_classifier
 from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter
-from paranmt_hf.workflows.support.paraphrase_job import (
-    FileRecord,
-    cut_shards,
-    holds_shards,
-    made_before,
-    put_with_record,
-    record_path,
-    result_file,
-)
+from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
 
 COMMAND = "adversarial"
 
@@ -128,11 +119,8 @@ def find_adversarial(
     stage = ParaphraseStage(str(model), search, scorer or ScorerConfig(), engine.threads)
     settings = {"input": source.identity, "adversarial": asdict(config), "classifier": judge.identity}
     identity = as_json({**settings, **stage.identity})
-    if (before := made_before(out, identity, COMMAND)) is not None:
-        return _result(out, before, fresh=False)
-    work = work_folder(out)
-    with locked(work, COMMAND, worth=holds_shards):
-        keep_identity(work, identity, worth=holds_shards, doing="searching")
+
+    def make(work: Path) -> dict[str, Any]:
         counts = _Counts()
         cut = cut_shards(_right(source, judge, counts), work / "input", identity)
         if not counts.sentences:
@@ -141,17 +129,9 @@ def find_adversarial(
         done = run_job(cut, work / "output", stage, engine)
         with replacing(work / out.name) as aside:
             _write(cut, done, judge, counts, aside, out.suffix.lower())
-        figures = {**asdict(counts), "notes": done.dropped}
-        record = put_with_record(work / out.name, out, identity, figures)
-        remove(work)
-    return _result(out, record, fresh=True)
+        return {**asdict(counts), "notes": done.dropped}
 
-
-def _result(out: Path, record: FileRecord, *, fresh: bool) -> Adversarial:
-    try:
-        return Adversarial(out, **record.figures, fresh=fresh)
-    except TypeError:
-        raise InputError(f"{record_path(out)} is no record of adversarial examples; move it away") from None
+    return make_once(Adversarial, out, identity, make, command=COMMAND, doing="searching")
 
 
 @dataclass

@@ -23,17 +23,9 @@ from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import as_json, keep_identity, locked, remove, work_folder
+from paranmt_hf.util.work import as_json
 from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter
-from paranmt_hf.workflows.support.paraphrase_job import (
-    FileRecord,
-    cut_shards,
-    holds_shards,
-    made_before,
-    put_with_record,
-    record_path,
-    result_file,
-)
+from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
 
 COMMAND = "augment"
 
@@ -112,11 +104,8 @@ def augment(
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, scorer or ScorerConfig(), engine.threads)
     identity = as_json({"input": source.identity, "augment": asdict(config), **stage.identity})
-    if (before := made_before(out, identity, COMMAND)) is not None:
-        return _result(out, before, fresh=False)
-    work = work_folder(out)
-    with locked(work, COMMAND, worth=holds_shards):
-        keep_identity(work, identity, worth=holds_shards, doing="augmenting")
+
+    def make(work: Path) -> dict[str, Any]:
         whole = cut_shards(source.batches(), work / "whole", identity)
         quotas = _quotas(whole, config)
         wanting = {label for label, quota in quotas.items() if quota is None or quota > 0}
@@ -124,20 +113,12 @@ def augment(
         done = run_job(cut, work / "output", stage, engine)
         chosen = _choose(whole, cut, done, quotas, search.seed)
         figures = _write(whole, done, chosen, source, work / out.name)
-        figures["notes"] = done.dropped
         for label, counts in figures["labels"].items():
             quota = quotas[label]
             counts["short"] = 0 if quota is None else max(0, quota - counts["paraphrases"])
-        record = put_with_record(work / out.name, out, identity, figures)
-        remove(work)
-    return _result(out, record, fresh=True)
+        return {**figures, "notes": done.dropped}
 
-
-def _result(out: Path, record: FileRecord, *, fresh: bool) -> AugmentedFile:
-    try:
-        return AugmentedFile(out, **record.figures, fresh=fresh)
-    except TypeError:
-        raise InputError(f"{record_path(out)} is no record of an augmented file; move it away") from None
+    return make_once(AugmentedFile, out, identity, make, command=COMMAND, doing="augmenting")
 
 
 def _quotas(whole: Manifest, config: AugmentConfig) -> dict[str, int | None]:

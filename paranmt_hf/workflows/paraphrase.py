@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +20,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
-from paranmt_hf.util.work import as_json, keep_identity, locked, remove, work_folder
+from paranmt_hf.util.work import as_json, work_folder
 from paranmt_hf.workflows.support.control import PARSER, control_of, make_index
-from paranmt_hf.workflows.support.paraphrase_job import (
-    FileRecord,
-    cut_shards,
-    holds_shards,
-    made_before,
-    put_with_record,
-    record_path,
-    result_file,
-)
+from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
 from paranmt_hf.workflows.support.sentence_file import SentenceFile
 
 COMMAND = "paraphrase"
@@ -91,33 +84,22 @@ def paraphrase_file(
     out = result_file(out, SUFFIXES)
     source = SentenceFile(file, column)
     engine = (engine or EngineConfig()).resolved()
-    work = work_folder(out)
-    control = control_of(model, templates, parser, work / "trees")
+    control = control_of(model, templates, parser, work_folder(out) / "trees")
     stage = ParaphraseStage(
         str(model), config or ParaphraseConfig(), scorer or ScorerConfig(), engine.threads, control=control
     )
     identity = as_json({"input": source.identity, **stage.identity})
-    if (before := made_before(out, identity, COMMAND)) is not None:
-        return _result(out, before, fresh=False)
-    with locked(work, COMMAND, worth=holds_shards):
-        keep_identity(work, identity, worth=holds_shards, doing="paraphrasing")
+
+    def make(work: Path) -> dict[str, Any]:
         make_index(parser, work / "trees", control)
         cut = cut_shards(_lines(source), work / "input", identity)
         if not cut.shards:
             raise InputError(f"{source.path} holds no line; expected one sentence on each")
         done = run_job(cut, work / "output", stage, engine)
         paraphrased, paraphrases = _write(done, work / out.name, stage.schema)
-        figures = {"lines": cut.rows, "paraphrased": paraphrased, "paraphrases": paraphrases, "notes": done.dropped}
-        record = put_with_record(work / out.name, out, identity, figures)
-        remove(work)
-    return _result(out, record, fresh=True)
+        return {"lines": cut.rows, "paraphrased": paraphrased, "paraphrases": paraphrases, "notes": done.dropped}
 
-
-def _result(out: Path, record: FileRecord, *, fresh: bool) -> ParaphrasedFile:
-    try:
-        return ParaphrasedFile(out, **record.figures, fresh=fresh)
-    except TypeError:
-        raise InputError(f"{record_path(out)} is no record of a file of paraphrases; move it away") from None
+    return make_once(ParaphrasedFile, out, identity, make, command=COMMAND, doing="paraphrasing")
 
 
 def _lines(source: SentenceFile) -> Iterator[pa.Table]:

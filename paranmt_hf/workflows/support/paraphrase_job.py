@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -15,9 +15,18 @@ from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_result_path, check_suffix, checksum, write_bytes
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.work import Identity, describe_differences, remove_leftover
+from paranmt_hf.util.work import (
+    Identity,
+    describe_differences,
+    keep_identity,
+    locked,
+    remove,
+    remove_leftover,
+    work_folder,
+)
 from paranmt_hf.version import __version__
 
+Made = TypeVar("Made")
 # Lines that make one unit of work: a kill loses no more than those in hand.
 SHARD_ROWS = 1000
 
@@ -47,6 +56,42 @@ def result_file(out: str | Path, suffixes: tuple[str, ...]) -> Path:
     check_result_path(path, "--out")
     check_suffix(path, "--out", suffixes)
     return path
+
+
+def make_once(
+    kind: Callable[..., Made],
+    out: Path,
+    identity: Identity,
+    make: Callable[[Path], dict[str, Any]],
+    *,
+    command: str,
+    doing: str,
+) -> Made:
+    """Make a file with its record beside it, or find it as it was made before.
+
+    Args:
+        kind: Makes what is returned, of the file, its figures by their names, and `fresh`.
+        out: The file.
+        identity: What determines it.
+        make: Writes the file into the work folder, under its name, and returns its figures as JSON values.
+        command: The command that does this.
+        doing: What it does, for messages.
+
+    Raises:
+        InputError: Something else is there.
+    """
+    record = made_before(out, identity, command)
+    fresh = record is None
+    if record is None:
+        work = work_folder(out)
+        with locked(work, command, worth=holds_shards):
+            keep_identity(work, identity, worth=holds_shards, doing=doing)
+            record = put_with_record(work / out.name, out, identity, make(work))
+            remove(work)
+    try:
+        return kind(out, **record.figures, fresh=fresh)
+    except TypeError:
+        raise InputError(f"{record_path(out)} is no record of what `paranmt {command}` writes; move it away") from None
 
 
 def made_before(out: Path, identity: Identity, command: str) -> FileRecord | None:
