@@ -13,6 +13,7 @@ from paranmt_hf.corpus.jobs.pool import Pool
 from paranmt_hf.corpus.jobs.ray import run_on_ray
 from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard, sweep
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.threads import threads_kept
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
@@ -63,7 +64,9 @@ def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: Task
     if config.engine == "ray":
         run_on_ray(stage, tasks, config, done)
     elif config.workers == 1 or len(tasks) == 1:
-        for task in tasks:
-            done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
+        # A stage sets the threads of its process; this one belongs to the caller.
+        with threads_kept():
+            for task in tasks:
+                done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
     else:
         Pool(stage, tasks, config, report, done).run()

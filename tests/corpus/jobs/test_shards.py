@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
@@ -28,6 +29,18 @@ def test_every_row_once_in_order(tmp_path):
     assert manifest.rows == 18
     assert manifest.dropped == {"unwanted": 2}
     assert Manifest.open(tmp_path / "output", manifest.identity).complete
+
+
+def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path, monkeypatch):
+    original, before = fakes.UpperStage.load, torch.get_num_threads()
+
+    def load(self):
+        torch.set_num_threads(before + 3)
+        return original(self)
+
+    monkeypatch.setattr(fakes.UpperStage, "load", load)
+    assert fakes.run(tmp_path).rows == 18
+    assert torch.get_num_threads() == before
 
 
 def test_workers_give_the_same_bytes(tmp_path):
