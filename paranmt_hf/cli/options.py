@@ -6,6 +6,7 @@ import argparse
 import typing
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 from paranmt_hf.util.settings import described, plain_type
@@ -59,6 +60,17 @@ def add_options(
         required = entry.default is MISSING and entry.default_factory is MISSING
         default = None if required else entry.default
         parser.add_argument(flag, default=default, required=required, metavar=None, **settings)
+
+
+def add_exclude(parser: argparse._ActionsContainer) -> None:
+    """Add `--exclude` of paraphrasers: evaluation sets whose sentences are in no pair."""
+    parser.add_argument(
+        "--exclude",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="folders or files of evaluation sets (STS, SentEval, any text): leave out pairs with their sentences",
+    )
 
 
 def add_switch(parser: argparse._ActionsContainer, flag: str, *, dest: str, help: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import add_options, from_options
+from paranmt_hf.cli.options import add_exclude, add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "train a network that paraphrases after templates of syntax"
@@ -19,6 +19,7 @@ def configure(parser: CommandParser) -> None:
 
     parser.add_argument("data", nargs="+", help="parsed pairs: folders that `paranmt parse` made, or Parquet files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the network")
+    add_exclude(parser)
     add_options(parser.add_argument_group("model"), ParaphraserConfig, leave_out=("model", "base"))
     kinds = {
         SyntaxConfig: "trees",
@@ -40,6 +41,7 @@ def configure(parser: CommandParser) -> None:
             syntax=from_options(SyntaxConfig, arguments),
             training=from_options(ParaphraserTraining, arguments),
             selection=from_options(SelectionConfig, arguments),
+            exclude=arguments.exclude,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)
         record, state = trained.record, "" if trained.fresh else " (was trained already)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paranmt_hf.cli.options import DATA_HELP, add_options, from_options
+from paranmt_hf.cli.options import DATA_HELP, add_exclude, add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "train an encoder-decoder that paraphrases"
@@ -18,13 +18,7 @@ def configure(parser: CommandParser) -> None:
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
-    parser.add_argument(
-        "--exclude",
-        type=Path,
-        nargs="+",
-        default=[],
-        help="folders or files of evaluation sets (STS, SentEval, any text): leave out pairs with their sentences",
-    )
+    add_exclude(parser)
     kinds = {ParaphraserConfig: "model", ParaphraserTraining: "training", SelectionConfig: "pairs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind)

@@ -48,6 +48,12 @@ class EncoderDecoder:
         ends = self.model.config.eos_token_id
         return list(ends) if isinstance(ends, list | tuple) else [int(ends)]
 
+    @property
+    def places(self) -> int | None:
+        """Most pieces of a sentence that the model has positions for; None where it counts none."""
+        places = getattr(self.model.config, "max_position_embeddings", None)
+        return places if isinstance(places, int) else None
+
     def cut(self, sentences: list[str]) -> list[list[int]]:
         """Cut sources into ids, the end included; nothing is cut off."""
         found: list[list[int]] = self.tokenizer(sentences, add_special_tokens=True, truncation=False).input_ids

@@ -132,11 +132,16 @@ class Paraphraser:
         Returns:
             Results in the order of `sentences`.
         """
-        config = config or self.config
+        config = self._bounded(config or self.config)
         texts, kept, notes = self._prepared(sentences, config)
         candidates = self._search(self._own, [ids for _, ids in kept], config, draw)
         found = self._judged([text for text, _ in kept], candidates, config)
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
+
+    def _bounded(self, config: ParaphraseConfig) -> ParaphraseConfig:
+        """The same with no longer sentences than the model has positions for."""
+        places = self._own.places
+        return config if places is None else replace(config, max_length=min(config.max_length, places))
 
     def _prepared(
         self, sentences: Sequence[str | None], config: ParaphraseConfig

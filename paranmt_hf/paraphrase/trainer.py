@@ -29,10 +29,9 @@ from paranmt_hf.paraphrase.measuring import logits_of
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, token_loss
 from paranmt_hf.paraphrase.piece_store import Batches
 from paranmt_hf.paraphrase.record import Course, Measured
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import check_seal, read_checkpoint, seal, write_checkpoint
 from paranmt_hf.training.course import COMPLETE, forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import thinned
-from paranmt_hf.training.reporting import check_reporting
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
@@ -191,6 +190,7 @@ class _Noting(TrainerCallback):
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+            seal(folder)
             # The mark is written last: a checkpoint without it was cut off and does not count.
             write_bytes(folder / COMPLETE, json.dumps(asdict(self.course)).encode())
 
@@ -218,8 +218,6 @@ def train_pieces(
     Raises:
         InputError: A loss is not a number, a checkpoint cannot be written or is damaged.
     """
-    if config.report_to:
-        check_reporting(config.report_to)
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     precision = config.precision
     if precision == "auto":
@@ -267,10 +265,12 @@ def train_pieces(
     trainer.remove_callback(PrinterCallback)
     noting.trainer = trainer
     checkpoint = last_checkpoint(folder / "trainer")
+    if args.process_index == 0:
+        # Also where no whole one is there: one of a later step would push those out that come now.
+        forget_cut_off(folder / "trainer")
     if checkpoint is not None:
+        check_seal(checkpoint)
         noting.course = from_json(Course, read_json(checkpoint / COMPLETE, "a checkpoint"), checkpoint / COMPLETE)
-        if args.process_index == 0:
-            forget_cut_off(folder / "trainer")
     with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
         noting.progress = progress
         if noting.course.steps >= steps:

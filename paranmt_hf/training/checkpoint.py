@@ -13,7 +13,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import AGAIN, replacing
+from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes
+from paranmt_hf.util.records import from_json, read_json
+
+# In a folder: the checksum of each file beside it.
+SEAL = "files.json"
 
 
 def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
@@ -58,3 +62,25 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
         pass
     raise InputError(f"{path} is damaged; remove it and run again, from the start")
+
+
+def seal(folder: Path) -> None:
+    """Write down what the files of a checkpoint are that consists of several; a former seal does not count."""
+    files = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name != SEAL}
+    write_bytes(folder / SEAL, json.dumps(files).encode())
+
+
+def check_seal(folder: Path) -> None:
+    """Refuse a sealed checkpoint of which a file was lost or changed, as a disk does that fails.
+
+    Raises:
+        InputError: There is such a file.
+    """
+    advice = f"remove {folder} and run again, which goes on from the checkpoint before, or from the start"
+    try:
+        known: dict[str, str] = from_json(dict[str, str], read_json(folder / SEAL, "a checkpoint"), folder / SEAL)
+    except InputError:
+        raise InputError(f"{folder / SEAL} is missing or damaged; {advice}") from None
+    for name, digest in known.items():
+        if not (folder / name).is_file() or checksum(folder / name) != digest:
+            raise InputError(f"{folder / name} is missing or damaged; {advice}")

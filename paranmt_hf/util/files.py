@@ -237,3 +237,11 @@ def link(source: Path, target: Path) -> None:
         target.symlink_to(source.resolve())
     except OSError:
         shutil.copy(source, target)
+
+
+def source_name(source: str | Path) -> str:
+    """Name a file or folder without the folders above it; of what is on no disk, such as an id on the Hub, all."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return str(source)
+    return path.name if path.name not in ("", "..") else path.resolve().name

@@ -23,6 +23,7 @@ from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.text_numbers import text_numbers
 from paranmt_hf.util.work import as_json
 from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter
 from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
@@ -150,32 +151,37 @@ class _Chosen:
 
 
 def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int) -> _Chosen:
-    """Choose the paraphrases of each label: the best of each sentence first, sentences in an order drawn by chance."""
+    """Choose the paraphrases of each label: the best of each sentence first, sentences in an order drawn by chance.
+
+    A number stands for each text, for all of them at once would not fit into memory where there are many.
+    """
     names = {label: number for number, label in enumerate(quotas)}
-    known = pa.chunked_array(
-        [plain(pq.read_table(shard, columns=["source"])["source"].combine_chunks()) for shard in whole.paths()]
-    ).unique()
+    known = np.unique(
+        np.concatenate(
+            [text_numbers(plain(pq.read_table(shard, columns=["source"])["source"])) for shard in whole.paths()]
+        )
+    )
     columns: dict[str, list[np.ndarray]] = {name: [] for name in ("index", "rank", "label")}
-    texts: list[pa.Array] = []
+    numbers = [np.empty(0, np.uint64)]
     candidates = 0
     for before, after in zip(cut.paths(), done.paths(), strict=True):
         rows, found = pq.read_table(before), pq.read_table(after, columns=["index", "rank", "paraphrase"])
         found = found.filter(pc.greater(found["rank"], 0))
         candidates += found.num_rows
         text = plain(found["paraphrase"])
-        new = pc.and_(pc.invert(pc.is_in(text, known)), pc.not_equal(text, ""))
-        found, text = found.filter(new), text.filter(new)
+        own = text_numbers(text)
+        new = ~_among(own, known) & pc.not_equal(text, "").to_numpy()
+        found = found.filter(pa.array(new))
         at = np.searchsorted(rows["index"].to_numpy(), found["index"].to_numpy())
         labels = np.array([names[str(label)] for label in rows["label"].to_pylist()], np.int64)
         columns["index"].append(found["index"].to_numpy())
         columns["rank"].append(found["rank"].to_numpy().astype(np.int64))
         columns["label"].append(labels[at])
-        texts.append(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
+        numbers.append(own[new])
     index, rank, label = (np.concatenate([np.empty(0, np.int64), *columns[name]]) for name in columns)
     order = np.lexsort((index, lottery(index, seed), rank))
     # Of equal paraphrases the first in this order stays, whatever its label.
-    codes = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode().indices.to_numpy()
-    _, firsts = np.unique(codes[order], return_index=True)
+    _, firsts = np.unique(np.concatenate(numbers)[order], return_index=True)
     order = order[np.sort(firsts)]
     kept = []
     for name, number in names.items():
@@ -183,6 +189,12 @@ def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, in
     taken = np.concatenate([np.empty(0, np.int64), *kept])
     keys = np.stack([index[taken], rank[taken]], axis=1)
     return _Chosen(keys[np.lexsort((keys[:, 1], keys[:, 0]))], candidates - len(order))
+
+
+def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Tell which numbers [number] are among known ones [known], which are sorted."""
+    places = np.minimum(np.searchsorted(known, numbers), max(0, len(known) - 1))
+    return known[places] == numbers if len(known) else np.zeros(len(numbers), bool)
 
 
 def _write(whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFile, path: Path) -> dict[str, Any]:
@@ -221,7 +233,10 @@ class _Paraphrases:
     """The chosen paraphrases, read shard by shard in the order of their sentences."""
 
     def __init__(self, done: Manifest, keys: np.ndarray) -> None:
-        self._shards, self._keys = iter(done.paths()), keys
+        self._shards = iter(done.paths())
+        # Index and rank as one number, in which ranks have room; sorted, as the keys are.
+        self._room = int(keys[:, 1].max(initial=0)) + 1
+        self._numbers = keys[:, 0] * self._room + keys[:, 1]
         self._left: pa.Table | None = None
 
     def up_to(self, last: int) -> pa.Table:
@@ -253,6 +268,4 @@ class _Paraphrases:
     def _only_chosen(self, table: pa.Table) -> pa.Table:
         table = table.select(["index", "paraphrase", "rank", "score"])
         index, rank = table["index"].to_numpy(), table["rank"].to_numpy()
-        # Index and rank as one number, in which ranks have room.
-        room = max(int(rank.max(initial=0)), int(self._keys[:, 1].max(initial=0))) + 1
-        return table.filter(pa.array(np.isin(index * room + rank, self._keys[:, 0] * room + self._keys[:, 1])))
+        return table.filter(pa.array((rank < self._room) & _among(index * self._room + rank, self._numbers)))

@@ -30,9 +30,9 @@ from paranmt_hf.corpus.parsing.template_counts import TEMPLATES_FILE, TemplateCo
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.tree_index import write_index
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.files import checksum, source_name, write_bytes
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.util.work import (
     Identity,
     as_json,
@@ -119,6 +119,9 @@ def parse_pairs(
     config, out = config or ParseConfig(), result_folder(out)
     sources = [data] if isinstance(data, str | Path) else list(data)
     refuse_inside(out, *map(Path, sources))
+    if is_given(config, "seconds") and str(parser) != "link-grammar":
+        name = parser if isinstance(parser, str | Path) else parser.name
+        raise InputError(f"--seconds is for link-grammar, and the parser is {name}; leave it out")
     stage, trees = _stage(parser, config, work_folder(out) / "trees")
     pairs = Pairs(sources, selection or SelectionConfig(), seed=config.seed, all_columns=True)
     identity = as_json({"data": pairs.identity, **stage.identity})
@@ -143,16 +146,11 @@ def parse_pairs(
         done = run_job(cut, work / "output", stage, engine)
         seconds = time.monotonic() - began
         sentences = sum(_sentences(path) for path in done.paths() if path.name not in before)
-        inputs = {"data": ", ".join(map(_name, sources)), "parser": stage.name}
+        inputs = {"data": ", ".join(map(source_name, sources)), "parser": stage.name}
         record = _write(done, work / "result", identity, inputs, cut.extra)
         put_in_place(work / "result", out)
         remove(work)
     return ParsedPairs(out, record, fresh=True, sentences=sentences, seconds=seconds)
-
-
-def _name(source: str | Path) -> str:
-    """Name of a source without its folder, or the id of a dataset."""
-    return Path(source).resolve().name if Path(source).exists() else str(source)
 
 
 def _stage(parser: str | Path | Parser, config: ParseConfig, index: Path) -> tuple[ParseStage, TreeFile | None]:

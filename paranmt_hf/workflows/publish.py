@@ -13,6 +13,14 @@ from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
 from paranmt_hf.supervised.record import RECORD_FILE as SUPERVISED
+from paranmt_hf.workflows.support.check_controlled import (
+    CODE_PATHS,
+    belongs_to_a_network,
+    check_whole_network,
+    is_network,
+    load_checked_network,
+    network_files,
+)
 from paranmt_hf.workflows.support.check_folder import left_here, read_notes, refuse_unsafe
 from paranmt_hf.workflows.support.check_model import (
     RESULTS_FILE,
@@ -153,7 +161,7 @@ def plan_model(
     """Check an encoder or a paraphraser and lay out what is published; touches nothing.
 
     Args:
-        folder: What `paranmt train`, `paranmt convert` or `paranmt train-paraphraser` wrote.
+        folder: What `paranmt train`, `convert`, `train-paraphraser` or `train-controlled` wrote.
         name: `organisation/name` on the Hub.
         about: What no program can know: licence, and words on the data.
         results: Of an encoder, what `paranmt evaluate sts --json` wrote for these weights, or the records that
@@ -179,10 +187,11 @@ def plan_model(
         )
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
-    if is_paraphraser(folder):
+    if is_paraphraser(folder) or is_network(folder):
         if results is not None:
             raise InputError(f"results are those of an encoder, and {folder} is a paraphraser; leave them out")
-        return _plan_paraphraser(folder, target, about, read_notes(notes))
+        lay_out = _plan_paraphraser if is_paraphraser(folder) else _plan_network
+        return lay_out(folder, target, about, read_notes(notes))
     origin = origin_of(folder)
     record = origin.read(folder)
     encoder = load(folder, device="cpu")
@@ -247,5 +256,26 @@ def _plan_paraphraser(folder: Path, target: Target, about: AboutModel, notes: st
     parcel = Parcel(files, belongs_to_a_paraphraser, f"Paraphraser {target.name.split('/')[1]}")
     check_whole_paraphraser(parcel, own, folder)
     own_card = paraphraser_card(card_values(folder.resolve().name, record))
+    missing = missing_of_paraphraser(record, about)
+    return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "paranmt_hf.load_paraphraser")
+
+
+def _plan_network(folder: Path, target: Target, about: AboutModel, notes: str) -> Plan:
+    from paranmt_hf.hub.paraphraser_card import paraphraser_card
+    from paranmt_hf.paraphrase.syntax.record import read_controlled_record
+    from paranmt_hf.workflows.support.controlled_card import controlled_card_values
+    from paranmt_hf.workflows.support.paraphraser_card import missing_of_paraphraser
+
+    record = read_controlled_record(folder)
+    refuse_unsafe(folder, CODE_PATHS)
+    network = load_checked_network(folder, record)
+    name, templates = target.name.split("/")[1], network.templates
+    values = controlled_card_values(name, record, templates, about)
+    card = paraphraser_card({**values, "repository": target.name, "notes": notes})
+    files = network_files(folder)
+    files["README.md"] = card.encode()
+    parcel = Parcel(files, belongs_to_a_network, f"Syntactically controlled paraphraser {name}")
+    check_whole_network(parcel, network, folder)
+    own_card = paraphraser_card(controlled_card_values(folder.resolve().name, record, templates))
     missing = missing_of_paraphraser(record, about)
     return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "paranmt_hf.load_paraphraser")

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.parsing.record import read_parsed
+from paranmt_hf.corpus.parsing.record import check_templates, read_parsed
 from paranmt_hf.corpus.parsing.template_counts import TemplateCount, read_template_counts
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.tables import percent, text_table
@@ -82,6 +82,7 @@ def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> Templates
         raise InputError(f"top must be at least 1, got {top}")
     folder = Path(parsed).expanduser()
     record = read_parsed(folder)
+    check_templates(folder, record)
     counts = read_template_counts(folder, top)
     if not counts:
         raise InputError(f"no reference of {folder} has a tree, so there are no templates; use another parser")

@@ -11,19 +11,16 @@ import logging
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.corpus.parsing.templates import are_trees, template_of, templates_of
+from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.parsing.templates import template_of, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import quiet
 from paranmt_hf.hub.repository import locate
@@ -47,7 +44,6 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
 from paranmt_hf.version import __version__
@@ -55,18 +51,21 @@ from paranmt_hf.workflows.support.controlled_card import write_controlled_card
 from paranmt_hf.workflows.support.paraphraser_run import (
     AGAIN,
     WITHOUT_EFFECT,
-    check_device,
+    check_training,
+    chosen_pairs,
     first_rows,
     found_or_made,
     new_model,
+    several,
 )
+from paranmt_hf.workflows.support.parsed_pairs import ParsedPairs, parsers_of
+from paranmt_hf.workflows.support.training_run import holds_training
 
 logger = logging.getLogger(__name__)
 COMMAND = "train-controlled"
 INITIAL, LEFT_OUT = "initial", "left-out.json"
-PARSES = {side: f"{side}_parse" for side in SIDES}
 Task = Literal["parses", "paraphrases"]
-# What is read, what is written, and after what, of each task: columns that `_directed` gives.
+# What is read, what is written, and after what, of each task: columns of `ParsedPairs.tables`.
 COLUMNS: dict[Task, tuple[str, str, str]] = {
     "parses": ("source_parse", "target_parse", "template"),
     "paraphrases": ("source", "target", "target_parse"),
@@ -104,15 +103,20 @@ class _Run:
     config: ParaphraserConfig
     syntax: SyntaxConfig
     training: ParaphraserTraining
-    pairs: Pairs
-    names: str
+    parsed: ParsedPairs
+    parsers: str | None
 
     @cached_property
     def identity(self) -> Identity:
         """Everything that decides the result, as JSON values."""
         training = {name: value for name, value in asdict(self.training).items() if name not in WITHOUT_EFFECT}
         shape = {"paraphraser": asdict(self.config), "syntax": asdict(self.syntax)}
-        return as_json({**shape, "training": training, "data": self.pairs.identity})
+        return as_json({**shape, "training": training, "data": self.parsed.pairs.identity})
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Names, without their folders, of what it begins with; and of what gave the trees."""
+        return {"data": self.parsed.names, **({"parser": self.parsers} if self.parsers else {})}
 
 
 def train_controlled(
@@ -123,6 +127,7 @@ def train_controlled(
     syntax: SyntaxConfig | None = None,
     training: ParaphraserTraining | None = None,
     selection: SelectionConfig | None = None,
+    exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedControlled:
     """Train a syntactically controlled paraphrase network: a parse generator and a paraphrase generator.
 
@@ -136,6 +141,8 @@ def train_controlled(
         syntax: Shape of the parse generator.
         training: How both are trained.
         selection: Which pairs are used.
+        exclude: Folders or files of evaluation sets, see `read_sentences`; pairs with one of their sentences are left
+            out, case and punctuation aside.
 
     Raises:
         InputError: Something in the data, the settings or the folders has to be put right first.
@@ -145,6 +152,25 @@ def train_controlled(
         syntax or SyntaxConfig(),
         training or ParaphraserTraining(),
     )
+    _check_settings(config, syntax, training)
+    out, sources = result_folder(out), several(data)
+    parsers = parsers_of(sources)
+    pairs, names = chosen_pairs(sources, selection, exclude, seed=training.seed, all_columns=True)
+    run = _Run(config, syntax, training.resolved("lstm"), ParsedPairs(pairs, names, syntax.max_tree), parsers)
+    record, fresh = found_or_made(
+        out,
+        COMMAND,
+        run.identity,
+        _read_record,
+        lambda record: record.settings,
+        lambda work: _train(run, work, out.name),
+        worth=_holds_models,
+    )
+    return TrainedControlled(out, record, fresh)
+
+
+def _check_settings(config: ParaphraserConfig, syntax: SyntaxConfig, training: ParaphraserTraining) -> None:
+    """Refuse what these networks cannot be, before any work."""
     if config.base is not None:
         raise InputError("base is of no use here: no other model reads the tree that a paraphrase is to have")
     if config.decoder_layers < 2:
@@ -153,21 +179,9 @@ def train_controlled(
         )
     if syntax.tree_hidden % 2:
         raise InputError(f"tree_hidden is shared by two directions and must be even, was {syntax.tree_hidden}")
-    check_device(training.device)
-    out = result_folder(out)
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    pairs = Pairs(sources, selection or SelectionConfig(), seed=training.seed, all_columns=True)
-    names = ", ".join(Path(source).name if Path(source).exists() else str(source) for source in sources)
-    run = _Run(config, syntax, training.resolved("lstm"), pairs, names)
-    record, fresh = found_or_made(
-        out,
-        COMMAND,
-        run.identity,
-        _read_record,
-        lambda record: record.settings,
-        lambda work: _train(run, work, out.name),
-    )
-    return TrainedControlled(out, record, fresh)
+    if training.noise:
+        raise InputError(f"noise is of no use here: noisy input has no tree; leave it out, was {training.noise:g}")
+    check_training(training)
 
 
 def _read_record(folder: Path) -> ControlledRecord:
@@ -179,9 +193,16 @@ def _read_record(folder: Path) -> ControlledRecord:
         ) from None
 
 
+def _holds_models(work: Path) -> bool:
+    """Tell whether a work folder holds what took long to make: a checkpoint, or a trained model."""
+    return holds_training(work) or any((work / f"{task}.safetensors").exists() for task in COLUMNS)
+
+
 def _train(run: _Run, work: Path, name: str) -> ControlledRecord:
     """Prepare, unless an earlier run did; train one model after the other; write both into the work folder."""
     left_out = _left_out(run, work)
+    if run.parsed.pairs.left_out_by:
+        logger.info(run.parsed.pairs.left_out)
     logger.info(
         f"{left_out.without_tree:,} pairs without a tree on a side, {left_out.long_trees:,} with a long one; "
         f"{len(left_out.templates):,} templates"
@@ -202,13 +223,13 @@ def _left_out(run: _Run, work: Path) -> _LeftOut:
     if not path.exists():
         counts: Counter[str] = Counter()
         dropped: Counter[str] = Counter()
-        for table in _directed(run, dropped, "read"):
+        for table in run.parsed.tables(run.training.direction, "read", dropped):
             found = templates_of(table["target_parse"]).value_counts()
             for template, count in zip(*(part.to_pylist() for part in found.flatten()), strict=True):
                 counts[template] += count
         if not counts:
             raise InputError(
-                f"nothing to train on: {run.pairs.left_out}; of the others {dropped['without_tree']:,} have a "
+                f"nothing to train on: {run.parsed.pairs.left_out}; of the others {dropped['without_tree']:,} have a "
                 f"sentence without a tree, and {dropped['long_trees']:,} a tree of more than {run.syntax.max_tree} "
                 "tokens; look at the data and at the options that choose"
             )
@@ -217,85 +238,16 @@ def _left_out(run: _Run, work: Path) -> _LeftOut:
     return from_json(_LeftOut, read_json(path, "what was left out of training"), path)
 
 
-def _directed(run: _Run, dropped: Counter[str], label: str) -> Iterator[pa.Table]:
-    """Pairs that can be trained on, in each direction that is asked for.
-
-    Yields:
-        Tables of `source`, `target`, their trees `source_parse` and `target_parse`, the target's `template`, and the
-        `reference`, by which pairs are held out.
-    """
-    direction, done = run.training.direction, 0
-    with Progress(label, unit="pairs") as progress:
-        for table in run.pairs.batches():
-            if missing := [name for name in PARSES.values() if name not in table.column_names]:
-                raise InputError(
-                    f"{run.names} has no column {', '.join(missing)}; expected parsed pairs: run `paranmt parse` on "
-                    "them first, and train on what it makes"
-                )
-            trees = [table[name].cast(pa.string()) for name in PARSES.values()]
-            _check_trees(run.names, trees)
-            whole = pc.and_(*(tree.is_valid() for tree in trees))
-            short = pc.and_(*(pc.less_equal(_tokens(tree), run.syntax.max_tree) for tree in trees))
-            kept = pc.and_(whole, pc.fill_null(short, False))
-            left = pc.sum(kept).as_py() or 0
-            dropped["without_tree"] += table.num_rows - (pc.sum(whole).as_py() or 0)
-            dropped["long_trees"] += (pc.sum(whole).as_py() or 0) - left
-            done += table.num_rows
-            progress.advance_to(done)
-            table = table.filter(kept)
-            if not left:
-                continue
-            if direction != "to-translation":
-                yield _columns(table, "translation", "reference")
-            if direction != "to-reference":
-                yield _columns(table, "reference", "translation")
-
-
-def _check_trees(names: str, columns: Sequence[pa.ChunkedArray]) -> None:
-    """Refuse trees of another form than `paranmt parse` writes.
-
-    Raises:
-        InputError: There is one.
-    """
-    for name, column in zip(PARSES.values(), columns, strict=True):
-        bad = np.flatnonzero(column.is_valid().to_numpy() & ~are_trees(column))
-        if len(bad):
-            raise InputError(
-                f"{names}: {name} has {column[int(bad[0])].as_py()[:80]!r}; expected trees without words such as "
-                "(S(NP)(VP)), as `paranmt parse` writes them: run it on the pairs"
-            )
-
-
-def _tokens(trees: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Tokens of linearised trees [sentence], end included: a node has two, its beginning and its end."""
-    return pc.add(pc.multiply(pc.count_substring(trees, "("), 2), 1)
-
-
-def _columns(table: pa.Table, source: str, target: str) -> pa.Table:
-    parse = table[PARSES[target]].cast(pa.string())
-    return pa.table(
-        {
-            "source": table[source],
-            "target": table[target],
-            "source_parse": table[PARSES[source]].cast(pa.string()),
-            "target_parse": parse,
-            "template": templates_of(parse),
-            "reference": table["reference"],
-        }
-    )
-
-
 def _initial(run: _Run, folder: Path, left_out: _LeftOut) -> Network:
     """Make both models before the first step, with their pieces and tokens, or find them made."""
     if not folder.exists():
         with folder_aside(folder, doing="save the models to", advice=AGAIN) as aside, quiet():
             # Both directions have the same text.
-            once = replace(run, training=replace(run.training, direction="to-reference"))
-            tables = _directed(once, Counter(), "make pieces")
+            tables = run.parsed.tables("to-reference", "make pieces")
             pieces = train_tokenizer(
                 first_rows((table["source"], table["target"]) for table in tables), run.config.pieces
             )
-            tables = _directed(once, Counter(), "list labels")
+            tables = run.parsed.tables("to-reference", "list labels")
             tokens = train_tree_tokenizer(
                 first_rows((table["source_parse"], table["target_parse"]) for table in tables)
             )
@@ -339,7 +291,7 @@ def _cut(run: _Run, own: EncoderDecoder, folder: Path, task: Task, most: int) ->
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     cuts = {"source": own.cut, "target": own.cut_targets, "control": own.cut_controls}
-    tables = _directed(run, Counter(), f"cut {task}")
+    tables = run.parsed.tables(run.training.direction, f"cut {task}")
     columns = (tuple(table[name] for name in (*COLUMNS[task], "reference")) for table in tables)
     write_pieces(columns, folder, cuts, most=most, held_out=run.training.held_out)
 
@@ -381,7 +333,7 @@ def _write(
     both = (network.paraphrases, network.parses)
     record = ControlledRecord(
         settings=run.identity,
-        inputs={"data": run.names},
+        inputs=run.inputs,
         pairs=about.pairs["train"],
         held_out=about.pairs["held-out"],
         too_long=about.too_long,

@@ -21,7 +21,6 @@ import torch
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.hub.pretrained import quiet
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
@@ -31,6 +30,7 @@ from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from paranmt_hf.paraphrase.piece_store import Batches, PieceStore, held_out_keys, read_about, write_pieces
 from paranmt_hf.paraphrase.record import Course, Measured, ParaphraserRecord, read_paraphraser
+from paranmt_hf.paraphrase.syntax.kind import is_controlled
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.paraphrase.trainer import train_pieces
 from paranmt_hf.training.record import TRAINING_FILE
@@ -42,10 +42,12 @@ from paranmt_hf.workflows.support.paraphraser_card import write_paraphraser_card
 from paranmt_hf.workflows.support.paraphraser_run import (
     AGAIN,
     WITHOUT_EFFECT,
-    check_device,
+    check_training,
+    chosen_pairs,
     first_rows,
     found_or_made,
     new_model,
+    several,
 )
 
 logger = logging.getLogger(__name__)
@@ -121,13 +123,14 @@ def train_paraphraser(
     """
     config, training = config or ParaphraserConfig(), training or ParaphraserTraining()
     out = result_folder(out)
-    check_device(training.device)
-    sources, excluded = _several(data), read_sentences(*_several(exclude))
-    for file, reason in excluded.unread.items():
-        logger.warning(f"not read for --exclude: {file} ({reason})")
+    check_training(training)
     base = locate(config.base) if config.base is not None else None
-    pairs = Pairs(sources, selection or SelectionConfig(), excluded.texts, seed=training.seed)
-    names = ", ".join(Path(source).name if Path(source).exists() else str(source) for source in sources)
+    if base is not None and is_controlled(base):
+        raise InputError(
+            f"base {config.base} is syntactically controlled and reads a tree beside each sentence, so it cannot be "
+            "trained on pairs alone; name another encoder-decoder, or train a new network with `train-controlled`"
+        )
+    pairs, names = chosen_pairs(several(data), selection, exclude, seed=training.seed)
     run = _Run(config, training.resolved("lstm" if base is None else "base"), pairs, names, base)
     record, fresh = found_or_made(
         out,
@@ -138,10 +141,6 @@ def train_paraphraser(
         lambda work: _train(run, work, out.name),
     )
     return TrainedParaphraser(out, record, fresh)
-
-
-def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [given] if isinstance(given, str | Path) else list(given)
 
 
 def _read_record(folder: Path) -> ParaphraserRecord:
@@ -157,11 +156,17 @@ def _train(run: _Run, work: Path, name: str) -> ParaphraserRecord:
     """Prepare, unless an earlier run did; train; write the model into the work folder."""
     training = run.training
     own = _initial(run, work / INITIAL)
+    if own.places is not None and own.places < training.max_pieces:
+        raise InputError(
+            f"max_pieces {training.max_pieces} is more than the {own.places} positions of {run.config.base}; lower it"
+        )
     about = read_about(work / PIECES)
     if about is None:
         _cut(run, own, work / PIECES)
         about = read_about(work / PIECES)
     assert about is not None
+    if run.pairs.left_out_by:
+        logger.info(run.pairs.left_out)
     logger.info(f"{about.pairs['train']:,} pairs, {about.pairs['held-out']:,} held out, {about.too_long:,} too long")
     store, held_out = PieceStore(work / PIECES, "train"), PieceStore(work / PIECES, "held-out")
     batches = Batches(store, training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=own.pad)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from paranmt_hf import AugmentConfig, EngineConfig, InputError, ParaphraseConfig, augment
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs import job
+from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from paranmt_hf.workflows.augment import _choose
 from paranmt_hf.workflows.support import paraphrase_job
 from tests.workflows.paraphraser_toys import SENTENCES, write_paraphraser
 
@@ -116,6 +119,30 @@ def test_quotas_take_the_best_of_each_sentence_first(file, model, tmp_path, monk
     assert len(set(drawn)) > 1
     short = run(file, tmp_path / "short.jsonl", model, per_label=20)
     assert short.labels["a"] == {"originals": 4, "paraphrases": 12, "short": 4}
+
+
+def test_texts_are_not_held_at_once(tmp_path):
+    """Of 24 MB of paraphrases the choice keeps numbers alone."""
+    whole, done = (Manifest.open(tmp_path / name, {}) for name in ("whole", "done"))
+    for first in range(0, 1200, 100):
+        name, index = f"shard-{first:06d}.parquet", np.arange(first, first + 100)
+        rows = {"index": index, "source": [f"sentence {row}" for row in index], "label": ["a"] * 100}
+        found = {
+            "index": np.repeat(index, 2),
+            "rank": pa.array([1, 2] * 100, pa.int32()),
+            "paraphrase": [f"{row} {rank} " + "x" * 10_000 for row in index for rank in (1, 2)],
+        }
+        for manifest, columns in ((whole, rows), (done, found)):
+            manifest.shards[name] = write_shard(pa.table(columns), manifest.folder / name)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        chosen = _choose(whole, whole, done, {"a": 1500}, seed=1)
+    finally:
+        pa.set_memory_pool(before)
+    assert len(chosen.keys) == 1500 and set(chosen.keys[:, 0].tolist()) == set(range(1200)) and not chosen.left_out
+    assert 2_000_000 < pool.max_memory() < 16_000_000
 
 
 def test_forms_hold_the_same(file, model, tmp_path):

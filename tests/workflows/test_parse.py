@@ -276,6 +276,23 @@ def test_templates_of_parsed_pairs(pairs, tmp_path):
     assert linearised(read_tree(A_B)) == A_B
 
 
+def test_templates_that_were_changed_are_refused(pairs, tmp_path):
+    folder = run(pairs, tmp_path / "out").folder
+    lines = (folder / "templates.tsv").read_text().splitlines(keepends=True)
+    (folder / "templates.tsv").write_text("".join(lines[:2]))
+    with pytest.raises(InputError, match=r"templates.tsv is missing or is not as it was written; run `paranmt parse`"):
+        frequent_templates(folder)
+
+
+def test_seconds_are_for_link_grammar_alone(pairs, tmp_path, capsys):
+    with pytest.raises(InputError, match="--seconds is for link-grammar, and the parser is letters 1; leave it out"):
+        parse_pairs(pairs, tmp_path / "out", parser=Letters(), config=ParseConfig(seconds=9))
+    (tmp_path / "trees.tsv").write_text("a b\t(S (NP a) (VP b))\n")
+    words = ["parse", pairs, "--out", tmp_path / "out", "--parser", tmp_path / "trees.tsv", "--seconds", "9"]
+    fails(capsys, words, "--seconds is for link-grammar, and the parser is")
+    assert not list(tmp_path.glob("out*"))
+
+
 def test_a_damaged_record(pairs, tmp_path):
     done = run(pairs, tmp_path / "out")
     assert isinstance(done.record, ParseRecord)

@@ -52,6 +52,15 @@ def read_parsed(folder: Path) -> ParseRecord:
     return from_json(ParseRecord, read_json(path, "the record of parsed pairs"), path)
 
 
+def check_templates(folder: Path, record: ParseRecord) -> None:
+    """Refuse counts of templates that are not those that were written.
+
+    Raises:
+        InputError: The file is missing or was changed.
+    """
+    _check(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE))
+
+
 def parsed_files(folder: Path) -> list[Path]:
     """Find the Parquet files of parsed pairs, in order, as they were written.
 
@@ -60,6 +69,10 @@ def parsed_files(folder: Path) -> list[Path]:
     """
     files = {folder / name: digest for name, digest in read_parsed(folder).files.items() if name != TEMPLATES_FILE}
     for path, digest in files.items():
-        if not path.is_file() or checksum(path) != digest:
-            raise InputError(f"{path} is missing or is not as it was written; run `paranmt parse` again")
+        _check(path, digest)
     return list(files)
+
+
+def _check(path: Path, digest: str | None) -> None:
+    if not path.is_file() or checksum(path) != digest:
+        raise InputError(f"{path} is missing or is not as it was written; run `paranmt parse` again")

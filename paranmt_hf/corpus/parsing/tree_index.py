@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -76,6 +77,24 @@ class TreeIndex:
         for index, sentence in enumerate(sentences):
             own, text, line = texts.get(index, ("", None, 0))
             yield read_at(text, f"{self.name}:{line}") if text and own == sentence else None
+
+
+class IndexedFile:
+    """A parser that looks trees up in a file, which is read once; its index lies in a temporary folder.
+
+    Args:
+        file: The trees.
+    """
+
+    def __init__(self, file: TreeFile) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
+        write_index(file, Path(self._folder.name) / "index")
+        self._index = TreeIndex(Path(self._folder.name) / "index", file.name)
+        self.name, self.at_once = file.name, self._index.at_once
+
+    def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
+        """Look the trees of sentences up, as `TreeIndex` does."""
+        return self._index.trees(sentences)
 
 
 def sentence_hashes(column: pa.Array) -> np.ndarray:

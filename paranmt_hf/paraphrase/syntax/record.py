@@ -11,6 +11,7 @@ from paranmt_hf.paraphrase.record import Course
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.records import from_json, read_json, to_json
 
+KIND = "controlled-paraphraser"
 MADE_BY = "a model made by `paranmt train-controlled`"
 
 
@@ -70,6 +71,6 @@ def read_controlled_record(folder: Path) -> ControlledRecord:
     """
     path = folder / TRAINING_FILE
     values = read_json(path, f"the folder of {MADE_BY}")
-    if isinstance(values, dict) and values.get("kind") != "controlled-paraphraser":
+    if isinstance(values, dict) and values.get("kind") != KIND:
         raise InputError(f"{path} is that of another kind of model; expected {MADE_BY}")
     return from_json(ControlledRecord, values, path)

@@ -47,11 +47,15 @@ class Templates:
             read: Brings one that a person wrote into the form that is counted.
 
         Raises:
-            InputError: One is no template, or was never seen; the error names near ones.
+            InputError: One is no template, or was never seen; the error names near ones. None are asked for.
         """
         if isinstance(wanted, int):
+            if wanted < 1:
+                raise InputError(f"templates must be at least 1, was {wanted}")
             return self.most_frequent(wanted)
         found = list(dict.fromkeys(read(template) for template in wanted))
+        if not found:
+            raise InputError("expected templates, got none; name one such as (S(NP)(VP)), or say how many")
         for template in found:
             if template not in self.counts:
                 raise InputError(

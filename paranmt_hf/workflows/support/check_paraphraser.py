@@ -6,8 +6,9 @@ import inspect
 import json
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
@@ -21,22 +22,28 @@ if TYPE_CHECKING:
 
 CODE_FILE = "modeling_paranmt_lstm.py"
 # Files of encoder-decoders of transformers and of their tokenizers.
-OF_PARAPHRASERS = re.compile(
+OF_MODELS = (
     r"config\.json|generation_config\.json|model(-\d+-of-\d+)?\.safetensors|model\.safetensors\.index\.json|"
     r"(tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab)\.json|merges\.txt|"
-    r"(spiece|source|target|sentencepiece(\.bpe)?)\.(model|spm)|" + re.escape(TRAINING_FILE)
+    r"(spiece|source|target|sentencepiece(\.bpe)?)\.(model|spm)"
 )
+OF_PARAPHRASERS = re.compile(f"{OF_MODELS}|{re.escape(TRAINING_FILE)}")
 # Sentences whose paraphrases tell whether a folder and what goes of it are one model.
 PROBE = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
 
 
 def is_paraphraser(folder: Path) -> bool:
     """Tell whether a folder says that `paranmt train-paraphraser` made it."""
+    return kind_of(folder) == "paraphraser"
+
+
+def kind_of(folder: Path) -> Any:  # noqa: ANN401 - whatever stands there
+    """What the record in a folder says that it is about; None where none says so."""
     try:
         values = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(values, dict) and values.get("kind") == "paraphraser"
+        return None
+    return values.get("kind") if isinstance(values, dict) else None
 
 
 def belongs_to_a_paraphraser(path: str) -> bool:
@@ -69,30 +76,44 @@ def load_checked(folder: Path, record: ParaphraserRecord) -> EncoderDecoder:
     from paranmt_hf.paraphrase.loading import read_model
 
     own = read_model(locate(folder))
-    found = {
-        "model_type": own.model.config.model_type,
-        "parameters": sum(weight.numel() for weight in own.model.parameters()),
-        "pieces": len(own.tokenizer),
-    }
+    refuse_other_figures(
+        folder,
+        record,
+        {
+            "model_type": own.model.config.model_type,
+            "parameters": sum(weight.numel() for weight in own.model.parameters()),
+            "pieces": len(own.tokenizer),
+        },
+    )
+    refuse_other_weights(folder, own.model)
+    refuse_other_code(folder, [CODE_FILE])
+    return own
+
+
+def refuse_other_figures(folder: Path, record: Any, found: Mapping[str, Any]) -> None:  # noqa: ANN401 - of either kind
+    """Refuse a model of other figures than those that stand under the same names in its record."""
     for name, value in found.items():
         if value != (said := getattr(record, name)):
             raise InputError(
                 f"{folder} holds a model with the {name} {value}, its {TRAINING_FILE} says {said}; they do not belong "
                 "together"
             )
-    if not all(bool(weight.isfinite().all()) for weight in own.model.parameters()):
+
+
+def refuse_other_weights(folder: Path, model: Any) -> None:  # noqa: ANN401 - a model of transformers
+    """Refuse a model with weights that are no numbers."""
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         raise InputError(f"{folder} holds weights that are no numbers; train it again")
-    _refuse_other_code(folder)
-    return own
 
 
-def _refuse_other_code(folder: Path) -> None:
-    """Refuse configurations that name code, which `trust_remote_code=True` would run, other than this package's."""
+def refuse_other_code(folder: Path, own: Sequence[str]) -> None:
+    """Refuse configurations that name code, which `trust_remote_code=True` would run, in other files than `own`."""
+    modules = tuple(f"{name.removesuffix('.py')}." for name in own)
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
         named = json.loads(path.read_text(encoding="utf8")).get("auto_map", {}) if path.is_file() else {}
         for code in named.values():
-            if not str(code).startswith(f"{CODE_FILE.removesuffix('.py')}."):
+            if not str(code).startswith(modules):
                 raise InputError(
                     f"{path} names the code {code!r}, which is not this package's and is not published; remove it"
                 )

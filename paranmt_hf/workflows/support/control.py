@@ -12,7 +12,7 @@ from paranmt_hf.corpus.parsing.tree_index import write_index
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.stage import Control
-from paranmt_hf.paraphrase.syntax.kind import check_control
+from paranmt_hf.paraphrase.syntax.kind import check_control, warn_of_other_trees
 from paranmt_hf.paraphrase.syntax.templates import read_templates
 from paranmt_hf.util.files import checksum
 
@@ -44,6 +44,7 @@ def control_of(
     check_control(files, templates=True)
     chosen = read_templates(files.folder).chosen(templates, read_template)
     opened = open_parser(parser)
+    warn_of_other_trees(files, opened.name)
     if isinstance(opened, TreeFile):
         source = TreeSource(index, opened.name, checksum(Path(parser).expanduser()))
     else:

@@ -12,8 +12,8 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
 from paranmt_hf.paraphrase.syntax.templates import Templates
-from paranmt_hf.workflows.support.model_record import license_text
-from paranmt_hf.workflows.support.paraphraser_card import command_line, made_with
+from paranmt_hf.workflows.support.model_record import AboutModel, license_text
+from paranmt_hf.workflows.support.paraphraser_card import command_line, made_with, said_of_terms
 
 # As many as the paper's network was asked for (section 3.3).
 SHOWN = 20
@@ -27,20 +27,38 @@ SUMMARY = (
 
 def write_controlled_card(folder: Path, name: str, record: ControlledRecord, templates: Templates) -> None:
     """Write the card into the folder of a network."""
-    (folder / "README.md").write_text(paraphraser_card(_values(name, record, templates)), encoding="utf8")
+    text = paraphraser_card(controlled_card_values(name, record, templates))
+    (folder / "README.md").write_text(text, encoding="utf8")
 
 
-def _values(name: str, record: ControlledRecord, templates: Templates) -> dict[str, Any]:
+def controlled_card_values(
+    name: str, record: ControlledRecord, templates: Templates, about: AboutModel | None = None
+) -> dict[str, Any]:
+    """Put the record of a card together.
+
+    Args:
+        name: Name of the network.
+        record: What training wrote down.
+        templates: What it was trained on.
+        about: What people say; None before anybody did.
+
+    Returns:
+        What `paraphraser_card` takes.
+    """
     best = record.course.best
     shown = templates.most_frequent(SHOWN)
+    said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
-        "summary": SUMMARY,
-        "data": f"Trained on {record.pairs:,} parsed pairs of {escape(record.inputs['data'])}; {record.held_out:,} "
+        **said_of_terms(said, record.settings),
+        "summary": said.get("summary") or SUMMARY,
+        "data": said.get("data")
+        or f"Trained on {record.pairs:,} parsed pairs of {escape(record.inputs['data'])}; {record.held_out:,} "
         "more pairs, whose references are in none of these, were held out. Left out were "
         f"{record.without_tree:,} pairs with a sentence that has no tree, {record.long_trees:,} with a long tree and "
-        f"{record.too_long:,} with a long sentence.",
-        "command": command_line(
+        f"{record.too_long:,} with a long sentence.{_parser(record)}",
+        "command": "\n".join(said.get("commands", ()))
+        or command_line(
             "train-controlled",
             record.inputs["data"],
             record.settings,
@@ -51,7 +69,11 @@ def _values(name: str, record: ControlledRecord, templates: Templates) -> dict[s
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
         "own": True,
-        "license_text": license_text(None),
+        "license_text": said.get("license_text") or license_text(about),
         "templates": [(template, templates.counts[template]) for template in shown],
         "parses": [asdict(each) for each in record.parse_course.measured],
     }
+
+
+def _parser(record: ControlledRecord) -> str:
+    return f" The trees are those of {escape(record.inputs['parser'])}." if "parser" in record.inputs else ""

@@ -7,10 +7,12 @@ from typing import Any
 
 from paranmt_hf.corpus.parsing.parser import Parser
 from paranmt_hf.corpus.parsing.sentence_trees import SentenceTrees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import TreeFile
+from paranmt_hf.corpus.parsing.tree_index import IndexedFile
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.syntax.kind import is_controlled
+from paranmt_hf.paraphrase.syntax.kind import is_controlled, warn_of_other_trees
 from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
 from paranmt_hf.workflows.support.control import PARSER
 
@@ -41,4 +43,7 @@ def load_paraphraser(
     if not is_controlled(files):
         return Paraphraser(files, config)
     opened = open_parser(parser) if isinstance(parser, str | Path) else parser
-    return ControlledParaphraser(files, config, syntax=SentenceTrees(opened))
+    warn_of_other_trees(files, opened.name)
+    # Calls have other sentences, for each of which the file would be read anew.
+    syntax = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)
+    return ControlledParaphraser(files, config, syntax=syntax)

@@ -45,9 +45,7 @@ def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None =
     said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
-        **{key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)},
-        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(record.settings["data"])}),
-        **({"languages": spoken} if (spoken := languages(record.settings["data"])) else {}),
+        **said_of_terms(said, record.settings),
         "summary": said.get("summary") or _summary(record, own),
         "data": said.get("data")
         or f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "
@@ -61,7 +59,20 @@ def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None =
     }
 
 
-def missing_of_paraphraser(record: ParaphraserRecord, about: AboutModel) -> list[str]:
+def said_of_terms(said: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Licence, where one is stated, data sets on the Hub, and languages, where they are not English alone.
+
+    Args:
+        said: What people say, by the names of `AboutModel`.
+        settings: Settings of the record.
+    """
+    terms: dict[str, Any] = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
+    if spoken := languages(settings["data"]):
+        terms["languages"] = spoken
+    return {**terms, "datasets": sorted({*said.get("datasets", ()), *hub_datasets(settings["data"])})}
+
+
+def missing_of_paraphraser(record: ParaphraserRecord | ControlledRecord, about: AboutModel) -> list[str]:
     """What a reader of a paraphraser's card would miss, in sentences."""
     missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
     if "base" in record.inputs and not about.summary:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import torch
 
+from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
+from paranmt_hf.training.processes import started
+from paranmt_hf.training.reporting import check_reporting
+from paranmt_hf.util.files import source_name
 from paranmt_hf.util.work import (
+    Holds,
     Identity,
     finished,
     keep_identity,
@@ -34,10 +40,49 @@ WITHOUT_EFFECT = ("checkpoint_seconds", "report_to")
 Record = TypeVar("Record")
 
 
-def check_device(device: str | None) -> None:
-    """Refuse a GPU that is not there."""
-    if device == "cuda" and not torch.cuda.is_available():
+def check_training(training: ParaphraserTraining) -> None:
+    """Refuse, before any work, a GPU or a service to report to that is not there, and several processes."""
+    if training.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
+    if training.report_to:
+        check_reporting(training.report_to)
+    if (count := started()) > 1:
+        raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
+
+
+def several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    """Make a list of what may be a single one."""
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
+def chosen_pairs(
+    sources: list[str | Path],
+    selection: SelectionConfig | None,
+    exclude: str | Path | Sequence[str | Path],
+    *,
+    seed: int,
+    all_columns: bool = False,
+) -> tuple[Pairs, str]:
+    """Find the pairs to train on.
+
+    Args:
+        sources: What they are from, see `Pairs`.
+        selection: Which ones.
+        exclude: Folders or files of evaluation sets, whose sentences are in no pair.
+        seed: Decides which ones are drawn.
+        all_columns: Read all their columns.
+
+    Returns:
+        The pairs, and the names of their sources without folders, between commas.
+
+    Raises:
+        InputError: A source is missing or lacks a column.
+    """
+    excluded = read_sentences(*several(exclude))
+    for file, reason in excluded.unread.items():
+        logger.warning(f"not read for --exclude: {file} ({reason})")
+    pairs = Pairs(sources, selection or SelectionConfig(), excluded.texts, seed=seed, all_columns=all_columns)
+    return pairs, ", ".join(map(source_name, sources))
 
 
 def found_or_made(
@@ -47,6 +92,8 @@ def found_or_made(
     read: Callable[[Path], Record],
     identity_of: Callable[[Record], Identity],
     make: Callable[[Path], Record],
+    *,
+    worth: Holds = holds_training,
 ) -> tuple[Record, bool]:
     """Find the model of a command, or make it in its work folder and put it into place.
 
@@ -57,6 +104,7 @@ def found_or_made(
         read: Reads the record of a model that is there.
         identity_of: What determined that one.
         make: Makes the model in the folder `model` of the work folder that it is given.
+        worth: Says whether what lies in the work folder took long to make.
 
     Returns:
         The record, and whether this call made the model.
@@ -73,8 +121,8 @@ def found_or_made(
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
     work = work_folder(out)
-    with locked(work, command, worth=holds_training):
-        keep_identity(work, identity, worth=holds_training, doing="training")
+    with locked(work, command, worth=worth):
+        keep_identity(work, identity, worth=worth, doing="training")
         record = make(work)
         put_in_place(work / "model", out)
         remove(work)
