@@ -145,6 +145,7 @@ MINED = {
 }
 # And in one whose second sentences a language model wrote.
 ANSWERED = {
+    "translation": "a language model's translation of the foreign side",
     "translation_score": "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's "
     "answer; null where the server gives none",
 }

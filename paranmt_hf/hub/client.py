@@ -104,6 +104,11 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
 
 
+def explain_silence(error: BaseException) -> str:
+    """Say why the Hub did not answer a question that is of no repository; a token never stands in it."""
+    return f"no answer ({type(error).__name__}: {_first_line(str(error))})"
+
+
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
     """Say what an answer that is an error means."""
     from huggingface_hub import errors, get_token

@@ -275,19 +275,23 @@ def _hub(online: bool) -> HubState:
 
 def _answer() -> str:
     """Ask the Hub who is asking, or for a model if there is no token; the token itself is never shown."""
-    from huggingface_hub import HfApi, get_token
+    from huggingface_hub import HfApi, constants, get_session, get_token
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils import hf_raise_for_status
 
-    from paranmt_hf.hub.client import explain
+    from paranmt_hf.hub.client import explain, explain_silence
 
     started = time.perf_counter()
     try:
         if get_token() is None:
-            next(iter(HfApi().list_models(limit=1)), None)
+            # `list_models` would try for half a minute, and log each try.
+            address = f"{constants.ENDPOINT}/api/models"
+            hf_raise_for_status(get_session().get(address, params={"limit": 1}, timeout=10))
             who = "it answers"
         else:
             who = f"it answers and knows the token as {HfApi().whoami().get('name', 'nobody')!r}"
     except Exception as error:
-        return explain(error, "the Hub", "model")
+        return explain(error, "the Hub", "model") if isinstance(error, HfHubHTTPError) else explain_silence(error)
     return f"{who}, after {time.perf_counter() - started:.1f} s"
 
 

@@ -82,6 +82,7 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     for text in ("openai:small", "Translate this sentence from Czech into English.", "the language model", "Refusals"):
         assert text in card
     assert "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's answer" in card
+    assert "a language model's translation of the foreign side" in card
 
 
 def test_the_server_need_not_run_for_what_is_finished(bitext, vectors, tmp_path):

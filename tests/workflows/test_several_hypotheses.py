@@ -109,6 +109,7 @@ def test_card_and_record(corpus):
     card = (corpus.folder / "README.md").read_text()
     assert f"A sentence has up to 3 translations, each in a row of its own: these are pairs of {LINES}." in card
     assert "| `rank` | int32 | number of the hypothesis" in card
+    assert "| hypothesis of the translation model for the foreign side, that of this rank |" in card
     assert "Keep them together where data are split" in card
     names = [column["name"] for column in yaml.safe_load(card.split("---\n")[1])["dataset_info"][0]["features"]]
     assert names[:3] == ["id", "rank", "reference"]

@@ -18,6 +18,13 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum
 
 BLOCK_BYTES = 1 << 20
+# Marks at the start of other encodings; that of UTF-32 begins with that of UTF-16.
+OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 # A line longer than this is no sentence: the file has other line ends, or is no text.
 MAX_LINE_BYTES = 1 << 26
 
@@ -72,7 +79,8 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         One or more lines; the last byte is `\n` even if the file ends without it.
 
     Raises:
-        InputError: The file has no line, is damaged or cut off, or has a line over `MAX_LINE_BYTES`.
+        InputError: The file has no line, is damaged or cut off, is UTF-16 or UTF-32, or has a line over
+            `MAX_LINE_BYTES`.
     """
     lines = held = 0
     pending: list[bytes] = []
@@ -85,7 +93,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         head, newline, tail = block.rpartition(b"\n")
         if newline:
             whole = b"".join([*pending, head, newline])
-            yield whole if lines else whole.removeprefix(codecs.BOM_UTF8)
+            yield whole if lines else _without_mark(whole, path)
             lines += whole.count(newline)
             pending, held = [], 0
         pending.append(tail)
@@ -96,11 +104,23 @@ def read_blocks(path: Path) -> Iterator[bytes]:
                 r"on each line and lines that end with \n"
             )
     rest = b"".join(pending)
-    rest = rest if lines else rest.removeprefix(codecs.BOM_UTF8)
+    rest = rest if lines else _without_mark(rest, path)
     if rest:
         yield rest + b"\n"
     elif not lines:
         raise InputError(f"{path}: expected lines of text, but the file is empty")
+
+
+def _without_mark(start: bytes, path: Path) -> bytes:
+    """Take the byte order mark from the start of a file, or refuse that of another encoding than UTF-8."""
+    for mark, encoding in OTHER_MARKS.items():
+        # Read as UTF-8, English in UTF-16 is letters with a zero byte between them, and no error.
+        if start.startswith(mark):
+            raise InputError(
+                f"{path}: expected text in UTF-8, but its first bytes are those of {encoding}; convert it, such as "
+                f"with `iconv -f {encoding} -t UTF-8`"
+            )
+    return start.removeprefix(codecs.BOM_UTF8)
 
 
 def opened(path: Path) -> BinaryIO:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.bitext.lines import existing, file_identity
 from paranmt_hf.corpus.bitext.normalisation import decode
 from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader
-from paranmt_hf.corpus.phrases.files import PhraseFiles, features_of
+from paranmt_hf.corpus.phrases.files import PhraseFiles, features_of, first_line, is_rule
+from paranmt_hf.corpus.phrases.ppdb import BAR
 from paranmt_hf.corpus.presets.fields import find_layout, read_fields
 from paranmt_hf.corpus.presets.preset import Layout, Preset
 from paranmt_hf.corpus.presets.sets import Sentences, pairs_of_sets
@@ -39,7 +40,7 @@ class PresetFiles(Reader):
 
     Raises:
         InputError: A file is missing or fits no layout, files have different layouts, or a label is asked for where
-            there are none.
+            there are none, or not all pairs where the labels are hidden.
     """
 
     def __init__(
@@ -52,7 +53,12 @@ class PresetFiles(Reader):
     ) -> None:
         self.files, self.preset = existing(files), preset
         self.layout = _common_layout(preset, self.files)
-        if label is not None and not self.layout.labelled:
+        if self.layout.hidden_labels and label != "any":
+            raise InputError(
+                f"{self.files[0]} has no labels, so its paraphrases cannot be told from other pairs; --label any "
+                "reads all of them"
+            )
+        if label is not None and not self.layout.labelled and not self.layout.hidden_labels:
             raise InputError(
                 f"--label {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
                 "leave it out"
@@ -186,6 +192,13 @@ def open_preset(
         return PresetFiles(preset, files, label=label, max_characters=max_characters)
     if label not in (None, "any"):
         raise InputError(f"--label {label}: the preset {preset.name} has no labels; leave it out")
+    for path in existing(files):
+        if not is_rule(first_line(path)):
+            raise InputError(
+                f"{path} fits no layout of the preset {preset.name}: expected lines with {BAR.strip()} between the "
+                f"fields {', '.join(preset.layouts[0].fields)}; --format phrases reads lists of words and their "
+                f"paraphrases, and {preset.homepage} has the files of PPDB"
+            )
     if score is None and preset.score in features_of(existing(files)[0]):
         score = preset.score
     return PhraseFiles(files, score=score, max_characters=max_characters)

@@ -33,6 +33,7 @@ class Layout:
         header: Whether the first line holds the names.
         may_lack: So many fields at the end may be missing.
         first_field: Regular expression of the first field, where there is no header to know the layout by.
+        hidden_labels: Whether some of the pairs are no paraphrases, and the files do not say which.
     """
 
     files: str
@@ -42,6 +43,7 @@ class Layout:
     header: bool = False
     may_lack: int = 0
     first_field: str | None = None
+    hidden_labels: bool = False
 
     def position(self, column: str) -> int:
         """Index of the field that a column is, from 0."""

@@ -60,6 +60,8 @@ def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
         said |= PIVOTED
     if is_language_model(record.settings.get("translator", {}).get("model", "")):
         said |= ANSWERED
+    if "rank" in record.columns:
+        said["translation"] = f"{said['translation'].replace('best hypothesis', 'hypothesis')}, that of this rank"
     return [
         {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
         for column in COLUMNS

@@ -111,6 +111,16 @@ def test_an_empty_file(tmp_path, suffix, content):
         read(LineFiles({"a": path}))
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
+def test_another_encoding_is_refused(tmp_path, encoding, suffix):
+    for number, text in enumerate(("one\n" * 3, "one")):
+        path = tmp_path / f"{number}{suffix}"
+        path.write_bytes(COMPRESS[suffix](text.encode(encoding)))
+        with pytest.raises(InputError, match=f"first bytes are those of {encoding}; convert it, .*-f {encoding} -t"):
+            read(LineFiles({"a": path}))
+
+
 def test_a_file_without_a_byte(tmp_path):
     (tmp_path / "text.gz").touch()
     with pytest.raises(InputError, match=r"text\.gz: expected lines of text, but the file is empty"):

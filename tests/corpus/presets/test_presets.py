@@ -77,9 +77,18 @@ def test_qqp_has_quoted_questions_over_several_lines(tmp_path):
     glue = write(tmp_path / "glue.tsv", QQP + '0\t1\t2\t"What?\tWhat"?\t1\n1\t3\t4\t"Is" it?\tSo?\t0\n')
     assert read("qqp-glue", glue, label="any")[0]["reference"].to_pylist() == ['"What?', '"Is" it?']
     test = write(tmp_path / "test.tsv", "id\tquestion1\tquestion2\n0\tWhat?\tWhat so?\n")
-    assert read("qqp-glue", test)[0].column_names == ["id", "reference", "translation"]
-    with pytest.raises(InputError, match="these files of the preset qqp-glue have no labels"):
-        read("qqp-glue", test, label="0")
+    assert read("qqp-glue", test, label="any")[0].column_names == ["id", "reference", "translation"]
+
+
+@pytest.mark.parametrize(("name", "first"), [("qqp", '"test_id","question1","question2"'), ("qqp-glue", "id\tq\tq")])
+@pytest.mark.parametrize("label", [None, "1", "0"])
+def test_pairs_whose_labels_are_hidden_are_not_taken_for_paraphrases(tmp_path, name, first, label):
+    first = first.replace("\tq\tq", "\tquestion1\tquestion2")
+    row = '7,"Why?","How?"' if name == "qqp" else "7\tWhy?\tHow?"
+    test = write(tmp_path / "test", f"{first}\n{row}\n")
+    with pytest.raises(InputError, match=r"test has no labels, so its .*; --label any reads all of them"):
+        read(name, test, label=label)
+    assert read(name, test, label="any")[0].to_pylist() == [{"id": 0, "reference": "Why?", "translation": "How?"}]
 
 
 def test_broken_rows_are_named(tmp_path):
@@ -155,6 +164,11 @@ def test_ppdb_takes_its_score_where_a_file_has_it(tmp_path):
     assert read("ppdb", path)[0].column_names == ["id", "reference", "translation"]
     with pytest.raises(InputError, match="the preset ppdb has no labels"):
         read("ppdb", path, label="1")
+    sentences = write(tmp_path / "sentences.txt", "A dog runs .\n")
+    with pytest.raises(
+        InputError, match=r"sentences.txt fits no layout of the preset ppdb: expected lines with \|\|\|"
+    ):
+        read("ppdb", path, sentences)
 
 
 @pytest.mark.parametrize(
