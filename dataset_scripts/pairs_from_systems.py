@@ -30,6 +30,14 @@ import pyarrow.parquet as pq
 SIDES = ["reference", "translation"]
 
 
+def read(path: Path, columns: list[str]) -> pa.Table:
+    """Read some columns; what is wrong with the file is said in a sentence."""
+    try:
+        return pq.read_table(path, columns=columns)
+    except (pa.ArrowException, OSError) as error:
+        raise SystemExit(f"{path}: expected Parquet with the columns {', '.join(columns)}; {error}") from None
+
+
 def one_of_each(pairs: pa.Table, generator: np.random.Generator) -> pa.Table:
     """Draw one row of each reference."""
     shuffled = pairs.take(generator.permutation(pairs.num_rows))
@@ -52,9 +60,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     generator = np.random.default_rng(arguments.seed)
-    pairs = pq.read_table(arguments.systems, columns=SIDES)
+    pairs = read(arguments.systems, SIDES)
     pairs = pairs.filter(pc.not_equal(pairs["reference"], pairs["translation"]))
-    images = pq.read_table(arguments.captions)
+    images = read(arguments.captions, [f"caption_{number}" for number in range(1, 5)])
     varied = pa.concat_tables([one_of_each(pairs, generator), captions(images, "caption_1", "caption_2")])
     written = {
         "varied": varied,

@@ -37,6 +37,15 @@ def test_czeng(tmp_path):
     assert "source" not in table.column_names
 
 
+def test_what_the_pairs_of_systems_are_made_of_is_told(tmp_path):
+    pq.write_table(pa.table({"reference": ["a"]}), tmp_path / "systems.parquet")
+    command = [sys.executable, str(SCRIPTS / "pairs_from_systems.py"), "systems.parquet", "none", "--out", "out"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.startswith("systems.parquet: expected Parquet with the columns reference, translation; ")
+    assert "Traceback" not in result.stderr
+
+
 def test_open(tmp_path):
     pairs = [{"cs": cs, "en": en} for cs, en in zip(*SAMPLE, strict=True)]
     (tmp_path / "tatoeba").mkdir()

@@ -105,8 +105,8 @@ def _choices(found: Diagnosis) -> str:
     return "\n".join(
         [
             "what would be chosen, if options say nothing else",
-            f"  build   {build['engine']}, {build['workers']} workers with {build['threads']} threads and "
-            f"{build['gpus']} GPUs each",
+            f"  build   {build['engine']}; workers: {build['workers']}, each with {build['threads']} of the cores and "
+            f"{build['gpus']} of the GPUs",
             f"          translator: {build['translator']}; {build['device']}, {build['dtype']}, batches of "
             f"{build['batch_tokens']:,} tokens",
             f"  train   steps of averaging models: {train['steps']}; mining: {train['mining']}",

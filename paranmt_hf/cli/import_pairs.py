@@ -112,6 +112,7 @@ def _of_preset(preset: Preset, arguments: argparse.Namespace) -> AlignedText:
         label=arguments.label,
         score=arguments.ppdb_score,
         max_characters=arguments.max_characters,
+        language=arguments.language,
     )
 
 

@@ -254,7 +254,7 @@ def check_license(license: object) -> None:
         examples = ", ".join(similar(text) or ["cc-by-4.0", "cc0-1.0", "other"])
         raise InputError(
             "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
-            f"({examples}, ...), not {license!r}"
+            f"with --license ({examples}, ...), not {license!r}"
         )
 
 

@@ -144,7 +144,10 @@ def write_release(
         writer.write(rows)
     files = writer.close()
     if not statistics.rows:
-        raise InputError("no pairs are left to release: every line was dropped; see the counts above for the reasons")
+        raise InputError(
+            "no pairs are left to release: every line was dropped; see the counts above for the reasons. The same "
+            "command will find the same: change the input or the settings, or delete the work folder to begin anew"
+        )
     configs = {"default": _describe(folder, files, writer)}
     column = np.concatenate(scores)
     scores.clear()

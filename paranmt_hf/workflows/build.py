@@ -16,6 +16,7 @@ from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.work import result_folder
 from paranmt_hf.workflows.support.release_run import Built, ReleaseConfig, make_release
 
@@ -60,6 +61,9 @@ def build(
         raise InputError("the pivot gives one translation of each sentence; several hypotheses are the translator's")
     if pivot is not None and isinstance(translator, LanguageModelConfig):
         raise InputError(NO_PIVOT)
+    draws = isinstance(translator, TranslatorConfig) and translator.sample
+    if pivot is None and draws and is_given(translator, "beam"):
+        raise InputError("--beam does nothing with --sample, which draws hypotheses; leave it out")
     if isinstance(translator, LanguageModelConfig):
         # What is missing must show now.
         translator.check_installed()

@@ -15,6 +15,7 @@ import yaml
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.workflows.import_pairs import import_pairs
@@ -159,8 +160,14 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence)
 
 
+def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
+    translator = TranslatorConfig("model", sample=True, beam=4)
+    with pytest.raises(InputError, match="--beam does nothing with --sample, which draws hypotheses; leave it out"):
+        make(bitext, tmp_path / "corpus", vectors, translator=translator)
+
+
 def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
-    with pytest.raises(InputError, match=r"give a Hub licence id \(mit, .*not 'MIT'"):
+    with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
         ReleaseConfig(license="MIT")
     log = tmp_path / "log"
     for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):

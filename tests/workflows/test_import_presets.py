@@ -67,6 +67,11 @@ def test_what_is_refused(words, tmp_path, capsys):
     assert "give either --preset, which knows the format, or --format phrases" in error(
         "--preset", "paws", "--format", "phrases"
     )
+    (tmp_path / "train.tsv").write_text("de-D1\tGeh !\tLos !\t4.0\n")
+    assert "train.tsv is in the language de, and the corpus in en: give --language de" in error(
+        "--preset", "opusparcus", "--label", "1"
+    )
+    (tmp_path / "train.tsv").write_text(PAWS)
     assert "the preset paws has no features" in error("--preset", "paws", "--ppdb-score", "X")
     (tmp_path / "train.tsv").write_text("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n0\t1\t2\ta\tb\t1\n")
     assert "Quora Question Pairs has no stated licence (Quora's terms" in error("--preset", "qqp")

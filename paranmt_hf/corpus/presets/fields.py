@@ -44,6 +44,15 @@ def find_layout(preset: Preset, path: Path) -> Layout:
     )
 
 
+def spoken_in(layout: Layout, path: Path) -> str | None:
+    """Code of the language of a file, where its first field says it."""
+    if layout.first_field is None or "(?P<language>" not in layout.first_field:
+        return None
+    line = next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
+    found = re.fullmatch(layout.first_field, _found(layout, path, line)[0])
+    return found and found["language"]
+
+
 def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
     """The fields of the first line, or the columns of a file of Parquet."""
     if layout.form == "parquet":
@@ -74,7 +83,8 @@ def _described(layout: Layout) -> str:
         return f"the columns {', '.join(layout.fields)}"
     form = "commas" if layout.form == "comma" else "tabs"
     head = "a first line with the names" if layout.header else f"{len(layout.fields)} fields"
-    like = f", the first one like {layout.first_field}" if layout.first_field else ""
+    shown = (layout.first_field or "").replace("(?P<language>[a-z]{2})", "[a-z]{2}")
+    like = f", the first one like {shown}" if shown else ""
     return f"{head} {', '.join(layout.fields)} and {form} between them{like} ({layout.files})"
 
 

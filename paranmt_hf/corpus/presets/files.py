@@ -15,7 +15,7 @@ from paranmt_hf.corpus.bitext.normalisation import decode
 from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader
 from paranmt_hf.corpus.phrases.files import PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.phrases.ppdb import BAR
-from paranmt_hf.corpus.presets.fields import find_layout, read_fields
+from paranmt_hf.corpus.presets.fields import find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.presets.preset import Layout, Preset
 from paranmt_hf.corpus.presets.sets import Sentences, pairs_of_sets
 from paranmt_hf.errors import InputError
@@ -172,6 +172,7 @@ def open_preset(
     label: Wanted | None = None,
     score: str | None = None,
     max_characters: int = MAX_CHARACTERS,
+    language: str | None = None,
 ) -> Reader:
     """Open files of a known data set.
 
@@ -182,15 +183,22 @@ def open_preset(
         score: Of phrases: the feature that becomes the column `ppdb_score`; that of the preset, where the first file
             has it, if left out.
         max_characters: Rows with a longer side are dropped.
+        language: Code of the language of the corpus; files that say another one are refused.
 
     Raises:
-        InputError: See `PresetFiles` and `PhraseFiles`.
+        InputError: See `PresetFiles` and `PhraseFiles`; or the files are in another language.
     """
     if not preset.of_phrases:
         if score:
             raise InputError(f"--ppdb-score is for files of PPDB; the preset {preset.name} has no features")
-        return PresetFiles(preset, files, label=label, max_characters=max_characters)
-    if label not in (None, "any"):
+        pairs = PresetFiles(preset, files, label=label, max_characters=max_characters)
+        for path in pairs.files:
+            if language and (found := spoken_in(pairs.layout, path)) not in (None, language):
+                raise InputError(
+                    f"{path} is in the language {found}, and the corpus in {language}: give --language {found}"
+                )
+        return pairs
+    if label is not None:
         raise InputError(f"--label {label}: the preset {preset.name} has no labels; leave it out")
     for path in existing(files):
         if not is_rule(first_line(path)):

@@ -103,11 +103,11 @@ class TestMinuteLimits:
 
     def test_requests(self):
         limits = self.limits(2, None)
-        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 60]
-        self.now = 59.0
-        assert limits.begin(5) == 1
+        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 61]
         self.now = 60.0
-        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 60]
+        assert limits.begin(5) == 1
+        self.now = 61.0
+        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 61]
 
     def test_tokens_and_what_an_estimate_lacked(self):
         limits = self.limits(None, 100)
@@ -115,15 +115,15 @@ class TestMinuteLimits:
         self.now = 10.0
         limits.correct(30)
         limits.correct(-50)
-        assert limits.begin(11) == 50
+        assert limits.begin(11) == 51
         assert limits.begin(10) == 0
-        self.now = 60.0
+        self.now = 61.0
         assert limits.begin(61) == 10
         assert limits.begin(60) == 0
 
     def test_a_request_larger_than_the_limit_goes_alone(self):
         limits = self.limits(None, 100)
-        assert [limits.begin(500), limits.begin(1)] == [0, 60]
+        assert [limits.begin(500), limits.begin(1)] == [0, 61]
 
     def test_a_pause_holds_all(self):
         limits = self.limits(None, None)
