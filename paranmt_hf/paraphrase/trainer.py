@@ -241,6 +241,8 @@ def train_pieces(
         use_cpu=use_cpu,
         seed=config.seed,
         disable_tqdm=True,
+        # It would go into the model's configuration, and to its users.
+        use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
     # Several GPUs are for several processes; one process would otherwise cut batches apart.

@@ -31,7 +31,8 @@ def warm_up() -> None:
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise convert train_sent2vec rotate parse train_paraphraser paraphrase augment paraphrase_corpus"
+        "supervise convert train_sent2vec rotate parse train_paraphraser train_controlled paraphrase augment "
+        "paraphrase_corpus"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
     if available("openai"):

@@ -235,6 +235,21 @@ def _train_paraphraser(root: Path) -> list[str]:
     return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2", "--max-steps", "40"]
 
 
+def _parsed(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    _pairs(root)
+    table = pq.read_table(root / "pairs.parquet")
+    for side in ("reference", "translation"):
+        table = table.append_column(f"{side}_parse", [["(S(NP)(VP))"] * table.num_rows])
+    pq.write_table(table, root / "pairs.parquet")
+
+
+def _train_controlled(root: Path) -> list[str]:
+    _, *words = _train_paraphraser(root)
+    return ["train-controlled", *words, "--max-steps", "25", "--tree-embedding", "4", "--tree-hidden", "4"]
+
+
 def _paraphraser(root: Path) -> None:
     import json
 
@@ -285,6 +300,7 @@ CASES = [
     _train("lstm"),
     Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
     Case("train-paraphraser", _train_paraphraser, _pairs, {"out/training.json": ("seconds",)}),
+    Case("train-controlled", _train_controlled, _parsed, {"out/training.json": ("seconds",)}),
     Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
     Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--balance"), _paraphraser),
     Case(

@@ -1,5 +1,6 @@
 """What trainings of paraphrasers refuse before any work, and what they make of a work folder that was spoiled."""
 
+import json
 import shutil
 
 import pyarrow as pa
@@ -151,8 +152,18 @@ def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, mo
     settings = training(max_steps=2, checkpoint_seconds=600)
     with pytest.raises(InputError, match="diverged"):
         train_controlled(pairs, tmp_path / "out", config=SMALL, syntax=TREES, training=settings)
-    train_controlled(pairs, tmp_path / "out", config=SMALL, syntax=TREES, training=settings)
+    folder = train_controlled(pairs, tmp_path / "out", config=SMALL, syntax=TREES, training=settings).folder
     assert steps == ["train parses", "train paraphrases", "train paraphrases"]
+    whole = train_controlled(pairs, tmp_path / "whole" / "out", config=SMALL, syntax=TREES, training=settings).folder
+    for name in ("config.json", "parse-generator/config.json", "README.md", "parse-generator/model.safetensors"):
+        assert (folder / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_models_are_saved_with_the_cache_that_they_had(pairs, network, tmp_path):
+    """The trainer of transformers would turn it off for all who load them."""
+    plain = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training(max_steps=1)).folder
+    for folder in (plain, network, network / "parse-generator"):
+        assert json.loads((folder / "config.json").read_text())["use_cache"] is True
 
 
 def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, capsys, caplog):

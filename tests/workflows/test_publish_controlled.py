@@ -77,6 +77,8 @@ def test_it_is_laid_out(model):
     assert 'load_paraphraser("org/controlled")' in plan.card and plan.loader == "paranmt_hf.load_paraphraser"
     assert "| `(S(NP)(VP))` |" in plan.card and "The trees are those of stanza 1.9." in plan.card
     assert "paranmt train-controlled parsed --pieces 330" in plan.card
+    # Equal runs have equal cards in their folders.
+    assert "seconds on `cpu`" in plan.card and "seconds" not in (model / "README.md").read_text()
     assert plan.missing == [
         "words of your own on the data: --about FILE with 'data'",
         "words of your own on the license text: --about FILE with 'license_text'",

@@ -64,8 +64,8 @@ def controlled_card_values(
             record.settings,
             {"paraphraser": ParaphraserConfig, "syntax": SyntaxConfig, "training": ParaphraserTraining},
         ),
-        "made": f"{made_with(record)} {record.tree_tokens:,} tokens of trees. The parse generator took "
-        f"{record.parse_course.seconds:,.0f} seconds of {code(record.device)} before that.",
+        "made": f"{made_with(record, timed=about is not None)} {record.tree_tokens:,} tokens of trees."
+        + (_time_of_parses(record) if about is not None else ""),
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
         "own": True,
@@ -73,6 +73,11 @@ def controlled_card_values(
         "templates": [(template, templates.counts[template]) for template in shown],
         "parses": [asdict(each) for each in record.parse_course.measured],
     }
+
+
+def _time_of_parses(record: ControlledRecord) -> str:
+    seconds = f"{record.parse_course.seconds:,.0f} seconds"
+    return f" The parse generator took {seconds} of {code(record.device)} before that."
 
 
 def _parser(record: ControlledRecord) -> str:

@@ -51,7 +51,7 @@ def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None =
         or f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "
         f"references are in none of these, were held out, and {record.too_long:,} were too long.",
         "command": "\n".join(said.get("commands", ())) or _command(record),
-        "made": made_with(record),
+        "made": made_with(record, timed=about is not None),
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
         "own": own,
@@ -122,13 +122,14 @@ def command_line(command: str, data: str, settings: Mapping[str, Any], kinds: Ma
     return " ".join([*words, *chosen, *(["--exclude", "SETS"] if without else []), "--out FOLDER"])
 
 
-def made_with(record: ParaphraserRecord | ControlledRecord) -> str:
-    """Say how long and with what a model was trained."""
+def made_with(record: ParaphraserRecord | ControlledRecord, *, timed: bool) -> str:
+    """Say with what a model was trained, and `timed` how long; equal runs have equal cards in their folders."""
+    took = f" in {record.course.seconds:,.0f} seconds" if timed else ""
     training, course = record.settings["training"], record.course
     versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in record.versions.items())
     return (
         f"{DIRECTIONS[training['direction']][0].upper()}{DIRECTIONS[training['direction']][1:]}. {course.steps:,} "
-        f"steps, {course.pairs:,} pairs and {course.tokens:,} target pieces in {course.seconds:,.0f} seconds on "
+        f"steps, {course.pairs:,} pairs and {course.tokens:,} target pieces{took} on "
         f"{code(record.device)} ({code(record.machine)}), Adam with a highest rate of {training['learning_rate']:g}, "
         f"label smoothing {training['label_smoothing']:g}, seed {training['seed']}. {record.parameters:,} parameters, "
         f"{record.pieces:,} pieces. Made with {versions}."
