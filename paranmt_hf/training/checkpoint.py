@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from paranmt_hf.util.records import from_json, read_json
 
 # In a folder: the checksum of each file beside it.
 SEAL = "files.json"
+_OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
 def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
@@ -65,8 +67,12 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
 
 
 def seal(folder: Path) -> None:
-    """Write down what the files of a checkpoint are that consists of several; a former seal does not count."""
-    files = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name != SEAL}
+    """Write down what the files of a checkpoint are that consists of several; a former seal does not count.
+
+    The first process does this; the generators of the others may still be on their way to the disk.
+    """
+    own = [path for path in sorted(folder.iterdir()) if path.is_file() and not _OF_OTHERS.fullmatch(path.name)]
+    files = {path.name: checksum(path) for path in own if path.name != SEAL}
     write_bytes(folder / SEAL, json.dumps(files).encode())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from paranmt_hf.training.checkpoint import write_checkpoint
+from paranmt_hf.training.checkpoint import seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate, evaluation_points
@@ -93,6 +93,7 @@ class Course(TrainerCallback):
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+            seal(folder)
             # The mark is written last: a checkpoint without it was cut off and does not count.
             write_bytes(folder / COMPLETE, json.dumps(self.history.as_dict()).encode())
 

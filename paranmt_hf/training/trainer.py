@@ -21,7 +21,7 @@ from transformers import PrinterCallback, TrainerCallback
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import check_seal, read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.course import COMPLETE, Course, forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import History
@@ -357,10 +357,12 @@ def train_with_trainer(
     )
     course.trainer = trainer
     checkpoint = last_checkpoint(folder / "trainer")
+    if args.process_index == 0:
+        # Also where no whole one is there: one of a later step would push those out that come now.
+        forget_cut_off(folder / "trainer")
     if checkpoint is not None:
+        check_seal(checkpoint)
         course.history = History.from_dict(json.loads((checkpoint / COMPLETE).read_text(encoding="utf8")))
-        if args.process_index == 0:
-            forget_cut_off(folder / "trainer")
     total = config.epochs * store.pairs
     with Progress("train", total, done=course.history.pairs, unit=store.unit) as progress:
         course.progress = progress

@@ -155,6 +155,26 @@ def test_the_same_command_goes_on_with_room(tmp_path, data):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
 
 
+@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json"])
+def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatch, name):
+    settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
+    original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
+
+    def save(self, *arguments):
+        if next(count, None) is None:
+            raise Killed
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(MegaBatchTrainer, "_save_checkpoint", save)
+        train(data, tmp_path / "out", **settings)
+    checkpoint = max((tmp_path / "out.work" / "trainer").glob("checkpoint-*"), key=lambda path: len(path.name))
+    zero(checkpoint / name)
+    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which goes on from"
+    with pytest.raises(InputError, match=expected):
+        train(data, tmp_path / "out", **settings)
+
+
 @pytest.mark.slow
 def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch):
     settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
