@@ -191,6 +191,8 @@ class ParaphraseConfig:
             raise InputError("give either sample or groups: groups are of beams, of which sampling has none")
         if not self.sample and (is_given(self, "temperature") or is_given(self, "top_p")):
             raise InputError("temperature and top_p change nothing of beams; add sample, or leave them out")
+        if self.groups == 1 and is_given(self, "diversity"):
+            raise InputError("diversity changes nothing of one group; add groups, or leave it out")
 
     @property
     def chooses(self) -> bool:
