@@ -137,7 +137,7 @@ class ParaphraseConfig:
     n: int = setting(1, "paraphrases of each sentence, all different", at_least=1, at_most=MOST_BEAMS)
     beams: int = setting(
         4,
-        "beams; at least --n are taken. 1 takes the most probable piece at each step",
+        "beams; at least as many as paraphrases are taken. 1 takes the most probable piece at each step",
         at_least=1,
         at_most=MOST_BEAMS,
     )

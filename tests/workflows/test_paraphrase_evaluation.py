@@ -234,6 +234,10 @@ def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
     ("words", "message"),
     [
         (["paraphrases", "MODEL"], "--data is missing"),
+        (
+            ["paraphrases", "OUT", "--template-parser", "link-grammar"],
+            "files with a column template, and there is none",
+        ),
         (["paraphrases", "MODEL", "--data", "none.tsv"], "none.tsv"),
         (["paraphrases", "MODEL", "--data", "TSV", "--held-out"], "holds sentences and references, no pairs"),
         (["paraphrases", "no.tsv"], "no.tsv"),
@@ -245,7 +249,8 @@ def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
 def test_refused(words, message, model, pairs, tmp_path, capsys):
     path = tmp_path / "two.tsv"
     path.write_text("a b\tc d\n")
-    names = {"MODEL": str(model), "PAIRS": str(pairs), "TSV": str(path)}
+    (tmp_path / "out.tsv").write_text("source\tparaphrase\trank\na b\tc d\t1\n")
+    names = {"MODEL": str(model), "PAIRS": str(pairs), "TSV": str(path), "OUT": str(tmp_path / "out.tsv")}
     assert main(["evaluate", *(names.get(word, word) for word in words)]) == 1
     assert message in capsys.readouterr().err
 
