@@ -20,6 +20,7 @@ from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.lstm import directions_behind
 from paranmt_hf.encoders.modules.recurrent import Recurrence
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.util.files import share_weights
 
 # Our modules, whose code lies beside the weights, and the classes that a model may name.
 CODE = {
@@ -72,9 +73,7 @@ def _replace(model: SentenceTransformer, modules: Mapping[str, nn.Module | None]
 
 def add_code(folder: Path) -> None:
     """Make a saved encoder name our modules by the files beside its weights, and write these."""
-    for path in folder.rglob("*.safetensors"):
-        # Some versions of safetensors write files that only their owner can read.
-        path.chmod(path.parent.stat().st_mode & 0o666)
+    share_weights(folder)
     entries = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     own = [entry for entry in entries if entry["type"].startswith("paranmt_hf.")]
     for entry in own:

@@ -137,7 +137,7 @@ class ParaphraseConfig:
     n: int = setting(1, "paraphrases of each sentence, all different", at_least=1, at_most=MOST_BEAMS)
     beams: int = setting(
         4,
-        "beams; at least --n are taken. 1 takes the most probable piece at each step",
+        "beams; at least as many as paraphrases are taken. 1 takes the most probable piece at each step",
         at_least=1,
         at_most=MOST_BEAMS,
     )
@@ -191,6 +191,8 @@ class ParaphraseConfig:
             raise InputError("give either sample or groups: groups are of beams, of which sampling has none")
         if not self.sample and (is_given(self, "temperature") or is_given(self, "top_p")):
             raise InputError("temperature and top_p change nothing of beams; add sample, or leave them out")
+        if self.groups == 1 and is_given(self, "diversity"):
+            raise InputError("diversity changes nothing of one group; add groups, or leave it out")
 
     @property
     def chooses(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -111,11 +111,12 @@ class Paraphraser:
         """Check what a call gives, and put its settings over those of the paraphraser."""
         if isinstance(sentences, str):
             raise InputError("expected a list of sentences, got a single one; put it into a list")
+        for place, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise InputError(f"expected a list of sentences, got {type(sentence).__name__} at place {place} of it")
         if fixed := {"device", "dtype"} & set(settings):
             raise InputError(f"{', '.join(sorted(fixed))} is settled when the model is loaded; give it to Paraphraser")
-        unknown = set(settings) - set(ParaphraseConfig.__dataclass_fields__)
-        if unknown:
-            raise InputError(f"there is no setting {', '.join(sorted(unknown))} of a paraphraser")
+        check_names(settings)
         changed = dict(settings) if n is None else {**settings, "n": n}
         return replace(self.config, **changed)
 
@@ -225,6 +226,17 @@ class Paraphraser:
         first, second = (_unit(self._scorer.encode(side)) for side in (texts, flat))
         rows = np.repeat(np.arange(len(texts)), [len(own) for own in choices])
         return [float(score) for score in np.clip((first[rows] * second).sum(axis=1), -1, 1)]
+
+
+def check_names(settings: Iterable[str]) -> None:
+    """Refuse names that are no fields of `ParaphraseConfig`.
+
+    Raises:
+        InputError: There is such a name.
+    """
+    known = list(ParaphraseConfig.__dataclass_fields__)
+    if unknown := sorted(set(settings) - set(known)):
+        raise InputError(f"there is no setting {', '.join(unknown)} of a paraphraser; there are {', '.join(known)}")
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

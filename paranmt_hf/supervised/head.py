@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.memory import total_memory
 from paranmt_hf.util.records import from_json, read_json
 
@@ -143,8 +144,7 @@ def save_head(head: Head, folder: Path) -> None:
     inner.mkdir()
     (inner / CONFIG_FILE).write_text(f"{json.dumps(asdict(head.config), indent=2)}\n", encoding="utf8")
     save_file({name: weight.contiguous() for name, weight in head.state_dict().items()}, inner / WEIGHTS_FILE)
-    # Some versions of safetensors write files that only their owner can read.
-    (inner / WEIGHTS_FILE).chmod(inner.stat().st_mode & 0o666)
+    share_weights(inner)
 
 
 def load_head(folder: Path) -> Head:

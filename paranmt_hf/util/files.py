@@ -174,6 +174,12 @@ class ChecksummedFile:
         return self._digest.hexdigest()
 
 
+def share_weights(folder: Path) -> None:
+    """Let everybody who may read a folder read its weights; some versions of safetensors let only their owner."""
+    for path in folder.rglob("*.safetensors"):
+        path.chmod(path.parent.stat().st_mode & 0o666)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that its name never stands for half of it.
 

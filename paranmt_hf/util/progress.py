@@ -80,7 +80,7 @@ class Progress:
         line = f"{self.label}: {self.rows:,}"
         if self.total:
             line += f" of {self.total:,} ({self.rows / self.total:.0%})"
-        line += f", {rate:,.0f} {self.unit}/s"
+        line += f", {_few_digits(rate)} {self.unit}/s"
         if self.total and rate > 0:
             line += f", {duration((self.total - self.rows) / rate)} left"
         return f"{line}, {self._note}" if self._note else line
@@ -99,7 +99,12 @@ class Progress:
             rows = self.rows - self.initial
             if seconds >= self._least:
                 rate = rows / max(seconds, 1e-9)
-                logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {rate:,.0f} {self.unit}/s")
+                logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {_few_digits(rate)} {self.unit}/s")
+
+
+def _few_digits(rate: float) -> str:
+    """Write a rate: whole from 10 on, below with what is needed to tell slow from slower: `4.2`, `0.15`."""
+    return f"{rate:,.0f}" if rate >= 9.95 or rate == 0 else f"{rate:.2g}"
 
 
 def duration(seconds: float) -> str:

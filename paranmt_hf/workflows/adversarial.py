@@ -125,7 +125,8 @@ def find_adversarial(
         cut = cut_shards(_right(source, judge, counts), work / "input", identity)
         if not counts.sentences:
             # They were classified by an earlier run.
-            counts.sentences = sum(table.num_rows for table in source.batches())
+            for table in source.batches():
+                counts.see(table["label"].to_pylist())
         done = run_job(cut, work / "output", stage, engine)
         with replacing(work / out.name) as aside:
             _write(cut, done, judge, counts, aside, out.suffix.lower())
@@ -146,6 +147,12 @@ class _Counts:
     changed: int = 0
     labels: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    def see(self, labels: list[Any]) -> None:
+        """Count sentences by their labels; a label of which none is right has its line too."""
+        self.sentences += len(labels)
+        for label in labels:
+            self.of(label)
+
     def of(self, label: str | int) -> dict[str, int]:
         return self.labels.setdefault(str(label), {"right": 0, "tried": 0, "broken": 0})
 
@@ -158,7 +165,7 @@ def _right(source: LabelledFile, judge: Classifier, counts: _Counts) -> Iterator
         # A row without text is a sentence without a word.
         found = judge.labels_of([text or "" for text in table["source"].to_pylist()], labels[0])
         right = [label == predicted for label, predicted in zip(labels, found, strict=True)]
-        counts.sentences += len(labels)
+        counts.see(labels)
         yield table.filter(pa.array(right))
 
 

@@ -216,10 +216,9 @@ def _write(
         trees, counter = dict.fromkeys([*PARSES, "both"], 0), TemplateCounter()
         files = _write_pairs(done, aside, trees, counter)
         if not any(trees.values()):
-            raise InputError(
-                f"{inputs['parser']} has a tree of none of {done.rows:,} pairs' sentences; are they the sentences "
-                "that it is for?"
-            )
+            of_file = inputs["parser"].startswith("the file ")
+            asked = "are they the sentences that it is for?" if of_file else "are they whole English sentences?"
+            raise InputError(f"{inputs['parser']} has a tree of none of {done.rows:,} pairs' sentences; {asked}")
         templates = counter.table()
         write_template_counts(templates, aside / TEMPLATES_FILE)
         record = ParseRecord(

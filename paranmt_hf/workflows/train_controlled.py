@@ -42,7 +42,7 @@ from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.paraphrase.trainer import set_weights, train_pieces, weights_of
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import share_weights, write_bytes
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
@@ -356,6 +356,7 @@ def _write(
             for own, place in zip(both, (aside, aside / PARSE_GENERATOR), strict=True):
                 own.model.save_pretrained(place)
                 own.tokenizer.save_pretrained(place)
+        share_weights(aside)
         network.templates.write(aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         write_controlled_card(aside, name, record, network.templates)

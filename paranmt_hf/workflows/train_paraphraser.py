@@ -34,6 +34,7 @@ from paranmt_hf.paraphrase.syntax.kind import is_controlled
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.paraphrase.trainer import train_pieces
 from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
@@ -274,6 +275,7 @@ def _write(run: _Run, own: EncoderDecoder, course: Course, work: Path, name: str
         with quiet():
             own.model.save_pretrained(aside)
             own.tokenizer.save_pretrained(aside)
+        share_weights(aside)
         (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
         write_paraphraser_card(aside, name, record)
     return record

@@ -28,6 +28,19 @@ def test_duration(seconds, text):
     assert duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("rows", "seconds", "text"),
+    [(3, 20, "0.15"), (14, 10, "1.4"), (99, 10, "9.9"), (104, 10, "10"), (40_000, 10, "4,000"), (0, 10, "0")],
+)
+def test_a_slow_rate_is_not_rounded_away(monkeypatch, rows, seconds, text):
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    bar = Progress("train", None, unit="steps")
+    now += seconds
+    bar.advance_to(rows)
+    assert bar.describe() == f"train: {rows:,}, {text} steps/s"
+
+
 def test_rate_leaves_out_what_was_done_before(monkeypatch, caplog):
     now = 100.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)

@@ -1,6 +1,7 @@
 """find_adversarial(): which paraphrases change the label of sentences that a classifier gets right."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from transformers import BertConfig, BertForSequenceClassification
 from paranmt_hf import AdversarialConfig, EngineConfig, InputError, ParaphraseConfig, find_adversarial
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs import job
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from paranmt_hf.workflows.support import paraphrase_job
 from paranmt_hf.workflows.support.classifiers import find_classifier
@@ -63,7 +65,10 @@ def test_by_hand(file, model, tmp_path, monkeypatch):
     assert (done.sentences, done.right, done.tried) == (len(ROWS), len(right), len(tried))
     assert (done.broken, done.paraphrases, done.changed) == (len(tried), 3 * len(tried), 2 * len(tried))
     assert done.before == len(right) / len(ROWS) and done.after == (len(right) - len(tried)) / len(ROWS)
-    assert done.labels == {"people": {"right": len(right), "tried": len(tried), "broken": len(tried)}}
+    assert done.labels == {
+        "others": {"right": 0, "tried": 0, "broken": 0},
+        "people": {"right": len(right), "tried": len(tried), "broken": len(tried)},
+    }
     assert done.notes == {"nothing generated": len(right) - len(tried)}
     rows = [json.loads(line) for line in done.path.read_text().splitlines()]
     assert [row["index"] for row in rows] == tried
@@ -150,6 +155,11 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
 def test_what_is_no_classifier_is_told(file, model, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a text classifier"):
         run(file, tmp_path / "out.tsv", model, model)
+    (shutil.copytree(model, tmp_path / "trained") / "training.json").write_text("{}")
+    with pytest.raises(InputError, match=r"trained is a paraphraser and no classifier; expected a model of `paranmt"):
+        run(file, tmp_path / "out.tsv", model, tmp_path / "trained")
+    with pytest.raises(InputError, match="word-trigram-small is an encoder and no classifier"):
+        run(file, tmp_path / "out.tsv", model, ASSETS / "word-trigram-small")
     with pytest.raises(InputError, match="no model 'nothing/at/all'"):
         run(file, tmp_path / "out.tsv", model, "nothing/at/all")
     with pytest.raises(InputError, match="gave 1 labels for 12 sentences|gave 1 labels for 13 sentences"):

@@ -92,6 +92,8 @@ def test_the_folder_holds_two_models_of_transformers(trained):
     files += ["modeling_paranmt_controlled.py", "modeling_paranmt_lstm.py", "tokenizer.json", "tokenizer_config.json"]
     assert names == sorted([*files, "README.md", "parse-generator", "templates.json", "training.json"])
     assert sorted(path.name for path in (trained.folder / "parse-generator").iterdir()) == sorted(files)
+    readable = trained.folder.stat().st_mode & 0o666
+    assert {path.stat().st_mode & 0o777 for path in trained.folder.rglob("*.safetensors")} == {readable}
     model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
     trees = AutoTokenizer.from_pretrained(trained.folder, subfolder="parse-generator")
     control = trees([WAYS[0][1]], return_tensors="pt").input_ids
@@ -366,7 +368,7 @@ def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_pa
         run(templates=["(SQ(VBZ)(NP)(?))"])
     with pytest.raises(InputError, match="templates must be at least 1, was 0"):
         run(templates=0)
-    with pytest.raises(InputError, match="is syntactically controlled, so it needs templates"):
+    with pytest.raises(InputError, match="so it needs templates; `paranmt paraphrase` takes them, with --template"):
         run()
     with pytest.raises(InputError, match="is not syntactically controlled, so it knows no templates"):
         run(trained_plain, templates=2)

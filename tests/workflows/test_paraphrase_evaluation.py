@@ -15,6 +15,7 @@ from paranmt_hf import (
 )
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.generation.record import compare_paraphrases
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from paranmt_hf.paraphrase.piece_store import held_out_keys
@@ -122,6 +123,11 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
         (found,) = evaluate_paraphrases(out, pairs, items=ItemsConfig(items=0))
         assert [row.name for row in found.rows] == ["copied input", "first reference", f"out.{suffix}"]
         assert found.rows[-1].figures == whole.rows[-1].figures
+    both = evaluate_paraphrases(
+        [model, out], pairs, items=ItemsConfig(items=0), decodings=["beams=3,n=2"], config=SHORT
+    )
+    starts = [line.split("  ")[0] for line in compare_paraphrases(both).splitlines()]
+    assert starts == ["setting", "copied input", "first reference", f"{model.name}: beams=3,n=2", "out.tsv"]
     (alone,) = evaluate_paraphrases(tmp_path / "out.tsv")
     assert alone.rows[-1].figures.bleu is None
     assert alone.rows[-1].figures.self_bleu == pytest.approx(whole.rows[-1].figures.self_bleu)
@@ -228,6 +234,10 @@ def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
     ("words", "message"),
     [
         (["paraphrases", "MODEL"], "--data is missing"),
+        (
+            ["paraphrases", "OUT", "--template-parser", "link-grammar"],
+            "files with a column template, and there is none",
+        ),
         (["paraphrases", "MODEL", "--data", "none.tsv"], "none.tsv"),
         (["paraphrases", "MODEL", "--data", "TSV", "--held-out"], "holds sentences and references, no pairs"),
         (["paraphrases", "no.tsv"], "no.tsv"),
@@ -239,7 +249,8 @@ def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
 def test_refused(words, message, model, pairs, tmp_path, capsys):
     path = tmp_path / "two.tsv"
     path.write_text("a b\tc d\n")
-    names = {"MODEL": str(model), "PAIRS": str(pairs), "TSV": str(path)}
+    (tmp_path / "out.tsv").write_text("source\tparaphrase\trank\na b\tc d\t1\n")
+    names = {"MODEL": str(model), "PAIRS": str(pairs), "TSV": str(path), "OUT": str(tmp_path / "out.tsv")}
     assert main(["evaluate", *(names.get(word, word) for word in words)]) == 1
     assert message in capsys.readouterr().err
 

@@ -17,7 +17,14 @@ from transformers import (
     TrainerCallback,
 )
 
-from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining, SelectionConfig
+from paranmt_hf import (
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    SelectionConfig,
+    load_paraphraser,
+)
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.jobs.engine import EngineConfig
@@ -65,6 +72,11 @@ def pairs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(pairs, tmp_path_factory):
     return train_paraphraser(pairs, tmp_path_factory.mktemp("model") / "out", config=SMALL, training=training())
+
+
+def test_who_reads_the_folder_reads_its_weights(trained):
+    modes = {path.name: path.stat().st_mode & 0o777 for path in trained.folder.iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"] == trained.folder.stat().st_mode & 0o666
 
 
 def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
@@ -259,6 +271,13 @@ def test_every_line_keeps_its_place(trained, text, tmp_path):
     assert not run(text, tmp_path / "out.parquet", trained.folder, n=2).fresh
 
 
+def test_a_null_of_parquet_is_an_empty_line(trained, tmp_path):
+    pq.write_table(pa.table({"text": [LINES[0], None]}), tmp_path / "rows.parquet")
+    done = run(tmp_path / "rows.parquet", tmp_path / "out.parquet", trained.folder)
+    last = pq.read_table(done.path).to_pylist()[-1]
+    assert (last["index"], last["source"], last["rank"], last["note"]) == (1, "", 0, "empty line")
+
+
 def test_forms_hold_the_same(trained, text, tmp_path):
     table = pq.read_table(run(text, tmp_path / "out.parquet", trained.folder).path).to_pylist()
     lines = run(text, tmp_path / "out.jsonl", trained.folder).path.read_text().splitlines()
@@ -332,6 +351,7 @@ def test_groups_differ_more_than_beams(trained):
     [
         ({"sample": True, "groups": 2}, "either sample or groups"),
         ({"temperature": 0.5}, "change nothing of beams"),
+        ({"diversity": 1.0}, "diversity changes nothing of one group; add groups, or leave it out"),
         ({"n": MOST_BEAMS + 1}, "n must be from 1 to 200"),
         ({"device": "tpu"}, "device must be cpu, cuda or cuda:N"),
     ],
@@ -368,6 +388,11 @@ def test_models_and_files_of_another_kind_are_told(trained, text, tmp_path):
     assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
     with pytest.raises(InputError, match="put it into a list"):
         Paraphraser(trained.folder)("a sentence")
+    with pytest.raises(InputError, match="expected a list of sentences, got bytes at place 1 of it"):
+        Paraphraser(trained.folder)(["a sentence", b"another"])
+    for call in (Paraphraser(trained.folder), lambda _, **settings: load_paraphraser(trained.folder, **settings)):
+        with pytest.raises(InputError, match="there is no setting beam of a paraphraser; there are n, beams, groups"):
+            call(["a sentence"], beam=8)
 
 
 def test_the_commands(pairs, text, tmp_path, capsys):

@@ -227,6 +227,20 @@ def test_parsers_that_are_not_there(pairs, tmp_path, monkeypatch, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.parquet", "trees"]
 
 
+def test_a_parser_that_knows_no_sentence(tmp_path):
+    table = pa.table({"reference": ["of of of"], "translation": ["zz"]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    (tmp_path / "trees").write_text("a dog .\t(S(NP)(VP))\n")
+    with pytest.raises(
+        InputError, match="trees has a tree of none of 1 pairs' sentences; are they the sentences that"
+    ):
+        run(tmp_path / "pairs.parquet", tmp_path / "out", parser=tmp_path / "trees")
+    table = pa.table({"reference": ["why ?"], "translation": ["who ?"]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    with pytest.raises(InputError, match="letters 1 has a tree of none of 1 pairs' sentences; are they whole English"):
+        run(tmp_path / "pairs.parquet", tmp_path / "other", parser=Letters())
+
+
 def test_a_result_inside_its_source(pairs, tmp_path):
     with pytest.raises(InputError, match="would lie inside"):
         run(tmp_path, tmp_path / "out")

@@ -122,7 +122,9 @@ def compare_paraphrases(records: Sequence[ParaphrasesRecord], style: Literal["ma
                 said.add(once)
                 rows.append([row.name, *_cells(record, row)])
             else:
-                rows.append([f"{record.model}: {row.name}" if several else row.name, *_cells(record, row)])
+                # A file of paraphrases is its own setting.
+                named = several and row.name != record.model
+                rows.append([f"{record.model}: {row.name}" if named else row.name, *_cells(record, row)])
     header = ["setting", "BLEU", "METEOR", "self-BLEU", "among", "score", *ERROR_NAMES.values(), "copies", "length"]
     header += ["template", "n", "without", "sentences/s"]
     # Columns without a figure say nothing.

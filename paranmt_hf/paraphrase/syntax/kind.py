@@ -69,6 +69,6 @@ def check_control(files: Model, *, templates: bool) -> None:
         )
     if not templates and is_controlled(files):
         raise InputError(
-            f"{files.folder} is syntactically controlled, so it needs templates; name them with --template, or take "
-            "the most frequent ones with --templates; in Python use load_paraphraser"
+            f"{files.folder} is syntactically controlled, so it needs templates; `paranmt paraphrase` takes them, "
+            "with --template or --templates, and in Python load_paraphraser; other commands want another paraphraser"
         )

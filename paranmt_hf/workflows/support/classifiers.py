@@ -11,6 +11,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.supervised.record import RECORD_FILE
+from paranmt_hf.training.record import TRAINING_FILE
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]
@@ -94,6 +95,13 @@ def _supervised(files: Model) -> tuple[Function, list[str]]:
     return lambda sentences: model.predict(sentences).tolist(), list(config.classes)
 
 
+def _other_kind(folder: Path) -> str | None:
+    """Name what a folder holds where that is no classifier but something else of ours; None where it may be one."""
+    if (folder / "modules.json").is_file():
+        return "an encoder"
+    return "a paraphraser" if (folder / TRAINING_FILE).is_file() else None
+
+
 def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     import torch
     from transformers import AutoTokenizer
@@ -101,6 +109,11 @@ def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_sequence_classifier
     from paranmt_hf.hub.repository import readable
 
+    if (own := _other_kind(files.folder)) is not None:
+        raise InputError(
+            f"{files.folder} is {own} and no classifier; expected a model of `paranmt supervise`, or a text "
+            "classifier of transformers"
+        )
     model = read_sequence_classifier(files, "text classifier of transformers or model of `paranmt supervise`")
     try:
         with quiet(), readable(files) as folder:

@@ -11,7 +11,7 @@ from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.tree_index import IndexedFile
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.paraphraser import Paraphraser
+from paranmt_hf.paraphrase.paraphraser import Paraphraser, check_names
 from paranmt_hf.paraphrase.syntax.kind import is_controlled, warn_of_other_trees
 from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
 from paranmt_hf.workflows.support.control import PARSER
@@ -39,6 +39,7 @@ def load_paraphraser(
     Raises:
         InputError: There is no such model, or it is of another kind or damaged; the parser is not installed.
     """
+    check_names(settings)
     files, config = locate(model, revision), ParaphraseConfig(**settings)
     if not is_controlled(files):
         return Paraphraser(files, config)

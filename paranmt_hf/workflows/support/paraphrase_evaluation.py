@@ -77,13 +77,16 @@ def evaluate_paraphrases(
     if own and not data:
         raise InputError("--data is missing: a TSV file with sentences and references, or pairs")
     chosen = read_decodings(decodings, config)
+    outputs = {name: read_outputs(Path(name).expanduser()) for name, model in located.items() if model is None}
+    if parser is not None and not any(any(each.templates) for own in outputs.values() for each in own.values()):
+        raise InputError("--template-parser is about files with a column template, and there is none; leave it out")
     found = read_items(data, items, selection, own) if data else None
     measures = Measures(scorer.load(), _count_errors, _matching(parser))
     command = _command("paraphrases", models, data, items, selection, [("decodings", decodings)], config)
     records = []
     for name, model in located.items():
         if model is None:
-            measured, rows, examples = _of_file(Path(name).expanduser(), found, measures)
+            measured, rows, examples = _of_file(Path(name), outputs[name], found, measures)
         else:
             assert found is not None
             measured, rows, examples = found, *_of_model(model, found, chosen, measures, scorer)
@@ -172,9 +175,10 @@ def _examples(items: Items) -> list[dict[str, Any]]:
     return [{"source": source, "references": own, "outputs": {}} for source, own in shown]
 
 
-def _of_file(path: Path, items: Items | None, measures: Measures) -> tuple[Items, list[Row], list[dict[str, Any]]]:
+def _of_file(
+    path: Path, found: dict[str, Output], items: Items | None, measures: Measures
+) -> tuple[Items, list[Row], list[dict[str, Any]]]:
     """Measure a file of paraphrases, on the sentences of the data that it has; without data on its own sentences."""
-    found = read_outputs(path)
     if items is None:
         known = Items(path.name, list(found), [[] for _ in found])
     else:

@@ -64,9 +64,10 @@ class SentenceFile:
             yield batch["id"].to_numpy(), batch["sentence"]
 
     def lines(self) -> Iterator[pa.Array]:
-        """Read every sentence in its place: an empty one too, and null in place of one that is not UTF-8."""
+        """Read every sentence in its place: a null of Parquet as an empty one, and null where it is not UTF-8."""
         for piece in self._reader.pieces():
-            yield normalise(decode(piece.columns[0]))
+            column = piece.columns[0]
+            yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
 def _only_text(path: Path) -> str:
