@@ -244,6 +244,8 @@ def train_pieces(
         seed=config.seed,
         disable_tqdm=True,
         remove_unused_columns=False,
+        # Else it would be switched off in the model that is saved, unless nothing was left to train.
+        use_cache=own.model.config.use_cache,
     )
     # Several GPUs are for several processes; one process would otherwise cut batches apart.
     if args.device.type == "cuda":
