@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import sys
@@ -20,27 +21,35 @@ def warm_up() -> None:
     """Import what the commands import while they run; onnxruntime starts threads and has to wait."""
     import importlib
 
+    from paranmt_hf.cli import COMMANDS
     from paranmt_hf.util.optional import available
 
     for module in (
-        "datasets matplotlib.figure matplotlib.pyplot model2vec onnx sentencepiece torch tokenizers "
+        "datasets matplotlib.figure matplotlib.pyplot model2vec onnx sacrebleu sentencepiece torch tokenizers "
         "transformers.models.marian.modeling_marian transformers.models.marian.tokenization_marian "
-        "transformers.generation.utils sentence_transformers paranmt_hf.training.trainer "
-        "paranmt_hf.training.sent2vec.loop tests.training.toys"
+        "transformers.models.bert.modeling_bert transformers.generation.utils sentence_transformers "
+        "paranmt_hf.training.trainer paranmt_hf.training.sent2vec.loop tests.training.toys"
     ).split():
         importlib.import_module(module)
     for module in (
         "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
         "supervise convert train_sent2vec rotate parse train_paraphraser train_controlled paraphrase augment "
-        "paraphrase_corpus"
+        "adversarial paraphrase_corpus"
     ).split():
         importlib.import_module(f"paranmt_hf.workflows.{module}")
+    for module in COMMANDS.values():
+        importlib.import_module(f"paranmt_hf.cli.{module}")
+    # The names of weights of all models, hundreds of patterns, which each fork would compile.
+    importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("marian")
     if available("openai"):
         importlib.import_module("openai.resources.chat.completions")
         importlib.import_module("py3langid.langid")
     if available("mteb"):
         importlib.import_module("mteb")
         importlib.import_module("paranmt_hf.workflows.support.mteb_run")
+    # What is there for good need not be looked through, and so copied, in each fork.
+    gc.collect()
+    gc.freeze()
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     # Arrow's allocator knows of forks; what mteb imports for its tables starts a thread that only waits.
     if len(threads) > 1 + sum(name.startswith(("jemalloc_bg_thd", "polars-ooc")) for name in threads):

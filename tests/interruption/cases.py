@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
-import threading
 from pathlib import Path
 
-from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.util.optional import available
 from tests.interruption.driver import Case
+from tests.interruption.inputs import ONE, SAMPLE, SETTLED, bitext, pairs
+from tests.interruption.paraphrasing import PARAPHRASING
 
-SAMPLE = ASSETS / "sample"
 # What stands in results of mteb: ours beside each other, each alone, and laid out for submission.
 MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_phases", "date")}
-SETTLED = ["--license", "mit"]
-ONE = ["--workers", "1", "--threads", "1"]
 TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
-
-
-def _bitext(root: Path, lines: int) -> None:
-    for name in ("sample.cs", "sample.en"):
-        text = (SAMPLE / name).read_text(encoding="utf8").splitlines(keepends=True)
-        (root / name).write_text("".join(text[:lines]), encoding="utf8")
 
 
 def _build(root: Path, *more: str) -> list[str]:
@@ -33,14 +23,34 @@ def _build(root: Path, *more: str) -> list[str]:
     return [*words, *SETTLED, *more]
 
 
-def _pairs(root: Path) -> None:
-    from tests.training.toys import synonyms, write_data
-
-    write_data(root / "pairs.parquet", synonyms(40))
-
-
 def _import(root: Path) -> list[str]:
     return ["import", f"{root}/pairs.parquet", "--out", f"{root}/out", "--rows-per-shard", "10", *SETTLED, *ONE]
+
+
+def _import_preset(root: Path, preset: str, *more: str) -> list[str]:
+    files = [str(path) for path in sorted(root.glob("set*.tsv.gz"))]
+    words = ["import", *files, "--preset", preset, "--out", f"{root}/out", "--rows-per-shard", "10"]
+    return [*words, *more, *ONE]
+
+
+def _labelled(root: Path) -> None:
+    from tests.training.toys import synonyms
+
+    sides = zip(*synonyms(60), strict=True)
+    rows = [f"{row}\t{left}\t{right}\t{row % 3 % 2}\n" for row, (left, right) in enumerate(sides)]
+    _packed(root, [["id\tsentence1\tsentence2\tlabel\n", *half] for half in (rows[:40], rows[40:])])
+
+
+def _in_sets(root: Path) -> None:
+    from tests.training.toys import synonyms
+
+    sentences = [sentence for pair in zip(*synonyms(20), strict=True) for sentence in pair]
+    _packed(root, [[f"{row // 4}\t{row}\t{sentence}\t\t\n" for row, sentence in enumerate(sentences)]])
+
+
+def _packed(root: Path, files: list[list[str]]) -> None:
+    for number, lines in enumerate(files):
+        (root / f"set{number}.tsv.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
 
 
 def _vectors(path: Path) -> None:
@@ -50,7 +60,7 @@ def _vectors(path: Path) -> None:
 def _release(root: Path) -> None:
     from paranmt_hf.cli import main
 
-    _pairs(root)
+    pairs(root)
     _vectors(root / "vectors.txt")
     if main([*_import(root), "--vectors", f"{root}/vectors.txt"]):
         raise RuntimeError("there is no release")
@@ -73,7 +83,7 @@ def _train(model: str) -> Case:
             *("train", "--data", f"{root}/pairs.parquet", "--out", f"{root}/out", "--model", model, "--device", "cpu"),
             *TRAIN,
         ],
-        _pairs,
+        pairs,
         {"out/training.json": ("seconds",)},
     )
 
@@ -123,7 +133,7 @@ def _stats(root: Path) -> list[str]:
 def _scored(root: Path) -> None:
     import pyarrow.parquet as pq
 
-    _pairs(root)
+    pairs(root)
     table = pq.read_table(root / "pairs.parquet")
     for name, value in {"para_score": 0.9, "reference_length": 4, "translation_length": 4}.items():
         table = table.append_column(name, [[value] * table.num_rows])
@@ -138,7 +148,7 @@ def _parse(root: Path) -> list[str]:
 def _trees(root: Path) -> None:
     from tests.training.toys import synonyms
 
-    _pairs(root)
+    pairs(root)
     sentences = sorted({sentence for side in synonyms(40) for sentence in side})
     lines = [f"{each}\t(S (NP {each.split()[0]}) (VP {each}))\n" for each in sentences[::2]]
     (root / "trees.tsv").write_text("".join(lines), encoding="utf8")
@@ -188,7 +198,7 @@ def _phrases(root: Path) -> None:
 def _trained(root: Path) -> None:
     from paranmt_hf.cli import main
 
-    _pairs(root)
+    pairs(root)
     if main(["train", "--data", f"{root}/pairs.parquet", "--out", f"{root}/model", "--model", "word,trigram", *TRAIN]):
         raise RuntimeError("there is no model")
 
@@ -229,80 +239,22 @@ def _model(root: Path) -> None:
     (root / "model.bin").write_bytes(BinFile(WORDS).write())
 
 
-def _train_paraphraser(root: Path) -> list[str]:
-    words = ["train-paraphraser", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
-    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--batch-tokens", "300", "--held-out", "0.2"]
-    return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2", "--max-steps", "40"]
-
-
-def _parsed(root: Path) -> None:
-    import pyarrow.parquet as pq
-
-    _pairs(root)
-    table = pq.read_table(root / "pairs.parquet")
-    for side in ("reference", "translation"):
-        table = table.append_column(f"{side}_parse", [["(S(NP)(VP))"] * table.num_rows])
-    pq.write_table(table, root / "pairs.parquet")
-
-
-def _train_controlled(root: Path) -> list[str]:
-    _, *words = _train_paraphraser(root)
-    return ["train-controlled", *words, "--max-steps", "25", "--tree-embedding", "4", "--tree-hidden", "4"]
-
-
-def _paraphraser(root: Path) -> None:
-    import json
-
-    from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_paraphraser
-
-    write_paraphraser(root / "model")
-    (root / "text.txt").write_text("".join(f"{line}\n" for line in SENTENCES[:6]), encoding="utf8")
-    rows = [{"text": text, "label": label_of(text)} for text in SENTENCES[::12]]
-    (root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
-
-
-def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
-    words = [command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl", "--device", "cpu"]
-    return [*words, "--sample", "--max-length", "9", *more, *ONE]
-
-
-def _asked(root: Path) -> list[str]:
-    """The server lives in the process that is stopped; its address is another one each time, and in no result."""
-    from tests.corpus.language_models.chat_server import ChatServer
-
-    server = ChatServer(lambda sentence, *_: f"{sentence[:-1]}, so to say.")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    os.environ["OPENAI_BASE_URL"] = server.url
-    words = [
-        "paraphrase-corpus",
-        "--text",
-        f"{root}/sample.en",
-        "--paraphraser",
-        "openai:small",
-        "--out",
-        f"{root}/out",
-    ]
-    return [*words, "--rows-per-shard", "2", *SETTLED, *ONE]
-
-
 CASES = [
-    *([Case("paraphrase-corpus", _asked, lambda root: _bitext(root, 6))] if available("openai") else []),
-    Case("build", lambda root: _build(root, *ONE), lambda root: _bitext(root, 6)),
+    *PARAPHRASING,
+    Case("build", lambda root: _build(root, *ONE), lambda root: bitext(root, 6)),
     Case(
         "build, 2 workers",
         lambda root: _build(root, "--workers", "2", "--threads", "1"),
-        lambda root: _bitext(root, 6),
+        lambda root: bitext(root, 6),
     ),
-    Case("import", _import, _pairs),
+    Case("import", _import, pairs),
+    Case("import, preset", lambda root: _import_preset(root, "paws", "--label", "any"), _labelled),
+    Case("import, preset of sets", lambda root: _import_preset(root, "tapaco"), _in_sets),
     Case("score", lambda root: ["score", "--scorer", "embedded", f"{root}/out", *ONE], _release),
     Case("select", _select, _whole),
     _train("word"),
     _train("lstm"),
     Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
-    Case("train-paraphraser", _train_paraphraser, _pairs, {"out/training.json": ("seconds",)}),
-    Case("train-controlled", _train_controlled, _parsed, {"out/training.json": ("seconds",)}),
-    Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
-    Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--balance"), _paraphraser),
     Case(
         "average",
         lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
@@ -320,7 +272,7 @@ CASES = [
     Case(
         "build, several hypotheses",
         lambda root: _build(root, "--hypotheses", "3", "--sample", "--temperature", "0.7", *ONE),
-        lambda root: _bitext(root, 5),
+        lambda root: bitext(root, 5),
     ),
     Case(
         "build, pivot",
@@ -328,7 +280,7 @@ CASES = [
             *("build", "--text", f"{root}/sample.cs", "--pivot", "embedded", "embedded", "--out", f"{root}/out"),
             *("--backend", "transformers", "--beam", "1", "--rows-per-shard", "2", *SETTLED, *ONE),
         ],
-        lambda root: _bitext(root, 4),
+        lambda root: bitext(root, 4),
     ),
     Case("supervise", _supervise, _task),
     Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
@@ -350,7 +302,7 @@ CASES = [
     ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
     *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),
-    Case("stats", _stats, _pairs),
+    Case("stats", _stats, pairs),
     Case("parse", _parse, _trees),
     Case("tune", _tune, _phrases, {"out/tune.json": ("seconds",)}),
 ]

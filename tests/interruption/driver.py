@@ -40,7 +40,8 @@ class Case:
         name: Its name in the table.
         command: From the folder in which it works to the words after `paranmt`; what it makes is `out` there.
         before: Prepares the folder in which it works; called in a process of its own.
-        changing: Patterns of files of which some values are never twice the same, and the keys of these.
+        changing: Patterns of files of which some values are never twice the same, and the keys of these; in Markdown
+            the words behind them.
         grows: Whether the result is a folder to which file after file is added, each of them whole.
     """
 
@@ -117,8 +118,16 @@ def tree(root: Path, case: Case) -> Tree:
         for pattern, keys in case.changing.items():
             # A file that is still written aside has another name.
             if path.is_file() and fnmatch(name, pattern) and path.suffix != ".tmp":
-                found[name] = _without(json.loads(path.read_bytes()), keys)
+                content = path.read_bytes()
+                found[name] = (
+                    _uncounted(content, keys) if path.suffix == ".md" else _without(json.loads(content), keys)
+                )
     return found
+
+
+def _uncounted(text: bytes, words: tuple[str, ...]) -> bytes:
+    """A text without the numbers that stand before some words."""
+    return re.sub(rb"[\d,.]+ (%s)\b" % "|".join(words).encode(), rb"\1", text)
 
 
 def _without(values: object, keys: tuple[str, ...]) -> bytes:

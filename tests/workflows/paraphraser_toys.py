@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import torch
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from paranmt_hf.paraphrase import registration
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
@@ -24,6 +25,25 @@ def write_paraphraser(folder):
         model.lm_head.bias[2] = 0.5
         model.lm_head.bias[259:] = 0.0
     model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def write_classifier(folder, paraphraser):
+    """Write a tiny classifier of transformers with random weights, which reads the pieces of a paraphraser."""
+    tokenizer = AutoTokenizer.from_pretrained(paraphraser)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        pad_token_id=0,
+        id2label={0: "others", 1: "people"},
+        label2id={"others": 0, "people": 1},
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import torch
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertForSequenceClassification
 
 from paranmt_hf import AdversarialConfig, EngineConfig, InputError, ParaphraseConfig, find_adversarial
 from paranmt_hf.cli import main
@@ -14,7 +14,7 @@ from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from paranmt_hf.workflows.support import paraphrase_job
 from paranmt_hf.workflows.support.classifiers import find_classifier
-from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_paraphraser
+from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_classifier, write_paraphraser
 
 LOCAL = EngineConfig("local", 1, 1)
 # Twelve sentences; the classifier gets those with a man or a woman right, and no others.
@@ -109,24 +109,7 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def bert(model, tmp_path_factory):
     """A tiny classifier of transformers with random weights."""
-    from transformers import AutoTokenizer
-
-    folder = tmp_path_factory.mktemp("bert") / "bert"
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        pad_token_id=0,
-        id2label={0: "others", 1: "people"},
-        label2id={"others": 0, "people": 1},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return write_classifier(tmp_path_factory.mktemp("bert") / "bert", model)
 
 
 def test_a_classifier_of_transformers(bert, model, tmp_path):

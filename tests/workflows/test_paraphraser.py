@@ -87,7 +87,7 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
     )
     model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
     found = model.generate(**tokenizer(["the man sees a dog ."], return_tensors="pt"), num_beams=2, max_new_tokens=9)
-    assert found.shape[0] == 1
+    assert found.shape[0] == 1 and model.config.use_cache
     assert not trained.folder.with_name("out.work").exists()
     record = trained.record
     assert record.pairs + record.held_out == 300 and 10 < record.held_out < 60

@@ -1,0 +1,101 @@
+"""The commands that are stopped: those that train paraphrasers, or paraphrase."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from paranmt_hf.util.optional import available
+from tests.interruption.driver import Case
+from tests.interruption.inputs import ONE, SETTLED, bitext, pairs
+
+# Both say how long training took.
+SECONDS = {"out/training.json": ("seconds",), "out/README.md": ("seconds",)}
+
+
+def _train_paraphraser(root: Path) -> list[str]:
+    words = ["train-paraphraser", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
+    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--batch-tokens", "150", "--held-out", "0.2"]
+    return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2"]
+
+
+def _paraphraser(root: Path) -> None:
+    import json
+
+    from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_paraphraser
+
+    write_paraphraser(root / "model")
+    (root / "text.txt").write_text("".join(f"{line}\n" for line in SENTENCES[:6]), encoding="utf8")
+    rows = [{"text": text, "label": label_of(text)} for text in SENTENCES[::6]]
+    (root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
+
+
+def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
+    from paranmt_hf.workflows.support import paraphrase_job
+
+    # Several shards out of few sentences.
+    paraphrase_job.SHARD_ROWS = 3
+    words = [command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl", "--device", "cpu"]
+    return [*words, "--sample", "--max-length", "9", *more, *ONE]
+
+
+def _adversarial(root: Path) -> list[str]:
+    found = ["--classifier", f"{root}/classifier", "--tries", "3", "--min-score=-1"]
+    return _generated(root, "adversarial", "rows.jsonl", *found)
+
+
+def _classified(root: Path) -> None:
+    from tests.workflows.paraphraser_toys import write_classifier
+
+    _paraphraser(root)
+    write_classifier(root / "classifier", root / "model")
+
+
+def _train_controlled(root: Path) -> list[str]:
+    words = ["train-controlled", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
+    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--tree-embedding", "4", "--tree-hidden", "4"]
+    course = ["--batch-tokens", "150", "--held-out", "0.2", "--evaluations", "2"]
+    course += ["--max-pieces", "30", "--max-tree", "24"]
+    return [*words, *shape, *course, "--checkpoint-seconds", "0"]
+
+
+def _parsed(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pairs(root)
+    table = pq.read_table(root / "pairs.parquet")
+    ways = ["(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))", "(SQ(VBZ)(NP(DT)(NN))(NP(DT)(NN))(?))", None]
+    for side, step in (("reference", 1), ("translation", 2)):
+        trees = [ways[row * step % 7 % 3] for row in range(table.num_rows)]
+        table = table.append_column(f"{side}_parse", [trees])
+    pq.write_table(table, root / "pairs.parquet")
+
+
+def _asked(root: Path) -> list[str]:
+    """The server lives in the process that is stopped; its address is another one each time, and in no result."""
+    from tests.corpus.language_models.chat_server import ChatServer
+
+    server = ChatServer(lambda sentence, *_: f"{sentence[:-1]}, so to say.")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["OPENAI_BASE_URL"] = server.url
+    words = [
+        "paraphrase-corpus",
+        "--text",
+        f"{root}/sample.en",
+        "--paraphraser",
+        "openai:small",
+        "--out",
+        f"{root}/out",
+    ]
+    return [*words, "--rows-per-shard", "2", *SETTLED, *ONE]
+
+
+PARAPHRASING = [
+    *([Case("paraphrase-corpus", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
+    Case("train-paraphraser", _train_paraphraser, pairs, SECONDS),
+    Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
+    Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--per-label", "10"), _paraphraser),
+    Case("adversarial", _adversarial, _classified),
+    Case("train-controlled", _train_controlled, _parsed, SECONDS),
+]
