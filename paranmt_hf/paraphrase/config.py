@@ -171,6 +171,15 @@ class ParaphraseConfig:
     max_mutual_overlap: float | None = setting(
         None, "the same between paraphrases of a sentence: the more probable stays", at_least=0, at_most=1
     )
+    keep_copies: bool = setting(
+        False,
+        "keep paraphrases that have the letters and digits of their sentence, case aside; else they are left out",
+    )
+    order: Literal["probability", "score"] = setting(
+        "probability",
+        "which paraphrases of a sentence come first: the most probable, or, of all that the beams find, those of the "
+        "highest paraphrase score",
+    )
     batch_tokens: int | None = setting(
         None,
         "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
@@ -197,7 +206,8 @@ class ParaphraseConfig:
     @property
     def chooses(self) -> bool:
         """Whether some of what is found may be left out, so that all of it is looked at."""
-        return any(limit is not None for limit in (self.min_score, self.max_overlap, self.max_mutual_overlap))
+        limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
+        return self.order == "score" or any(limit is not None for limit in limits)
 
     @property
     def width(self) -> int:

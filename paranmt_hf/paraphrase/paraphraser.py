@@ -23,7 +23,7 @@ from paranmt_hf.util.batches import MemoryGuard, token_batches
 
 EMPTY, NOT_TEXT = "empty line", "not UTF-8"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
-ALL_ALIKE = "no paraphrase below the overlap"
+ALL_ALIKE, COPIES = "no paraphrase below the overlap", "nothing but the sentence itself"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Paraphrased:
     """What became of a sentence.
 
     Attributes:
-        paraphrases: Different ones, the most probable first.
+        paraphrases: Different ones, the most probable first, or those of the highest score.
         note: Why there are none; None where there are some.
     """
 
@@ -152,8 +152,9 @@ class Paraphraser:
         Returns:
             Their texts; the distinct ones that can be paraphrased, with their ids; and notes on the others.
         """
-        if config.min_score is not None and self._scorer is None:
-            raise InputError("min_score needs a scorer, and this paraphraser was made without one")
+        needs = "min_score" if config.min_score is not None else "order score" if config.order == "score" else None
+        if needs and self._scorer is None:
+            raise InputError(f"{needs} needs a scorer, and this paraphraser was made without one")
         texts = [None if sentence is None else " ".join(sentence.split()) for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._own.cut(distinct) if distinct else []
@@ -198,7 +199,15 @@ class Paraphraser:
         joined = self._own.join([ids for own in candidates for ids in own])
         ends = np.cumsum([0, *map(len, candidates)])
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
-        found = [bool(own) for own in choices]
+        notes = [ALL_ALIKE if own else NONE_FOUND for own in choices]
+        if not config.keep_copies:
+            choices = [
+                [choice for choice in own if _letters(choice) != _letters(text)]
+                for text, own in zip(texts, choices, strict=True)
+            ]
+            notes = [
+                COPIES if note == ALL_ALIKE and not own else note for note, own in zip(notes, choices, strict=True)
+            ]
         if config.max_overlap is not None:
             choices = unlike(texts, choices, config.max_overlap)
         if not config.chooses:
@@ -210,12 +219,13 @@ class Paraphraser:
             good = [[each for each in own if each.score is not None and each.score >= least] for own in scored]
         else:
             good = scored
+        if config.order == "score":
+            good = [sorted(own, key=by_score) for own in good]
         if config.max_mutual_overlap is not None:
             kept = apart([[each.text for each in own] for own in good], config.max_mutual_overlap)
             good = [[own[position] for position in positions] for own, positions in zip(good, kept, strict=True)]
-        for text, own, below, any_found in zip(texts, good, scored, found, strict=True):
-            note = None if own else NONE_LEFT if below else ALL_ALIKE if any_found else NONE_FOUND
-            results[text] = Paraphrased(own[: config.n], note)
+        for text, own, below, note in zip(texts, good, scored, notes, strict=True):
+            results[text] = Paraphrased(own[: config.n], None if own else NONE_LEFT if below else note)
         return results
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
@@ -237,6 +247,16 @@ def check_names(settings: Iterable[str]) -> None:
     known = list(ParaphraseConfig.__dataclass_fields__)
     if unknown := sorted(set(settings) - set(known)):
         raise InputError(f"there is no setting {', '.join(unknown)} of a paraphraser; there are {', '.join(known)}")
+
+
+def by_score(paraphrase: Paraphrase) -> float:
+    """Key that sorts paraphrases, the highest score first; equal ones stay in their order."""
+    return 0.0 if paraphrase.score is None else -paraphrase.score
+
+
+def _letters(text: str) -> str:
+    """Letters and digits of a text, case aside."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

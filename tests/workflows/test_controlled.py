@@ -305,7 +305,7 @@ def test_a_batch_finds_what_each_sentence_finds_alone_the_best_score_first(netwo
     assert paraphraser(sentences[:1], n=2, templates=3) == found[:1]
     bound = found[0][1].score
     good = paraphraser(sentences, n=2, templates=3, min_score=bound)[0]
-    assert good[0] == found[0][0] and all(each.score >= bound for each in good)
+    assert good[0].score >= found[0][0].score and all(each.score >= bound for each in good)
     drawn = [paraphraser(sentences, n=2, templates=[QUESTION], sample=True, seed=seed) for seed in (1, 1)]
     assert drawn[0] == drawn[1]
     own = paraphraser([LINES[0]], templates=[f"(ROOT {QUESTION.replace('(', ' (')})"])

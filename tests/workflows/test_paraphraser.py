@@ -329,6 +329,35 @@ def test_scores_and_settings_of_the_call(trained):
     assert paraphraser([LINES[0]], n=3) == [paraphraser(texts, n=3)[0]]
 
 
+class _Lengths:
+    """Vectors whose cosines fall with the difference in length."""
+
+    def encode(self, sentences):
+        angles = np.array([len(sentence) for sentence in sentences]) / 100
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def test_copies_are_left_out_and_the_best_score_can_come_first(trained, monkeypatch):
+    paraphraser = Paraphraser(trained.folder, scorer=_Lengths())
+    sentence = "the man sees a dog ."
+    # From the most probable: a copy but for case and mark, a long one, a short one, one of equal length.
+    beams = ["The man sees a dog", "the man sees a dog and a dog and a dog .", "the man .", "the dog sees a man ."]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
+
+    def texts(**settings):
+        (found,) = paraphraser([sentence], **settings)
+        return [each.text for each in found]
+
+    assert texts(n=2) == beams[1:3]
+    assert texts(n=2, keep_copies=True) == beams[:2]
+    assert texts(n=2, order="score") == [beams[3], beams[2]]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams[:1])])
+    (result,) = paraphraser.paraphrase([sentence])
+    assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
+    with pytest.raises(InputError, match="order score needs a scorer, and this paraphraser was made without one"):
+        Paraphraser(trained.folder, scorer=None)([sentence], order="score")
+
+
 def test_groups_differ_more_than_beams(trained):
     paraphraser = Paraphraser(trained.folder, scorer=None)
     texts = sentences(10, seed=5)[0]

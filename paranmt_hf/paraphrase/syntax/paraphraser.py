@@ -15,7 +15,7 @@ from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.overlaps import apart
-from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser, by_score
 from paranmt_hf.paraphrase.syntax.loading import read_network
 from paranmt_hf.protocols import Encoder, Syntax
 
@@ -167,7 +167,7 @@ class ControlledParaphraser(Paraphraser):
             for text, result in judged.items():
                 good[text] += [replace(each, template=template) for each in result.paraphrases]
                 notes.setdefault(text, result.note)
-        ordered = {text: sorted(own, key=_order) for text, own in good.items()}
+        ordered = {text: sorted(own, key=by_score) for text, own in good.items()}
         if config.max_mutual_overlap is not None:
             kept = apart([[each.text for each in own] for own in ordered.values()], config.max_mutual_overlap)
             ordered = {
@@ -175,7 +175,3 @@ class ControlledParaphraser(Paraphraser):
                 for (text, own), positions in zip(ordered.items(), kept, strict=True)
             }
         return {text: Paraphrased(own, None if own else notes.get(text)) for text, own in ordered.items()}
-
-
-def _order(paraphrase: Paraphrase) -> float:
-    return 0.0 if paraphrase.score is None else -paraphrase.score

@@ -69,7 +69,9 @@ def evaluate_paraphrases(
     """
     models, data = _several(models), _several(data)
     items, selection, scorer = items or ItemsConfig(), selection or SelectionConfig(), scorer or ScorerConfig()
-    config, decodings = replace(config or ParaphraseConfig(), seed=items.seed), decodings or DECODINGS
+    # A model that copies is to be seen.
+    config = replace(config or ParaphraseConfig(), seed=items.seed, keep_copies=True)
+    decodings = decodings or DECODINGS
     if not models:
         raise InputError("name a paraphraser to measure, or a file that `paranmt paraphrase` wrote")
     located = {str(name): None if is_outputs(name) else locate(name) for name in models}
@@ -221,7 +223,8 @@ def evaluate_canonical(
     """
     models, data = _several(models), _several(data)
     items, selection = items or ItemsConfig(), selection or SelectionConfig()
-    config = replace(config or ParaphraseConfig(), n=1, seed=items.seed)
+    # What was right already is to stay.
+    config = replace(config or ParaphraseConfig(), n=1, seed=items.seed, keep_copies=True)
     if noise is not None and is_tsv(data):
         raise InputError(f"{data[0]} holds noisy sentences, to which no noise is added; leave out --noise")
     noise = WORD_RATE if noise is None else noise
@@ -311,7 +314,9 @@ def _command(
         *(Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models),
     ]
     words += ["--data", *name_of(data).split(", ")] if data else []
-    search = {"max_pieces" if name == "max_length" else name: value for name, value in _given(config).items()}
+    # Copies are always kept here, and there is no option for it.
+    asked = {name: value for name, value in _given(config).items() if name != "keep_copies"}
+    search = {"max_pieces" if name == "max_length" else name: value for name, value in asked.items()}
     given = {**search, **_given(items), **_given(selection), **dict(options)}
     for name, value in given.items():
         flag = f"--{name.replace('_', '-')}"
