@@ -126,10 +126,18 @@ def made_before(out: Path, identity: Identity, command: str) -> FileRecord | Non
 
 
 def put_with_record(made: Path, out: Path, identity: Identity, figures: dict[str, Any]) -> FileRecord:
-    """Give a file its name, and write its record beside it."""
+    """Give a file its name, and its record beside it.
+
+    Args:
+        made: The file in the work folder, where its record is written, too: what a kill leaves of it goes with that.
+        out: Its name.
+        identity: What determines it.
+        figures: What it holds.
+    """
     record = FileRecord(__version__, identity, figures, checksum(made))
+    write_bytes(record_path(made), f"{json.dumps(asdict(record), indent=1, ensure_ascii=False)}\n".encode())
     # The record first: a file is known by it.
-    write_bytes(record_path(out), f"{json.dumps(asdict(record), indent=1, ensure_ascii=False)}\n".encode())
+    record_path(made).replace(record_path(out))
     made.replace(out)
     return record
 
