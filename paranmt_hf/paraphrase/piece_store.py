@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.text_numbers import text_numbers
 
+logger = logging.getLogger(__name__)
 ABOUT = "pieces.json"
 PARTS = ("train", "held-out")
 Part = Literal["train", "held-out"]
@@ -124,6 +126,11 @@ def write_pieces(
             f"nothing to train on: of {sum(pairs.values()) + too_long:,} chosen pairs {too_long:,} have a sentence of "
             f"more than {most} pieces, and {pairs['held-out']:,} are held out; look at the data and at the options "
             "that choose"
+        )
+    if held_out and not pairs["held-out"]:
+        logger.warning(
+            f"nothing will be measured: of {pairs['train']:,} pairs none is held out at a share of {held_out:g}; "
+            "raise --held-out, or give more pairs"
         )
     about = {"pairs": pairs, "files": checksums, "too_long": too_long}
     write_bytes(folder / ABOUT, json.dumps(about).encode())

@@ -227,6 +227,8 @@ def _directed(run: _Run, progress: Progress) -> Iterator[tuple[pa.ChunkedArray, 
             yield _noisy(reference, translation, reference, run.training, done), translation, reference
         done += table.num_rows
         progress.advance_to(done)
+    if not done:
+        raise InputError(f"nothing to train on: {run.pairs.left_out}; look at the options that choose pairs")
 
 
 def _noisy(

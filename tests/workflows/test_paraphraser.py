@@ -170,6 +170,15 @@ def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
     assert done.record.course.steps == 1 and not done.record.course.measured
 
 
+def test_pairs_of_which_none_is_chosen_or_held_out_are_told(pairs, tmp_path, caplog):
+    options = {"config": SMALL, "selection": SelectionConfig(min_score=3)}
+    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs 300 are outside the chosen ranges"):
+        train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
+    settings = training(max_steps=1, held_out=1e-9)
+    train_paraphraser(pairs, tmp_path / "one", config=SMALL, training=settings)
+    assert "nothing will be measured: of 300 pairs none is held out at a share of 1e-09" in caplog.text
+
+
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory):
     """A tiny encoder-decoder of transformers with random weights."""
