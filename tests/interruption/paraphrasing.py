@@ -72,6 +72,25 @@ def _parsed(root: Path) -> None:
     pq.write_table(table, root / "pairs.parquet")
 
 
+def _templates(root: Path) -> list[str]:
+    words = ["--templates", "2", "--parser", f"{root}/trees.tsv"]
+    return _generated(root, "paraphrase", "text.txt", *words)
+
+
+def _controlled(root: Path) -> None:
+    from paranmt_hf.cli import main
+    from tests.training.toys import synonyms
+
+    _parsed(root)
+    if main(_train_controlled(root)):
+        raise RuntimeError("there is no network")
+    (root / "out").rename(root / "model")
+    sentences = synonyms(5)[0]
+    (root / "text.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf8")
+    trees = [f"{line}\t(S (NP {line.split()[0]}) (VP {line}))\n" for line in sentences[:4]]
+    (root / "trees.tsv").write_text("".join(trees), encoding="utf8")
+
+
 def _asked(root: Path) -> list[str]:
     """The server lives in the process that is stopped; its address is another one each time, and in no result."""
     from tests.corpus.language_models.chat_server import ChatServer
@@ -95,6 +114,7 @@ PARAPHRASING = [
     *([Case("paraphrase-corpus", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
     Case("train-paraphraser", _train_paraphraser, pairs, SECONDS),
     Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
+    Case("paraphrase, templates", _templates, _controlled),
     Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--per-label", "10"), _paraphraser),
     Case("adversarial", _adversarial, _classified),
     Case("train-controlled", _train_controlled, _parsed, SECONDS),
