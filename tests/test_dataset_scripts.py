@@ -46,6 +46,7 @@ def test_what_the_pairs_of_systems_are_made_of_is_told(tmp_path):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_open(tmp_path):
     pairs = [{"cs": cs, "en": en} for cs, en in zip(*SAMPLE, strict=True)]
     (tmp_path / "tatoeba").mkdir()

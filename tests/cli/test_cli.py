@@ -221,6 +221,7 @@ def test_lines_that_the_translator_has_no_piece_for(folder, capsys):
     assert pq.read_table(folder / "out" / "data")["id"].to_pylist()[0] == 0
 
 
+@pytest.mark.slow
 def test_wrong_column_of_a_dataset_ends_in_order(folder):
     (folder / "corpus").mkdir()
     pq.write_table(pa.table({"translation": [{"cs": "a", "en": "b"}] * 50}), folder / "corpus" / "train.parquet")
