@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
@@ -53,21 +53,30 @@ class Asker:
             prompts: What is asked.
 
         Yields:
-            The index of a prompt and its answer, as they come.
+            The index of a prompt and its answer, as they come. The next request begins only when the caller wants the
+            next answer: who keeps each one loses no more than `concurrency` of them when the process is killed.
 
         Raises:
             InputError: A request failed for good. No further one begins.
         """
+        if not prompts:
+            return
         tasks: SimpleQueue[int] = SimpleQueue()
         results: SimpleQueue[tuple[int, Answer | Exception]] = SimpleQueue()
         for index in range(len(prompts)):
             tasks.put(index)
+        count = min(self._config.concurrency, len(prompts))
+        # One for each request that is under way or whose answer the caller has not dealt with.
+        places = threading.Semaphore(count)
 
         def work() -> None:
-            while not self._stop.is_set() and not tasks.empty():
+            while not tasks.empty():
+                places.acquire()
+                if self._stop.is_set():
+                    return
                 try:
                     index = tasks.get_nowait()
-                except Exception:
+                except Empty:
                     return  # Another thread took the last one.
                 try:
                     results.put((index, self._answer(prompts[index])))
@@ -76,12 +85,11 @@ class Asker:
                 except Exception as error:
                     # Nothing more begins, not even here.
                     self._stop.set()
+                    places.release(count)
                     results.put((index, error))
 
         self._stop = threading.Event()
-        threads = [
-            threading.Thread(target=work, daemon=True) for _ in range(min(self._config.concurrency, len(prompts)))
-        ]
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
         try:
@@ -91,8 +99,11 @@ class Asker:
                     yield from self._under_way(threads, results)
                     raise result
                 yield index, result
+                places.release()
         finally:
+            # Threads that wait for a place end, too.
             self._stop.set()
+            places.release(count)
 
     def _under_way(
         self, threads: Sequence[threading.Thread], results: SimpleQueue[tuple[int, Answer | Exception]]

@@ -178,6 +178,15 @@ class TestAsking:
         assert [found[index].text for index in range(40)] == [prompt.upper() for prompt in prompts]
         assert server.calls == 40 and 1 < server.most <= 3
 
+    def test_no_more_are_asked_than_can_be_lost(self, monkeypatch):
+        server, kept = Scripted(), 0
+        for _ in self.asker(server, monkeypatch, concurrency=2).ask([f"a{index}" for index in range(20)]):
+            # Time enough for the threads to ask for more.
+            time.sleep(0.03)
+            assert server.calls <= kept + 2
+            kept += 1
+        assert kept == server.calls == 20
+
     def test_what_passes_is_tried_again(self, monkeypatch):
         server = Scripted(failures=5)
         assert len(dict(self.asker(server, monkeypatch, concurrency=2).ask(["a", "b"]))) == 2
