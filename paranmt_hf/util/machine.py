@@ -37,7 +37,7 @@ def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
 
     A line of the file is `number:controllers:/path`. Version 2 has one line, without controllers, and its paths begin
     at the root; version 1 has a folder for each controller. Within a container the root may be the group itself, while
-    the file names the path outside; folders that are not there are left out.
+    the file names the path outside; some of these folders are not there.
     """
     for line in (_read(own) or "").splitlines() + ["0::/", f"1:{controller}:/"]:
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
@@ -47,8 +47,7 @@ def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
         # `..` stands in paths of groups outside the container's own.
         parts = [part for part in Path(path).parts if part not in ("/", "..")]
         for length in range(len(parts), -1, -1):
-            if (folder := top.joinpath(*parts[:length])).is_dir():
-                yield folder
+            yield top.joinpath(*parts[:length])
 
 
 def _core_limit(group: Path) -> float | None:
@@ -75,7 +74,8 @@ def _memory_limit(group: Path) -> int | None:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text().strip()
+        # Names of groups may be any bytes.
+        return path.read_text(encoding="utf8", errors="surrogateescape").strip()
     except OSError:
         return None
 

@@ -158,7 +158,11 @@ def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, in
     names = {label: number for number, label in enumerate(quotas)}
     known = np.unique(
         np.concatenate(
-            [text_numbers(plain(pq.read_table(shard, columns=["source"])["source"])) for shard in whole.paths()]
+            [
+                # A row may be without text.
+                text_numbers(plain(pq.read_table(shard, columns=["source"])["source"].drop_null()))
+                for shard in whole.paths()
+            ]
         )
     )
     columns: dict[str, list[np.ndarray]] = {name: [] for name in ("index", "rank", "label")}

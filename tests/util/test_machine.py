@@ -55,6 +55,15 @@ def test_own_groups_of_version_1(tmp_path):
     assert memory_limit(tmp_path, own) == 5000 and core_limit(tmp_path, own) == 0.5
 
 
+@pytest.mark.parametrize("name", [b"caf\xe9", b"x" * 300])
+def test_groups_of_any_name(tmp_path, name):
+    """One that is no text, and one that the system refuses to look at."""
+    own = tmp_path / "own"
+    own.write_bytes(b"0::/" + name + b"\n")
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert core_limit(tmp_path, own) == 1.5 and memory_limit(tmp_path, own) is None
+
+
 def test_the_size_of_a_folder(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "one").write_bytes(b"x" * 1000)

@@ -70,6 +70,18 @@ def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
     assert not (tmp_path / "out.jsonl.work").exists()
 
 
+def test_a_row_without_text_stays(model, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        "".join(json.dumps({**row, "text": None if at == 1 else row["text"]}) + "\n" for at, row in enumerate(ROWS))
+    )
+    done = run(file, tmp_path / "out.jsonl", model)
+    rows = rows_of(done.path)
+    assert [row["text"] for row in rows if row["index"] == 1] == [None]
+    assert [row["label"] for row in rows if row["original"]] == [row["label"] for row in ROWS]
+    assert done.notes == {"not UTF-8": 1}
+
+
 class _Given:
     """A paraphraser that says what it is told, for every sentence."""
 

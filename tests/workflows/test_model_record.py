@@ -5,7 +5,7 @@ from dataclasses import replace
 from paranmt_hf.encoders.families import BAG, SEQUENCE
 from paranmt_hf.training.history import History
 from paranmt_hf.training.record import TrainingRecord
-from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, limits, sources, summary
+from paranmt_hf.workflows.support.model_record import command, data, hub_datasets, languages, limits, sources, summary
 
 TRAINING = TrainingRecord(
     settings={
@@ -41,6 +41,18 @@ def test_command_by_hand():
         "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --min-score 0.4 --max-length 30 "
         "--subset filtered --max-pairs 1000 --development STS --exclude STS --out FOLDER"
     )
+
+
+def test_languages_of_releases_here_and_on_the_hub():
+    german, english = {"release": "corpus", "language": "de", "files": {}}, {"dataset": "org/c", "revision": "12"}
+    files, other = ["captions.parquet 19 bytes"], {**english, "kind": "hub"}
+    assert (
+        languages({"sources": [german, english]}) == languages({"sources": [english, files, german]}) == ["de", "en"]
+    )
+    # Of files and of datasets that are no releases nothing is known.
+    assert languages({"sources": [german, files, other]}) == ["de"]
+    assert languages({"sources": [english, files, other]}) == []
+    assert languages({"sources": [{**english, "language": "fr"}, german]}) == ["de", "fr"]
 
 
 def test_a_development_set_of_any_name_stays_one_word():

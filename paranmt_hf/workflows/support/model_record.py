@@ -29,8 +29,6 @@ from paranmt_hf.util.files import read_text
 from paranmt_hf.util.settings import check
 from paranmt_hf.util.yaml_files import parse_yaml
 
-# What the identity of a source has whose language is known.
-_TELLING = {"release", "language"}
 NO_LICENSE = "None is stated yet; whoever publishes the model states one."
 
 
@@ -218,7 +216,12 @@ def sources(training: TrainingRecord) -> list[str]:
 
 def languages(data: Mapping[str, Any]) -> list[str]:
     """Codes of the languages that a model learned from; none where nothing says that it was not English alone."""
-    releases = [source for source in data["sources"] if isinstance(source, Mapping) and source.keys() & _TELLING]
+    # A release is known by its name, on the Hub by its revision; a dataset of another kind says which kind.
+    releases = [
+        source
+        for source in data["sources"]
+        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
+    ]
     named = {str(source.get("language", ENGLISH)) for source in releases}
     return [] if named <= {ENGLISH} else sorted(named)
 
