@@ -21,7 +21,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.work import as_json
 from paranmt_hf.workflows.support.classifiers import Classifier, Function, find_classifier
-from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter
+from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter, with_text
 from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
 
 COMMAND = "adversarial"
@@ -162,8 +162,8 @@ def _right(source: LabelledFile, judge: Classifier, counts: _Counts) -> Iterator
     for table in source.batches():
         labels = table["label"].to_pylist()
         judge.speaks(labels, source.path)
-        # A row without text is a sentence without a word.
-        found = judge.labels_of([text or "" for text in table["source"].to_pylist()], labels[0])
+        table = with_text(table)
+        found = judge.labels_of(table["source"].to_pylist(), labels[0])
         right = [label == predicted for label, predicted in zip(labels, found, strict=True)]
         counts.see(labels)
         yield table.filter(pa.array(right))

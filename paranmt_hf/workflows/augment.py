@@ -25,7 +25,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.text_numbers import text_numbers
 from paranmt_hf.util.work import as_json
-from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter
+from paranmt_hf.workflows.support.labelled_file import SUFFIXES, LabelledFile, TableWriter, with_text
 from paranmt_hf.workflows.support.paraphrase_job import cut_shards, make_once, result_file
 
 COMMAND = "augment"
@@ -135,11 +135,12 @@ def _quotas(whole: Manifest, config: AugmentConfig) -> dict[str, int | None]:
 
 
 def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
-    """Read the rows of some labels."""
+    """Read the rows of some labels; one without text is an empty sentence."""
     wanted = pa.array(sorted(labels), pa.string())
     for shard in whole.paths():
         table = pq.read_table(shard)
-        yield table.filter(pc.is_in(table["label"].cast(pa.string()), wanted))
+        table = table.filter(pc.is_in(table["label"].cast(pa.string()), wanted))
+        yield with_text(table)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,13 @@ def test_by_hand(file, model, tmp_path, monkeypatch):
         run(file, tmp_path / "out.jsonl", model, tries=4)
 
 
+def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"text": null, "label": "people"}\n{"text": "the man sees a dog .", "label": "people"}\n')
+    done = run(file, tmp_path / "out.jsonl", model, tries=1)
+    assert (done.sentences, done.right, done.tried, done.notes) == (2, 2, 1, {"empty line": 1})
+
+
 def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 2)
 

@@ -79,7 +79,7 @@ def test_a_row_without_text_stays(model, tmp_path):
     rows = rows_of(done.path)
     assert [row["text"] for row in rows if row["index"] == 1] == [None]
     assert [row["label"] for row in rows if row["original"]] == [row["label"] for row in ROWS]
-    assert done.notes == {"not UTF-8": 1}
+    assert done.notes == {"empty line": 1}
 
 
 class _Given:

@@ -219,6 +219,10 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     empty = write(tmp_path / "empty.parquet", 5, reference_parse=pa.nulls(5, pa.string()))
     with pytest.raises(InputError, match=r"nothing to train on: .* 5 have a sentence without a tree"):
         train(empty)
+    for column, kind in ((pa.array([["(S(NP)(VP))"]] * 5), "list"), (pa.array([b"\xff"] * 5), "binary")):
+        empty = write(tmp_path / "empty.parquet", 5, reference_parse=column)
+        with pytest.raises(InputError, match=rf"empty.parquet: reference_parse holds {kind}.*expected trees as text"):
+            train(empty)
     with pytest.raises(InputError, match="base is of no use here"):
         train(pairs, ParaphraserConfig(base="some/model"))
     with pytest.raises(InputError, match="decoder_layers must be at least 2"):

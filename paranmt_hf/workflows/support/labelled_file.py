@@ -168,6 +168,12 @@ class LabelledFile:
         return row
 
 
+def with_text(table: pa.Table) -> pa.Table:
+    """Make an empty sentence of what is missing in the column `source`."""
+    column = table.column_names.index("source")
+    return table.set_column(column, "source", table["source"].fill_null(""))
+
+
 class TableWriter:
     """Writes tables into a file of the form that its name says.
 

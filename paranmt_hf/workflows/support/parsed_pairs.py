@@ -93,7 +93,7 @@ class ParsedPairs:
                 f"{self.names} has no column {', '.join(missing)}; expected parsed pairs: run `paranmt parse` on them "
                 "first, and train on what it makes"
             )
-        trees = [table[name].cast(pa.string()) for name in PARSES.values()]
+        trees = [_as_text(self.names, name, table[name]) for name in PARSES.values()]
         _check_trees(self.names, trees)
         whole = pc.and_(*(tree.is_valid() for tree in trees))
         short = pc.and_(*(pc.less_equal(_tokens(tree), self.max_tree) for tree in trees))
@@ -102,6 +102,21 @@ class ParsedPairs:
         dropped["without_tree"] += table.num_rows - parsed
         dropped["long_trees"] += parsed - kept.num_rows
         return kept
+
+
+def _as_text(names: str, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bring a column of trees into the type that `paranmt parse` gives it.
+
+    Raises:
+        InputError: It holds something that is no text, such as lists.
+    """
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        raise InputError(
+            f"{names}: {name} holds {column.type}; expected trees as text such as (S(NP)(VP)), as `paranmt parse` "
+            "writes them: run it on the pairs"
+        ) from None
 
 
 def _check_trees(names: str, columns: Sequence[pa.ChunkedArray]) -> None:
