@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -29,12 +28,12 @@ from paranmt_hf.paraphrase.measuring import logits_of
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, token_loss
 from paranmt_hf.paraphrase.piece_store import Batches
 from paranmt_hf.paraphrase.record import Course, Measured
-from paranmt_hf.training.checkpoint import check_seal, read_checkpoint, seal, write_checkpoint
-from paranmt_hf.training.course import COMPLETE, forget_cut_off, last_checkpoint
+from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
+from paranmt_hf.training.course import forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import thinned
-from paranmt_hf.util.files import write_bytes, writing
+from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.records import from_json
 
 WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
 # Losses are read from the device, and the time for a checkpoint looked at, after so many steps.
@@ -190,9 +189,7 @@ class _Noting(TrainerCallback):
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            seal(folder)
-            # The mark is written last: a checkpoint without it was cut off and does not count.
-            write_bytes(folder / COMPLETE, json.dumps(asdict(self.course)).encode())
+            seal(folder, asdict(self.course))
 
 
 def train_pieces(
@@ -271,8 +268,7 @@ def train_pieces(
         # Also where no whole one is there: one of a later step would push those out that come now.
         forget_cut_off(folder / "trainer")
     if checkpoint is not None:
-        check_seal(checkpoint)
-        noting.course = from_json(Course, read_json(checkpoint / COMPLETE, "a checkpoint"), checkpoint / COMPLETE)
+        noting.course = from_json(Course, read_sealed(checkpoint), checkpoint)
     with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
         noting.progress = progress
         if noting.course.steps >= steps:

@@ -17,8 +17,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 
-# In a folder: the checksum of each file beside it.
-SEAL = "files.json"
+# In a folder: the checksum of each file beside it, and what says that all of them were written.
+SEAL, COMPLETE = "files.json", "complete"
 _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
@@ -66,18 +66,25 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
     raise InputError(f"{path} is damaged; remove it and run again, from the start")
 
 
-def seal(folder: Path) -> None:
-    """Write down what the files of a checkpoint are that consists of several; a former seal does not count.
+def seal(folder: Path, state: dict[str, Any]) -> None:
+    """Mark a checkpoint that consists of several files as whole, and write down what they are.
 
     The first process does this; the generators of the others may still be on their way to the disk.
+
+    Args:
+        folder: The checkpoint; a former mark does not count.
+        state: What the mark holds, as JSON values.
     """
+    mark = json.dumps(state).encode()
     own = [path for path in sorted(folder.iterdir()) if path.is_file() and not _OF_OTHERS.fullmatch(path.name)]
-    files = {path.name: checksum(path) for path in own if path.name != SEAL}
-    write_bytes(folder / SEAL, json.dumps(files).encode())
+    files = {path.name: checksum(path) for path in own if path.name not in (SEAL, COMPLETE)}
+    write_bytes(folder / SEAL, json.dumps({**files, COMPLETE: hashlib.sha256(mark).hexdigest()}).encode())
+    # The mark is written last: a checkpoint without it was cut off and does not count.
+    write_bytes(folder / COMPLETE, mark)
 
 
-def check_seal(folder: Path) -> None:
-    """Refuse a sealed checkpoint of which a file was lost or changed, as a disk does that fails.
+def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
+    """Read the mark of a checkpoint, or refuse one of which a file was lost or changed, as a disk does that fails.
 
     Raises:
         InputError: There is such a file.
@@ -90,3 +97,6 @@ def check_seal(folder: Path) -> None:
     for name, digest in known.items():
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(f"{folder / name} is missing or damaged; {advice}")
+    if COMPLETE not in known:
+        raise InputError(f"{folder / SEAL} says nothing of {COMPLETE}; {advice}")
+    return json.loads((folder / COMPLETE).read_bytes())

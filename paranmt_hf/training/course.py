@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -12,15 +11,12 @@ import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from paranmt_hf.training.checkpoint import seal, write_checkpoint
+from paranmt_hf.training.checkpoint import COMPLETE, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate, evaluation_points
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.progress import Progress
-
-COMPLETE = "complete"
 
 
 class Course(TrainerCallback):
@@ -93,9 +89,7 @@ class Course(TrainerCallback):
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            seal(folder)
-            # The mark is written last: a checkpoint without it was cut off and does not count.
-            write_bytes(folder / COMPLETE, json.dumps(self.history.as_dict()).encode())
+            seal(folder, self.history.as_dict())
 
 
 def forget_cut_off(folder: Path) -> None:

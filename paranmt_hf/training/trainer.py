@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ from transformers import PrinterCallback, TrainerCallback
 from paranmt_hf.errors import InputError
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
-from paranmt_hf.training.checkpoint import check_seal, read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.course import COMPLETE, Course, forget_cut_off, last_checkpoint
+from paranmt_hf.training.course import Course, forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import History
 from paranmt_hf.training.loop import Evaluate
 from paranmt_hf.training.megabatch import select
@@ -361,8 +360,7 @@ def train_with_trainer(
         # Also where no whole one is there: one of a later step would push those out that come now.
         forget_cut_off(folder / "trainer")
     if checkpoint is not None:
-        check_seal(checkpoint)
-        course.history = History.from_dict(json.loads((checkpoint / COMPLETE).read_text(encoding="utf8")))
+        course.history = History.from_dict(read_sealed(checkpoint))
     total = config.epochs * store.pairs
     with Progress("train", total, done=course.history.pairs, unit=store.unit) as progress:
         course.progress = progress

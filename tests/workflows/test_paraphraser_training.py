@@ -109,7 +109,9 @@ def stopped(pairs, out, monkeypatch):
     return out.with_name(f"{out.name}.work") / "trainer"
 
 
-@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json", "rng_state.pth", "weights.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["optimizer.pt", "trainer_state.json", "rng_state.pth", "weights.safetensors", "complete"]
+)
 def test_a_damaged_checkpoint_is_named(pairs, tmp_path, monkeypatch, name):
     checkpoint = stopped(pairs, tmp_path / "out", monkeypatch) / "checkpoint-40"
     content = (checkpoint / name).read_bytes()

@@ -155,7 +155,7 @@ def test_the_same_command_goes_on_with_room(tmp_path, data):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
 
 
-@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json"])
+@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json", "complete"])
 def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatch, name):
     settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
     original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
