@@ -210,6 +210,13 @@ class ParaphraseConfig:
         return self.order == "score" or any(limit is not None for limit in limits)
 
     @property
+    def scored_for(self) -> str | None:
+        """The setting that nothing can be done about without paraphrase scores; None where there is no such one."""
+        if self.min_score is not None:
+            return "min_score"
+        return "order score" if self.order == "score" else None
+
+    @property
     def width(self) -> int:
         """Number of beams that are followed: at least as many as paraphrases, equally many in each group."""
         beams = max(self.beams, self.n)

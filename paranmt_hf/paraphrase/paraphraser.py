@@ -152,9 +152,8 @@ class Paraphraser:
         Returns:
             Their texts; the distinct ones that can be paraphrased, with their ids; and notes on the others.
         """
-        needs = "min_score" if config.min_score is not None else "order score" if config.order == "score" else None
-        if needs and self._scorer is None:
-            raise InputError(f"{needs} needs a scorer, and this paraphraser was made without one")
+        if config.scored_for and self._scorer is None:
+            raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser was made without one")
         texts = [None if sentence is None else " ".join(sentence.split()) for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._own.cut(distinct) if distinct else []

@@ -85,6 +85,16 @@ def test_outputs_are_those_of_the_paraphraser(record, model):
         assert example["outputs"]["beams=3,n=2"] == [each.text for each in expected]
 
 
+@pytest.mark.parametrize("way", ["beams=3,order=score", "beams=3,min_score=-1"])
+def test_ways_that_choose_by_the_score_are_scored(model, pairs, way):
+    (found,) = evaluate_paraphrases(model, pairs, items=ItemsConfig(items=7, seed=3), decodings=[way], config=SHORT)
+    paraphraser = Paraphraser(model, SHORT)
+    for example in found.examples:
+        (three,) = paraphraser([example["source"]], n=3, beams=3, keep_copies=True)
+        best = max(three, key=lambda each: each.score) if "order" in way else three[0]
+        assert example["outputs"][way] == [best.text]
+
+
 def test_a_seed_decides(record, model, pairs):
     ways = ["sample,temperature=0.5"]
     again, other = (

@@ -157,7 +157,7 @@ def _of_model(
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     # The time is that of the search alone, so nothing is scored that no way to search chooses by.
-    asked = any(decoding.config.min_score is not None for decoding in decodings)
+    asked = any(decoding.config.scored_for for decoding in decodings)
     paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer if asked else None)
     paraphraser.paraphrase(items.sources[:1], decodings[0].config)
     rows, examples = [], _examples(items)
