@@ -55,7 +55,7 @@ def test_own_groups_of_version_1(tmp_path):
     assert memory_limit(tmp_path, own) == 5000 and core_limit(tmp_path, own) == 0.5
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"x" * 300])
+@pytest.mark.parametrize("name", [b"\xff", b"x" * 300])
 def test_groups_of_any_name(tmp_path, name):
     """One that is no text, and one that the system refuses to look at."""
     own = tmp_path / "own"

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ from paranmt_hf.paraphrase.config import MOST_BEAMS
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.workflows.paraphrase import paraphrase_file
 from paranmt_hf.workflows.support import paraphrase_job
+from paranmt_hf.workflows.support.paraphraser_card import card_values
 from paranmt_hf.workflows.train_paraphraser import train_paraphraser
 
 NOUNS, VERBS = ["man", "woman", "dog", "child", "horse", "bird"], ["sees", "follows", "likes", "hears", "finds"]
@@ -126,6 +128,19 @@ def test_the_card_says_how_it_was_made(trained):
         "--batch-tokens 200 --learning-rate 0.01 --warmup 2 --held-out 0.1 --evaluations 2 --device cpu --out FOLDER"
     )
     assert f"{trained.record.pairs:,} pairs of pairs.parquet" in text
+
+
+def test_the_card_names_the_languages_of_its_sentences(trained):
+    german, english = {"release": "a", "language": "de", "files": {}}, {"release": "b", "files": {}}
+    for sources, codes, named in (
+        ([german], ["de"], "German"),
+        ([english, german], ["de", "en"], "German and English"),
+    ):
+        settings = {**trained.record.settings, "data": {**trained.record.settings["data"], "sources": sources}}
+        values = card_values("mine", replace(trained.record, settings=settings))
+        assert values["languages"] == codes
+        assert values["summary"].startswith(f"Generates paraphrases of {named} sentences: a bidirectional LSTM")
+    assert "paraphrases of English sentences" in (trained.folder / "README.md").read_text()
 
 
 def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):

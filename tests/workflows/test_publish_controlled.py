@@ -75,6 +75,7 @@ def test_it_is_laid_out(model):
     head = yaml.safe_load(plan.card.split("---\n")[1])
     assert head["license"] == "mit" and head["datasets"] == ["org/pairs"]
     assert 'load_paraphraser("org/controlled")' in plan.card and plan.loader == "paranmt_hf.load_paraphraser"
+    assert "Generates paraphrases of English sentences that have the syntax asked for" in plan.card
     assert "| `(S(NP)(VP))` |" in plan.card and "The trees are those of stanza 1.9." in plan.card
     assert "paranmt train-controlled parsed --pieces 330" in plan.card
     # Equal runs have equal cards in their folders.

@@ -13,12 +13,12 @@ from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
 from paranmt_hf.paraphrase.syntax.templates import Templates
 from paranmt_hf.workflows.support.model_record import AboutModel, license_text
-from paranmt_hf.workflows.support.paraphraser_card import command_line, made_with, said_of_terms
+from paranmt_hf.workflows.support.paraphraser_card import command_line, made_with, said_of_terms, spoken
 
 # As many as the paper's network was asked for (section 3.3).
 SHOWN = 20
 SUMMARY = (
-    "Generates paraphrases of English sentences that have the syntax asked for: a syntactically controlled paraphrase "
+    "Generates paraphrases of {} sentences that have the syntax asked for: a syntactically controlled paraphrase "
     "network after Iyyer, Wieting, Gimpel and Zettlemoyer (2018), arXiv:1804.06059. From the tree of a sentence and a "
     "template it generates a tree, and after that tree and the sentence a paraphrase, with pieces of the sentence "
     "copied where that is probable."
@@ -51,7 +51,7 @@ def controlled_card_values(
     return {
         "name": name,
         **said_of_terms(said, record.settings),
-        "summary": said.get("summary") or SUMMARY,
+        "summary": said.get("summary") or SUMMARY.format(spoken(record.settings)),
         "data": said.get("data")
         or f"Trained on {record.pairs:,} parsed pairs of {escape(record.inputs['data'])}; {record.held_out:,} "
         "more pairs, whose references are in none of these, were held out. Left out were "

@@ -8,6 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.corpus.word_rules import ENGLISH
+from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
@@ -86,12 +88,19 @@ def missing_of_paraphraser(record: ParaphraserRecord | ControlledRecord, about: 
 
 
 def _summary(record: ParaphraserRecord, own: bool) -> str:
+    what = f"Generates paraphrases of {spoken(record.settings)} sentences"
     if own:
         return (
-            "Generates paraphrases of English sentences: a bidirectional LSTM encoder and an LSTM decoder with "
-            "bilinear attention, after ParaNMT-50M (Wieting and Gimpel 2018), section 6."
+            f"{what}: a bidirectional LSTM encoder and an LSTM decoder with bilinear attention, after ParaNMT-50M "
+            "(Wieting and Gimpel 2018), section 6."
         )
-    return f"Generates paraphrases of English sentences: {escape(record.inputs['base'])}, trained further on pairs."
+    return f"{what}: {escape(record.inputs['base'])}, trained further on pairs."
+
+
+def spoken(settings: Mapping[str, Any]) -> str:
+    """Name the languages that a paraphraser learned from: `Czech and English`."""
+    *others, last = [LANGUAGES.get(code, code) for code in languages(settings["data"]) or [ENGLISH]]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _command(record: ParaphraserRecord) -> str:
