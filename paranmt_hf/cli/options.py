@@ -9,6 +9,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import described, plain_type
 
 # Options of a scorer, whose fields are called otherwise: other settings of a command have a name and a device too.
@@ -85,11 +86,21 @@ def from_options(
     names: Mapping[str, str] | None = None,
     **given: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Make a dataclass of parsed options; `names` as for `add_options`."""
+    """Make a dataclass of parsed options; `names` as for `add_options`.
+
+    Raises:
+        InputError: A value is out of its range; the option is called as the user calls it.
+    """
     values = {}
     for entry in fields(kind):
         name = (names or {}).get(entry.name, entry.name)
         if hasattr(arguments, name):
             value = getattr(arguments, name)
             values[entry.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**{**values, **given})
+    try:
+        return kind(**{**values, **given})
+    except InputError as error:
+        field, middle, reason = str(error).partition(" must be ")
+        if middle and field in (names or {}):
+            raise InputError(f"{(names or {})[field]}{middle}{reason}") from None
+        raise

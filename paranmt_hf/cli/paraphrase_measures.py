@@ -130,6 +130,8 @@ def configure_canonical(parser: CommandParser) -> None:
             f"{records[0].sentences:,} sentences of {records[0].data}; edits for each 100 characters or words of the "
             "clean sentence"
         )
+        if (about := records[0].noise) and about["unchanged"]:
+            print(f"{about['unchanged']:,} more, to which nothing happened, are left out")
         for example in records[0].figures.examples[:5]:
             print(f"\n  noisy   {example.noisy}\n  output  {example.output}\n  clean   {example.clean}")
         if arguments.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -98,8 +98,8 @@ class Paraphraser:
             settings: Fields of `ParaphraseConfig`, for this call.
 
         Returns:
-            Paraphrases of each sentence, at most `n` different ones; none for a blank or too long sentence, and fewer
-            where fewer are found or reach `min_score`.
+            Paraphrases of each sentence, at most `n` different ones; none for a blank or too long sentence or one
+            that is no text, and fewer where fewer are found or reach `min_score`.
 
         Raises:
             InputError: A single sentence was given in place of a list, or a setting is out of range.
@@ -154,7 +154,7 @@ class Paraphraser:
         """
         if config.scored_for and self._scorer is None:
             raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser was made without one")
-        texts = [None if sentence is None else " ".join(sentence.split()) for sentence in sentences]
+        texts = [" ".join(sentence.split()) if _is_text(sentence) else None for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._own.cut(distinct) if distinct else []
         notes: dict[str | None, str] = {None: NOT_TEXT, "": EMPTY}
@@ -251,6 +251,11 @@ def check_names(settings: Iterable[str]) -> None:
 def by_score(paraphrase: Paraphrase) -> float:
     """Key that sorts paraphrases, the highest score first; equal ones stay in their order."""
     return 0.0 if paraphrase.score is None else -paraphrase.score
+
+
+def _is_text(sentence: str | None) -> TypeGuard[str]:
+    """Whether there is a sentence, and all of it is text: half of a surrogate pair has no form in UTF-8."""
+    return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
 
 
 def _letters(text: str) -> str:

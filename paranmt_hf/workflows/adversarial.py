@@ -113,7 +113,7 @@ def find_adversarial(
     config = config or AdversarialConfig()
     search = replace(search or ParaphraseConfig(), n=config.tries, min_score=config.min_score)
     out = result_file(out, SUFFIXES)
-    source = LabelledFile(file, config.text, config.label)
+    source = LabelledFile(file, config.text, config.label, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, scorer or ScorerConfig(), engine.threads)

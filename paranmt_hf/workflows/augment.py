@@ -99,7 +99,7 @@ def augment(
     """
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
     out = result_file(out, SUFFIXES)
-    source = LabelledFile(file, config.text, config.label)
+    source = LabelledFile(file, config.text, config.label, out=out)
     if taken := {config.text, config.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()

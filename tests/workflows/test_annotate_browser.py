@@ -202,6 +202,27 @@ def test_back_undo_skip_and_note(page, person):
     wait(lambda: stored(store, "Ada")[order[0]].said == (5, 2, False, ""))
 
 
+def test_a_note_that_is_begun_while_an_answer_is_on_its_way(page, person, judged):
+    sample, store, _ = page
+    ada = person("Ada")
+    ada.at(1)
+    ada.press("5")
+    wait(lambda: ada.text("state") == "one of two answers stored")
+    with AnswerStore(judged / "answers.db", sample) as other:
+        # The answer waits, as on a slow line.
+        other._connection.execute("BEGIN IMMEDIATE")
+        ada.press("3", "n", "so")
+        other._connection.execute("ROLLBACK")
+    wait(lambda: ada.text("state").startswith("stored"))
+    ada.press(" so", webdriver.Keys.ESCAPE)
+    wait(lambda: ada.text("state") == "stored, note stored")
+    assert ada.text("position") == "Pair 1 of 6"
+    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (5, 3, False, "so so")
+    ada.press(webdriver.Keys.ARROW_RIGHT)
+    ada.at(2)
+    assert not ada.shown("note-box")
+
+
 def test_who_comes_back_goes_on(page, person):
     ada = person("Ada")
     ada.press("5", "3", "4")

@@ -238,7 +238,10 @@ def test_settings_and_names_are_checked(file, model, tmp_path):
 
 
 def test_the_command(file, model, tmp_path, capsys):
-    words = ["augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--per-sentence", "2"]
+    words = ["augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--per-sentence"]
+    assert main([*words, "201"]) == 1
+    assert "paranmt: per_sentence must be from 1 to 200, was 201" in capsys.readouterr().err
+    words.append("2")
     assert main([*words, "--sample", "--max-length", "12", "--workers", "1", "--per-label", "40"]) == 0
     printed = capsys.readouterr().out
     assert "12 sentences and" in printed and "short: raise --per-sentence" in printed

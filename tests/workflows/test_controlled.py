@@ -338,7 +338,7 @@ def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
     assert {each.text for each in own} == expected
 
 
-def test_every_line_keeps_its_place(network, trees, tmp_path):
+def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     wanted = ["(S (NP) (VP) (.))", QUESTION]
     done = paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted)
     rows = pq.read_table(done.path).to_pylist()
@@ -358,6 +358,8 @@ def test_every_line_keeps_its_place(network, trees, tmp_path):
         assert {row["template"] for row in own} == {"(S(NP)(VP)(.))", QUESTION}
     assert not (tmp_path / "out.parquet.work").exists()
     assert not paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted).fresh
+    paraphrased(network, trees, LINES[:1], tmp_path / "all.tsv", templates=9)
+    assert f"{network.name} knows 3 templates, fewer than 9; all are taken" in caplog.messages
     with pytest.raises(InputError, match="made with other settings: templates"):
         paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=2)
     lines = paraphrased(network, trees, LINES, tmp_path / "out.tsv", templates=wanted).path.read_text().splitlines()

@@ -31,6 +31,16 @@ def test_rows_that_cannot_be_used(tmp_path, name, content, message):
         read(tmp_path / name)
 
 
+def test_labels_that_the_new_file_cannot_hold(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "label": "x\\ty"}\n')
+    message = r"the 'label' of row 2 holds a tab or a line break, which has no place in TSV; write into .jsonl, .csv"
+    with pytest.raises(InputError, match=message):
+        list(LabelledFile(path, out=tmp_path / "out.TSV").batches())
+    (table,) = LabelledFile(path, out=tmp_path / "out.csv").batches()
+    assert table["label"].to_pylist() == ["x", "x\ty"]
+
+
 def test_large_numbers_and_damaged_pages(tmp_path):
     pq.write_table(pa.table({"text": ["a"], "label": pa.array([2**64 - 1], pa.uint64())}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="larger than a whole number can be"):

@@ -141,6 +141,11 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
     (alone,) = evaluate_paraphrases(tmp_path / "out.tsv")
     assert alone.rows[-1].figures.bleu is None
     assert alone.rows[-1].figures.self_bleu == pytest.approx(whole.rows[-1].figures.self_bleu)
+    assert "--decodings" not in alone.command and "--decodings" in both[0].command
+    for given in ({"config": ParaphraseConfig(n=2, max_length=9)}, {"decodings": ["greedy"]}):
+        option = "--decodings" if "decodings" in given else "--n, --max-pieces"
+        with pytest.raises(InputError, match=f"only files of paraphrases, .* leave out {option}$"):
+            evaluate_paraphrases(tmp_path / "out.tsv", **given)
     with pytest.raises(InputError, match="out.tsv holds none of the sentences of others.tsv"):
         (tmp_path / "others.tsv").write_text("one thing\tanother thing\n")
         evaluate_paraphrases(tmp_path / "out.tsv", tmp_path / "others.tsv")
@@ -273,6 +278,9 @@ def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, cap
     assert "copied input" in shown and "greedy" in shown and "self-BLEU" in shown and "template" not in shown
     (found,) = json.loads(out.read_text())
     assert found["items"] == 5 and found["seed"] == 1 and found["command"].endswith("--decodings greedy")
-    assert main(["evaluate", "canonical", *words]) == 0
-    assert "noisy input" in capsys.readouterr().out
-    assert json.loads(out.read_text())[0]["kind"] == "canonical"
+    assert main(["evaluate", "canonical", *words, "--noise", "0.1"]) == 0
+    shown = capsys.readouterr().out
+    (found,) = json.loads(out.read_text())
+    unchanged = found["noise"]["unchanged"]
+    assert found["kind"] == "canonical" and unchanged + found["sentences"] == 5 and unchanged
+    assert "noisy input" in shown and f"\n{unchanged} more, to which nothing happened, are left out\n" in shown

@@ -120,6 +120,8 @@ function goTo(at, question) {
 }
 
 function nextOpen() {
+  // Who began a note while the answer was on its way writes it about this pair.
+  if (document.activeElement === element("note")) return show();
   const order = [...state.items.keys()];
   const found = [...order.slice(state.at + 1), ...order.slice(0, state.at)].find((at) => !isDone(state.items[at]));
   goTo(found ?? state.items.length);
@@ -129,7 +131,7 @@ function nextOpen() {
 
 function show({ moved = false } = {}) {
   const item = current();
-  const kept = document.activeElement?.closest(".tools, #guidelines");
+  const kept = document.activeElement?.closest(".tools, #guidelines, #note-box");
   for (const name of ["start", "rate", "end"]) element(name).hidden = name !== (item ? "rate" : "end");
   showProgress();
   if (!item) return showEnd();

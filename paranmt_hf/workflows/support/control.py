@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from paranmt_hf.paraphrase.stage import Control
 from paranmt_hf.paraphrase.syntax.kind import check_control, warn_of_other_trees
 from paranmt_hf.paraphrase.syntax.templates import read_templates
 from paranmt_hf.util.files import checksum
+
+logger = logging.getLogger(__name__)
 
 PARSER = "link-grammar"
 
@@ -42,7 +45,10 @@ def control_of(
         raise InputError(f"templates must be at least 1, was {templates}")
     files = locate(model)
     check_control(files, templates=True)
-    chosen = read_templates(files.folder).chosen(templates, read_template)
+    known = read_templates(files.folder)
+    if isinstance(templates, int) and templates > len(known):
+        logger.warning(f"{files.name} knows {len(known):,} templates, fewer than {templates:,}; all are taken")
+    chosen = known.chosen(templates, read_template)
     opened = open_parser(parser)
     warn_of_other_trees(files, opened.name)
     if isinstance(opened, TreeFile):

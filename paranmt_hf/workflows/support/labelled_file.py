@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -29,12 +30,13 @@ class LabelledFile:
         path: The file, .tsv or .csv with a header, .jsonl or .parquet.
         text: Its column of sentences.
         label: Its column of labels: text, or whole numbers.
+        out: The file that the labels are written to, which must be able to hold them.
 
     Raises:
         InputError: It is missing, has no such columns, or cannot be read; with the line.
     """
 
-    def __init__(self, path: str | Path, text: str = "text", label: str = "label") -> None:
+    def __init__(self, path: str | Path, text: str = "text", label: str = "label", *, out: Path | None = None) -> None:
         self.path = Path(path).expanduser()
         check_regular(self.path)
         if not self.path.is_file():
@@ -45,6 +47,7 @@ class LabelledFile:
             raise InputError(f"text and label are both the column {text!r}; name two columns")
         self.text, self.label = text, label
         self.label_type: pa.DataType | None = None
+        self._to_tsv = out is not None and out.suffix.lower() == ".tsv"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -55,7 +58,7 @@ class LabelledFile:
         """Read tables of `index` (of the row, from 0), `source` (white space normalised) and `label`.
 
         Raises:
-            InputError: A row cannot be read, or has no label.
+            InputError: A row cannot be read, or has no label, or one that the new file cannot hold.
         """
         read = 0
         for table in self._tables():
@@ -99,6 +102,13 @@ class LabelledFile:
             raise InputError(
                 f"{self.path}: row {first + at + 1:,} has no {self.label!r}; give each sentence its label"
             )
+        if self._to_tsv and pa.types.is_string(column.type):
+            broken = pc.match_substring_regex(column, r"[\t\r\n]").to_pylist()
+            if any(broken):
+                raise InputError(
+                    f"{self.path}: the {self.label!r} of row {first + broken.index(True) + 1:,} holds a tab or a line "
+                    "break, which has no place in TSV; write into .jsonl, .csv or .parquet"
+                )
         if self.label_type not in (None, column.type):
             raise InputError(f"{self.path}: labels are text in some rows and numbers in others; make them alike")
         self.label_type = column.type
@@ -217,7 +227,7 @@ class TableWriter:
             return ",".join(
                 f'"{field.replace(chr(34), chr(34) * 2)}"' if set(field) & set(',"\r\n') else field for field in fields
             )
-        # White space of sentences is normalised, so a tab or a new line can only stand in a label.
+        # White space of sentences is normalised, and labels with a tab were refused; those of a classifier were not.
         return "\t".join(re.sub(r"[\t\r\n]+", " ", field) for field in fields)
 
 

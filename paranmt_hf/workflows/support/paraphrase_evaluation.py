@@ -69,22 +69,25 @@ def evaluate_paraphrases(
     """
     models, data = _several(models), _several(data)
     items, selection, scorer = items or ItemsConfig(), selection or SelectionConfig(), scorer or ScorerConfig()
+    asked = config or ParaphraseConfig()
     # A model that copies is to be seen.
-    config = replace(config or ParaphraseConfig(), seed=items.seed, keep_copies=True)
-    decodings = decodings or DECODINGS
+    config = replace(asked, seed=items.seed, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser to measure, or a file that `paranmt paraphrase` wrote")
     located = {str(name): None if is_outputs(name) else locate(name) for name in models}
     own = [model for model in located.values() if model is not None]
     if own and not data:
         raise InputError("--data is missing: a TSV file with sentences and references, or pairs")
-    chosen = read_decodings(decodings, config)
+    if not own:
+        _refuse_search([*(["decodings"] if decodings else []), *_asked(asked)])
+    chosen = read_decodings(decodings or DECODINGS, config)
     outputs = {name: read_outputs(Path(name).expanduser()) for name, model in located.items() if model is None}
     if parser is not None and not any(any(each.templates) for own in outputs.values() for each in own.values()):
         raise InputError("--template-parser is about files with a column template, and there is none; leave it out")
     found = read_items(data, items, selection, own) if data else None
     measures = Measures(scorer.load(), _count_errors, _matching(parser))
-    command = _command("paraphrases", models, data, items, selection, [("decodings", decodings)], config)
+    ways = [("decodings", decodings or DECODINGS)] if own else []
+    command = _command("paraphrases", models, data, items, selection, ways, config)
     records = []
     for name, model in located.items():
         if model is None:
@@ -110,6 +113,13 @@ def evaluate_paraphrases(
             )
         )
     return records
+
+
+def _refuse_search(names: Sequence[str]) -> None:
+    """Refuse what is said of the search of models where there are none."""
+    if names:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise InputError(f"there are only files of paraphrases, and no model that searches; leave out {options}")
 
 
 def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
@@ -297,6 +307,11 @@ def _given(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
     }
 
 
+def _asked(config: ParaphraseConfig) -> dict[str, Any]:
+    """What was asked of a search, by option: pairs have one called like its length."""
+    return {"max_pieces" if name == "max_length" else name: value for name, value in _given(config).items()}
+
+
 def _command(
     kind: str,
     models: Sequence[str | Path],
@@ -315,9 +330,8 @@ def _command(
     ]
     words += ["--data", *name_of(data).split(", ")] if data else []
     # Copies are always kept here, and there is no option for it.
-    asked = {name: value for name, value in _given(config).items() if name != "keep_copies"}
-    search = {"max_pieces" if name == "max_length" else name: value for name, value in asked.items()}
-    given = {**search, **_given(items), **_given(selection), **dict(options)}
+    asked = {name: value for name, value in _asked(config).items() if name != "keep_copies"}
+    given = {**asked, **_given(items), **_given(selection), **dict(options)}
     for name, value in given.items():
         flag = f"--{name.replace('_', '-')}"
         if value is True:
