@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.util.letters import letters
+
 # Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
 # tables hold the filter's `columns`, `id`, and `rank` where the release has one.
 Rows = Callable[[], Iterator[pa.Table]]
@@ -191,8 +193,7 @@ class DifferentSides(Filter):
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
         # Only what may be the same is compared letter by letter, which takes twenty times as long.
         doubtful = np.flatnonzero(strange | also_strange | (first == second))
-        letters = [_letters(side.take(pa.array(doubtful))) for side in sides]
-        same = pc.equal(*letters).to_numpy(zero_copy_only=False)
+        same = pc.equal(*(letters(side.take(pa.array(doubtful))) for side in sides)).to_numpy(zero_copy_only=False)
         kept = np.ones(table.num_rows, bool)
         kept[doubtful[same]] = False
         return Verdict(kept)
@@ -243,8 +244,3 @@ def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     others = np.flatnonzero(np.frombuffer(content, np.uint8) > 127)
     strange[np.searchsorted(offsets, others, side="right") - 1] = True
     return sums, strange
-
-
-def _letters(texts: pa.Array) -> pa.Array:
-    """Leave of each text its letters and digits, in lower case."""
-    return pc.replace_substring_regex(pc.utf8_lower(texts), pattern=r"[^\p{L}\p{N}]+", replacement="")

@@ -33,6 +33,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.local_dataset import check_inside
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.letters import letters
 from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")
@@ -41,8 +42,6 @@ ERRORS = ("number_mismatch", "negation_mismatch")
 # What people said of a pair of a labelled data set: 0, no paraphrase.
 LABEL = "label"
 BATCH_ROWS = 20_000
-# What is left out when sentences are compared, so that spelling of punctuation and case hides nothing.
-NOT_LETTERS = r"[^\p{L}\p{N}]+"
 
 
 @dataclass(frozen=True)
@@ -392,6 +391,5 @@ class Pairs:
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences [sentence] to their letters and digits in lower case."""
-    letters = pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=" ")
-    return pc.utf8_trim_whitespace(letters)
+    """Reduce sentences [sentence] to words of their letters and digits in lower case."""
+    return pc.utf8_trim_whitespace(letters(column, " "))

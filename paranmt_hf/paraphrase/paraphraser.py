@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from paranmt_hf.encoders.scorer import ScorerConfig
@@ -20,6 +21,7 @@ from paranmt_hf.paraphrase.search import search
 from paranmt_hf.paraphrase.syntax.kind import check_control
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.batches import MemoryGuard, token_batches
+from paranmt_hf.util.letters import letters
 
 EMPTY, NOT_TEXT = "empty line", "not UTF-8"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
@@ -200,10 +202,7 @@ class Paraphraser:
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
         notes = [ALL_ALIKE if own else NONE_FOUND for own in choices]
         if not config.keep_copies:
-            choices = [
-                [choice for choice in own if _letters(choice) != _letters(text)]
-                for text, own in zip(texts, choices, strict=True)
-            ]
+            choices = _without_copies(texts, choices)
             notes = [
                 COPIES if note == ALL_ALIKE and not own else note for note, own in zip(notes, choices, strict=True)
             ]
@@ -253,14 +252,17 @@ def by_score(paraphrase: Paraphrase) -> float:
     return 0.0 if paraphrase.score is None else -paraphrase.score
 
 
+def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str]]:
+    """Leave out choices that have the letters and digits of their sentence."""
+    flat = [choice for own in choices for choice in own]
+    wanted, found = (letters(pa.array(side, pa.string())).to_pylist() for side in (texts, flat))
+    left = iter(found)
+    return [[choice for choice in own if next(left) != text] for own, text in zip(choices, wanted, strict=True)]
+
+
 def _is_text(sentence: str | None) -> TypeGuard[str]:
     """Whether there is a sentence, and all of it is text: half of a surrogate pair has no form in UTF-8."""
     return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
-
-
-def _letters(text: str) -> str:
-    """Letters and digits of a text, case aside."""
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

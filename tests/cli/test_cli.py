@@ -4,7 +4,6 @@ import gzip
 import os
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -165,19 +164,16 @@ def test_unwritable_output(folder, capsys):
     )
 
 
-def test_second_command_on_one_folder(folder):
+def test_second_command_on_one_folder(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n" * 10)
     code = "from paranmt_hf.util.work import locked; import time\nwith locked(__import__('pathlib').Path('out.work'), 'import', worth=bool): print(1, flush=True); time.sleep(60)"  # noqa: E501
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
-    command = [sys.executable, "-m", "paranmt_hf.cli", "import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]
-    second = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    command = ["import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]
+    fails(capsys, command, "another command is at work in")
     holder.kill()
     holder.wait()
-    assert second.returncode == 1
-    assert "another command is at work in" in second.stderr
-    time.sleep(0.1)
-    assert subprocess.run(command, capture_output=True, cwd=folder).returncode == 0
+    assert main(command) == 0
 
 
 def test_damage_in_the_middle_of_a_dataset(folder, capsys):

@@ -32,6 +32,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.config import MOST_BEAMS
+from paranmt_hf.paraphrase.paraphraser import _without_copies
 from paranmt_hf.paraphrase.tokenizer import train_tokenizer
 from paranmt_hf.workflows.paraphrase import paraphrase_file
 from paranmt_hf.workflows.support import paraphrase_job
@@ -375,6 +376,8 @@ def test_copies_are_left_out_and_the_best_score_can_come_first(trained, monkeypa
         (found,) = paraphraser([sentence], **settings)
         return [each.text for each in found]
 
+    hindi = ["वह किताब पढ़ता है", "वह किताब पढ़ती है"]
+    assert _without_copies([sentence, "x", hindi[0]], [beams, [], hindi]) == [beams[1:], [], hindi[1:]]
     assert texts(n=2) == beams[1:3]
     assert texts(n=2, keep_copies=True) == beams[:2]
     assert texts(n=2, order="score") == [beams[3], beams[2]]
