@@ -28,6 +28,7 @@ def run(script, *arguments, folder):
     return result
 
 
+@pytest.mark.slow
 def test_czeng(tmp_path):
     lines = [f"id{n}\t0.5\t0.6\t0.7\t{cs}\t{en}\n" for n, (cs, en) in enumerate(zip(*SAMPLE, strict=True))]
     (tmp_path / "czeng.gz").write_bytes(gzip.compress("".join(lines).encode()))

@@ -118,6 +118,7 @@ def test_bad_input(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == ["senteval", "v.txt"]
 
 
+@pytest.mark.slow
 def test_word_vectors_alone_need_no_sentence_transformers(folder):
     code = (
         "import sys; from paranmt_hf.workflows.evaluate import transfer\n"

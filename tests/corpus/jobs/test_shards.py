@@ -64,7 +64,7 @@ def kill_in_the_middle(folder: Path, workers: int, done: int) -> None:
     assert len(json.loads(manifest.read_text())["shards"]) < 4, "the job ended before it could be killed"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_killed_job_continues(tmp_path, workers):
     fakes.run(tmp_path / "whole")
     kill_in_the_middle(tmp_path / "killed", workers, done=1)
