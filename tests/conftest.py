@@ -1,3 +1,4 @@
+import gc
 import os
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # What a machine does beside the tests is nothing that they are about.
 settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
+
+
+def pytest_collection_finish() -> None:
+    # All modules and tests are there now and stay; no garbage collection needs to look through them.
+    gc.freeze()
 
 
 @pytest.fixture

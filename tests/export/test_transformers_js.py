@@ -147,6 +147,7 @@ def node_modules():
     return Path(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm", "real-word", "real-trigram", "real-word,trigram"])
 def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sentences, name):
     """The program of the README, on other texts."""

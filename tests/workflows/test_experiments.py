@@ -205,6 +205,7 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
         compare_folds(copy, tmp_path / "out", trials(development))
 
 
+@pytest.mark.slow
 def test_the_picture(corpus, development, tmp_path):
     config = FoldsConfig(scores=("para_score", "reference_length"), folds=2, sample=10)
     outcome, _ = compare_folds(corpus, tmp_path / "out", trials(development, ("word", "trigram"), epochs=1), config)

@@ -121,6 +121,7 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, monkeypatch, name):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
 
 
+@pytest.mark.slow
 def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path, monkeypatch):
     whole = train_paraphraser(pairs, tmp_path / "whole", config=SMALL, training=training()).folder
     checkpoint = stopped(pairs, tmp_path / "out", monkeypatch) / "checkpoint-40"
@@ -132,6 +133,7 @@ def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path, m
     assert (done / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_was_cut_off_pushes_no_whole_one_out(pairs, tmp_path, monkeypatch):
     folder = stopped(pairs, tmp_path / "out", monkeypatch)
     shutil.rmtree(folder / "checkpoint-20")
@@ -141,6 +143,7 @@ def test_a_checkpoint_that_was_cut_off_pushes_no_whole_one_out(pairs, tmp_path, 
     assert sorted(path.name for path in folder.iterdir()) == ["checkpoint-20", "checkpoint-40"]
 
 
+@pytest.mark.slow
 def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, monkeypatch):
     original, steps = trainer.train_pieces, []
 
