@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.record import TRAINING_FILE, ShownData
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 
@@ -107,4 +107,39 @@ def read_paraphraser(folder: Path) -> ParaphraserRecord:
     values = read_json(path, "the folder of a model made by `paranmt train-paraphraser`")
     if isinstance(values, dict) and values.get("kind") != "paraphraser":
         raise InputError(f"{path} is that of another kind of model; expected one made by `paranmt train-paraphraser`")
-    return from_json(ParaphraserRecord, values, path)
+    record = from_json(ParaphraserRecord, values, path)
+    from_json(_Shown, values, path)
+    return record
+
+
+# What a card reads of settings and inputs. These are checked, other settings may be anything.
+
+
+@dataclass(frozen=True)
+class ShownTraining:
+    """What cards read of how a paraphraser was trained, by the names of `ParaphraserTraining`."""
+
+    direction: Literal["to-reference", "to-translation", "both"]
+    learning_rate: float
+    label_smoothing: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class ShownInputs:
+    """What cards read of the inputs: names of what the pairs are from, between commas."""
+
+    data: str
+
+
+@dataclass(frozen=True)
+class _Settings:
+    paraphraser: dict[str, Any]
+    training: ShownTraining
+    data: ShownData
+
+
+@dataclass(frozen=True)
+class _Shown:
+    settings: _Settings
+    inputs: ShownInputs

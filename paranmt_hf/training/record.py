@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
@@ -129,7 +129,7 @@ def read_training(folder: Path) -> TrainingRecord:
 @dataclass(frozen=True)
 class _Encoder:
     model: str
-    unknown: str | None = None
+    unknown: Literal["drop", "train", "share"] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,27 @@ class _Dataset:
 
 
 @dataclass(frozen=True)
-class _Data:
-    sources: list[list[str] | _Release | _Dataset]
+class _PhraseFile:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Phrases:
+    kind: Literal["phrases"]
+    files: list[_PhraseFile]
+
+
+@dataclass(frozen=True)
+class ShownData:
+    """What cards read of the pairs that a model learned from, in its settings under `data`.
+
+    Attributes:
+        sources: Parquet files by their names, files of phrases, releases, or data sets on the Hub.
+        unwanted_sentences: Sentences whose pairs were left out.
+        ranges: Smallest and largest value of columns.
+    """
+
+    sources: list[list[str] | _Phrases | _Release | _Dataset]
     unwanted_sentences: int
     ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
@@ -165,7 +184,7 @@ class _Data:
 class _Settings:
     encoder: _Encoder
     training: _Training
-    data: _Data
+    data: ShownData
     development: str | None
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from paranmt_hf.corpus.pairs import SelectionConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.training.config import TrainConfig
@@ -64,3 +65,27 @@ def test_what_is_trained_goes_everywhere(tmp_path, model):
 
 def plan_card(trained):
     return (trained.folder / "README.md").read_text(encoding="utf8")
+
+
+def test_what_phrases_trained_is_known_again_and_published(tmp_path):
+    """The files of PPDB are the data of this paper; a record that names them is read as any other."""
+    rules = [
+        f"[NN] ||| {first} ||| {second} ||| PPDB2.0Score=3.1 ||| 0-0 ||| Equivalence"
+        for first, second in [("good", "nice"), ("car", "auto"), ("house", "home"), ("dog", "hound")]
+    ]
+    (tmp_path / "ppdb").write_text("\n".join(rules) + "\n")
+
+    def run():
+        return train(
+            tmp_path / "ppdb",
+            tmp_path / "word",
+            encoder=EncoderConfig(model="word", dimension=4),
+            config=TrainConfig(epochs=1, batch_size=2, mega_batch=1, device="cpu"),
+            selection=SelectionConfig(min_score=1.0, ppdb_score="PPDB2.0Score"),
+        )
+
+    first, second = run(), run()
+    assert first.fresh and not second.fresh and second.record == first.record
+    plan = plan_model(first.folder, "org/model", about=AboutModel("mit"))
+    assert "Trained on 4 pairs of sentences of ppdb." in plan.card
+    assert "paranmt train --data ppdb " in plan.card and "--min-score 1 --ppdb-score PPDB2.0Score" in plan.card

@@ -19,6 +19,7 @@ from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
 from paranmt_hf.workflows.parse import parse_pairs
 from paranmt_hf.workflows.train_controlled import train_controlled
 from tests.workflows.paraphraser_toys import SENTENCES
+from tests.workflows.test_publish_paraphraser import EDITED, edit_record
 
 NAME = "org/controlled"
 TREES = ["(S (NP the man) (VP sees (NP a dog)) .)", "(S (VP sees) (NP him))"]
@@ -139,6 +140,15 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
+        plan_model(model, NAME, about=AboutModel("mit"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "match"), [*EDITED, ("settings.syntax", [], r"an object under 'settings.syntax', found \[\]")]
+)
+def test_an_edited_record_is_damaged(model, key, value, match):
+    edit_record(model, key, value)
+    with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
         plan_model(model, NAME, about=AboutModel("mit"))
 
 

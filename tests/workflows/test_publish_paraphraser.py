@@ -104,6 +104,35 @@ def test_what_is_wrong_is_told(model, spoil, match):
         plan_model(model, NAME, about=AboutModel("mit"))
 
 
+EDITED = [
+    ("settings.training", {}, "it has no 'settings.training.direction'"),
+    ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*', found 's"),
+    ("settings.training.learning_rate", None, "expected a number under 'settings.training.learning_rate', found None"),
+    ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
+    ("settings.data.sources", None, "expected a list under 'settings.data.sources', found None"),
+    ("settings.data.ranges", 3, "expected an object under 'settings.data.ranges', found 3"),
+    ("inputs", {}, "it has no 'inputs.data'"),
+]
+
+
+def edit_record(folder, key, value):
+    """Write another value at a place such as `settings.data` of the record of a model."""
+    path = folder / "training.json"
+    inner = values = json.loads(path.read_text())
+    *parents, last = key.split(".")
+    for name in parents:
+        inner = inner[name]
+    inner[last] = value
+    path.write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize(("key", "value", "match"), EDITED)
+def test_an_edited_record_is_damaged(model, key, value, match):
+    edit_record(model, key, value)
+    with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
+        plan_model(model, NAME, about=AboutModel("mit"))
+
+
 def test_the_command(model, capsys, tmp_path):
     (tmp_path / "notes.md").write_text("For *news*.")
     words = [

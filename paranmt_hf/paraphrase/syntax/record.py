@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.record import Course
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.paraphrase.record import Course, ShownInputs, ShownTraining
+from paranmt_hf.training.record import TRAINING_FILE, ShownData
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 KIND = "controlled-paraphraser"
@@ -73,4 +73,23 @@ def read_controlled_record(folder: Path) -> ControlledRecord:
     values = read_json(path, f"the folder of {MADE_BY}")
     if isinstance(values, dict) and values.get("kind") != KIND:
         raise InputError(f"{path} is that of another kind of model; expected {MADE_BY}")
-    return from_json(ControlledRecord, values, path)
+    record = from_json(ControlledRecord, values, path)
+    from_json(_Shown, values, path)
+    return record
+
+
+# What a card reads of settings and inputs. These are checked, other settings may be anything.
+
+
+@dataclass(frozen=True)
+class _Settings:
+    paraphraser: dict[str, Any]
+    syntax: dict[str, Any]
+    training: ShownTraining
+    data: ShownData
+
+
+@dataclass(frozen=True)
+class _Shown:
+    settings: _Settings
+    inputs: ShownInputs

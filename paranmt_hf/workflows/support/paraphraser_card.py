@@ -94,7 +94,7 @@ def _summary(record: ParaphraserRecord, own: bool) -> str:
             f"{what}: a bidirectional LSTM encoder and an LSTM decoder with bilinear attention, after ParaNMT-50M "
             "(Wieting and Gimpel 2018), section 6."
         )
-    return f"{what}: {escape(record.inputs['base'])}, trained further on pairs."
+    return f"{what}: {escape(record.inputs.get('base', record.model_type))}, trained further on pairs."
 
 
 def spoken(settings: Mapping[str, Any]) -> str:
