@@ -13,16 +13,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import nn
 
 from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.gathering import gather
 from paranmt_hf.encoders.ngrams import blank_tokens
 from paranmt_hf.encoders.tables import Tables
 from paranmt_hf.encoders.vocabulary import NgramLookup, TrigramLookup, Vocabulary, WordLookup
 from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, cut_chunk
 
 if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
     from paranmt_hf.encoders.composition import Composition
 
 # Pieces of text to remember; bounds the memory beside the weights.
@@ -31,33 +33,14 @@ CHUNKS = 120_000
 STEP = 1024
 
 
-def gather(weight: torch.Tensor, bags: Bags, start: int, stop: int, mode: str) -> torch.Tensor:
-    """Sum or average the rows of some bags.
-
-    Args:
-        weight: Table [row, dimension].
-        bags: Rows of each sentence.
-        start: First sentence.
-        stop: First sentence that is left out.
-        mode: `sum` or `mean`.
-
-    Returns:
-        Vectors [sentence, dimension] in the table's precision; zeros for an empty bag.
-    """
-    bounds = bags.offsets[start : stop + 1]
-    rows = torch.from_numpy(bags.rows[bounds[0] : bounds[-1]])
-    offsets = torch.from_numpy((bounds - bounds[0]).astype(np.int32))
-    return nn.functional.embedding_bag(rows, weight, offsets, mode=mode, include_last_offset=True)
-
-
 class WordAverager:
     """WORD over a table of tokens."""
 
-    def __init__(self, vocabulary: Vocabulary, weight: torch.Tensor) -> None:
+    def __init__(self, vocabulary: Vocabulary, weight: np.ndarray) -> None:
         self._weight = weight
         self.lookup = WordLookup(vocabulary)
 
-    def encode(self, table: TokenTable, out: torch.Tensor) -> None:
+    def encode(self, table: TokenTable, out: np.ndarray) -> None:
         """Encode sentences into `out` [sentence, dimension]."""
         bags = self.lookup.bags(table)
         for start in range(0, len(bags), STEP):
@@ -68,7 +51,7 @@ class WordAverager:
 class NgramAverager(WordAverager):
     """Words and their n-grams over a table of tokens."""
 
-    def __init__(self, vocabulary: Vocabulary, weight: torch.Tensor) -> None:
+    def __init__(self, vocabulary: Vocabulary, weight: np.ndarray) -> None:
         super().__init__(vocabulary, weight)
         self.lookup = NgramLookup(vocabulary)
 
@@ -76,11 +59,11 @@ class NgramAverager(WordAverager):
 class TrigramAverager:
     """TRIGRAM over a table of tokens."""
 
-    def __init__(self, vocabulary: Vocabulary, weight: torch.Tensor) -> None:
+    def __init__(self, vocabulary: Vocabulary, weight: np.ndarray) -> None:
         self._weight = weight
         self.lookup = TrigramLookup(vocabulary)
 
-    def encode(self, table: TokenTable, out: torch.Tensor) -> None:
+    def encode(self, table: TokenTable, out: np.ndarray) -> None:
         """Encode sentences into `out` [sentence, dimension]."""
         crossings = self.lookup.crossings(table)
         lengths = np.diff(table.offsets)
@@ -92,7 +75,7 @@ class TrigramAverager:
         # The distinct words of the batch, numbered from 0 in the order of their ids, are rows of `word_vectors`.
         row_of = (np.cumsum(used) - 1).astype(np.int32)
         words = Bags(row_of[table.ids], table.offsets)
-        word_vectors = torch.empty(len(inside), self._weight.shape[1])
+        word_vectors = np.empty((len(inside), self._weight.shape[1]), np.float32)
         for start in range(0, len(inside), STEP):
             stop = min(start + STEP, len(inside))
             word_vectors[start:stop] = gather(self._weight, inside, start, stop, "sum")
@@ -100,12 +83,12 @@ class TrigramAverager:
         characters = np.diff(inside.offsets)[words.rows]
         ends = np.concatenate([[0], np.cumsum(characters)])[table.offsets]
         counts = np.maximum(np.diff(ends) + np.diff(between.offsets), 1)
-        divisors = torch.from_numpy(counts).to(torch.float32)[:, None]
+        divisors = counts.astype(np.float32)[:, None]
         for start in range(0, len(table), STEP):
             stop = min(start + STEP, len(table))
             summed = gather(word_vectors, words, start, stop, "sum")
             summed += gather(self._weight, between, start, stop, "sum")
-            out[start:stop] = summed.div_(divisors[start:stop])
+            np.divide(summed, divisors[start:stop], out=out[start:stop])
 
 
 Averager = WordAverager | TrigramAverager
@@ -120,21 +103,25 @@ class FastAverage:
     """Encodes columns of sentences with the tables of averaging encoders. Not to be shared between threads.
 
     Args:
-        encoder: An encoder whose parts all average, taken apart or read as plain arrays.
-        dtype: In which precision the rows are read: torch.float32, or torch.float16, which is faster and less exact.
+        encoder: An encoder whose parts all average, taken apart or read as plain arrays; with these nothing here
+            needs torch.
+        dtype: In which precision the rows of an encoder are read: torch.float16 is faster than torch.float32, which is
+            the default, and less exact.
     """
 
-    def __init__(self, encoder: Composition | Tables, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, encoder: Composition | Tables, dtype: torch.dtype | None = None) -> None:
         self.dimension = encoder.dimension
         # What comes after the average, such as the layer of a projection.
         self._heads: list[list[nn.Module]]
+        self._tables: list[tuple[Vocabulary, np.ndarray]]
         if isinstance(encoder, Tables):
-            weights = [(part.vocabulary, torch.from_numpy(part.rows)) for part in encoder.parts]
+            self._tables = [(part.vocabulary, part.rows) for part in encoder.parts]
             self._heads, self._mode = [[] for _ in encoder.parts], encoder.mode or "concatenate"
         else:
             weights = [(part.vocabulary, part.table.weight.detach()) for part in encoder.parts]
+            # In their own precision, float32, arrays are the same memory as the weights.
+            self._tables = [(vocabulary, weight.to(dtype or weight.dtype).numpy()) for vocabulary, weight in weights]
             self._heads, self._mode = [part.modules[1:] for part in encoder.parts], encoder.mode
-        self._tables = [(vocabulary, weight.to(dtype)) for vocabulary, weight in weights]
         self._cut = cut_chunk if encoder.cuts_words else blank_tokens
         self._forget()
 
@@ -148,18 +135,18 @@ class FastAverage:
         twin._forget()
         return twin
 
-    def encode(self, sentences: list[str], out: torch.Tensor | None = None) -> torch.Tensor:
+    def encode(self, sentences: list[str], out: np.ndarray | None = None) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32; into `out` if it is given."""
         return self.encode_tokens(self._tokenizer.tables(sentences)[0], out)
 
-    def encode_tokens(self, table: TokenTable, out: torch.Tensor | None = None) -> torch.Tensor:
+    def encode_tokens(self, table: TokenTable, out: np.ndarray | None = None) -> np.ndarray:
         """Encode tokenised sentences into vectors [sentence, dimension], float32; into `out` if it is given."""
         if out is None:
-            out = torch.empty(len(table), self.dimension)
+            out = np.empty((len(table), self.dimension), np.float32)
         begin = 0
         for index in range(len(self._averagers)):
             if self._mode == "add" and index:
-                out += self._encode_part(index, table, torch.empty_like(out))
+                out += self._encode_part(index, table, np.empty_like(out))
                 continue
             width = self.dimension if self._mode == "add" else self._width(index)
             # Side by side, each part fills the columns behind those of the parts before it.
@@ -171,19 +158,22 @@ class FastAverage:
         head = self._heads[index]
         return head[-1].get_embedding_dimension() if head else self._tables[index][1].shape[1]  # type: ignore[operator]
 
-    def _encode_part(self, index: int, table: TokenTable, out: torch.Tensor) -> torch.Tensor:
+    def _encode_part(self, index: int, table: TokenTable, out: np.ndarray) -> np.ndarray:
         """Encode with one of the parts into `out` [sentence, width]."""
         head = self._heads[index]
         if not head:
             self._averagers[index].encode(table, out)
             return out
-        vectors = torch.empty(len(table), self._tables[index][1].shape[1])
+        import torch
+
+        vectors = np.empty((len(table), self._tables[index][1].shape[1]), np.float32)
         self._averagers[index].encode(table, vectors)
-        features = {"sentence_embedding": vectors}
+        features = {"sentence_embedding": torch.from_numpy(vectors)}
         with torch.no_grad():
             for module in head:
                 features = module(features)
-        return out.copy_(features["sentence_embedding"])
+        out[:] = features["sentence_embedding"].numpy()
+        return out
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
         """Count the units of each sentence that have a row of their own [sentence]."""
@@ -202,7 +192,7 @@ class FastPath:
         dtype: In which precision the rows are read.
     """
 
-    def __init__(self, composition: Composition, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, composition: Composition, dtype: torch.dtype) -> None:
         self._first = FastAverage(composition, dtype)
         self._free: list[FastAverage] = []
 
@@ -219,10 +209,12 @@ class FastPath:
 
     def encode(self, sentences: list[str], out: torch.Tensor, *, normalize: bool = False) -> None:
         """Encode sentences into `out` [sentence, width], which may be narrower than the encoder."""
-        with self.lend() as worker, torch.inference_mode():
+        from torch.nn.functional import normalize as unit_length
+
+        with self.lend() as worker:
             if out.shape[1] == worker.dimension:
-                worker.encode(sentences, out)
+                worker.encode(sentences, out.numpy())
             else:
-                out.copy_(worker.encode(sentences)[:, : out.shape[1]])
+                out.numpy()[:] = worker.encode(sentences)[:, : out.shape[1]]
             if normalize:
-                nn.functional.normalize(out, dim=1, out=out)
+                unit_length(out, dim=1, out=out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,10 @@ from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+# So many sentences are encoded without torch. Up to 400,000 would be sooner without it, but how many will come is not
+# known, and fewer than a full shard of a large job leave that as fast as it is with torch from its beginning.
+FEW = 10_000
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,8 @@ def tables_of(vectors: WordVectors) -> Tables:
 class FastScorer:
     """An averaging encoder, which starts from word tokens that were cut already.
 
+    A few sentences are encoded without torch, whose import takes longer than they do; the vectors are the same.
+
     Args:
         encoder: An encoder whose parts all average words of `text.py`.
     """
@@ -187,14 +194,23 @@ class FastScorer:
         from paranmt_hf.encoders.fast import FastAverage
 
         self._average = FastAverage(encoder)
+        self._encoded = 0
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""
-        return self._average.encode(sentences).numpy()
+        self._count(len(sentences))
+        return self._average.encode(sentences)
 
     def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
         """Encode tokenised sentences into vectors [sentence, dimension], float32."""
-        return self._average.encode_tokens(tokens).numpy()
+        self._count(len(tokens))
+        return self._average.encode_tokens(tokens)
+
+    def _count(self, sentences: int) -> None:
+        """Import torch, with which gathering is faster, as soon as that pays."""
+        self._encoded += sentences
+        if self._encoded >= FEW:
+            importlib.import_module("torch")
 
 
 class SlowScorer:

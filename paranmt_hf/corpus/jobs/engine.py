@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +13,8 @@ from paranmt_hf.util.settings import check, setting
 
 # More than any cluster of today has; each worker is a process.
 MOST = 10_000
+# What drivers for GPUs show on Linux: Nvidia's, AMD's, and those of Windows below it.
+DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,19 @@ class EngineConfig:
 
 def count_gpus() -> int:
     """Number of GPUs that torch sees."""
+    if "torch" not in sys.modules and not has_driver():
+        return 0
     import torch
 
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def has_driver() -> bool:
+    """Whether there may be a driver for GPUs: without one torch sees none, and its import takes over a second."""
+    if sys.platform != "linux" or any(map(os.path.exists, DRIVERS)):
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True

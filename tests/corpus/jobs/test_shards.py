@@ -167,6 +167,35 @@ def test_workers_share_cores_and_gpus(monkeypatch):
         EngineConfig(gpus=2).resolved()
 
 
+def test_torch_is_not_asked_for_gpus_where_no_driver_is(monkeypatch, tmp_path):
+    from paranmt_hf.corpus.jobs import engine
+
+    class Library:
+        found = True
+
+        def __init__(self, name):
+            assert name == "libcuda.so.1"
+            if not self.found:
+                raise OSError(name)
+
+    monkeypatch.setattr(engine.ctypes, "CDLL", Library)
+    monkeypatch.setattr(engine.sys, "platform", "linux")
+    monkeypatch.setattr(engine, "DRIVERS", (str(tmp_path / "kfd"),))
+    assert engine.has_driver()
+    Library.found = False
+    assert not engine.has_driver()
+    monkeypatch.setitem(engine.sys.modules, "torch", None)
+    with pytest.raises(ImportError):
+        engine.count_gpus()
+    monkeypatch.delitem(engine.sys.modules, "torch")
+    assert engine.count_gpus() == 0 and "torch" not in engine.sys.modules
+    (tmp_path / "kfd").touch()
+    assert engine.has_driver()
+    (tmp_path / "kfd").unlink()
+    monkeypatch.setattr(engine.sys, "platform", "win32")
+    assert engine.has_driver()
+
+
 def test_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
