@@ -108,7 +108,7 @@ def read_paraphraser(folder: Path) -> ParaphraserRecord:
     if isinstance(values, dict) and values.get("kind") != "paraphraser":
         raise InputError(f"{path} is that of another kind of model; expected one made by `paranmt train-paraphraser`")
     record = from_json(ParaphraserRecord, values, path)
-    from_json(_Shown, values, path)
+    from_json(Shown, values, path)
     return record
 
 
@@ -133,13 +133,17 @@ class ShownInputs:
 
 
 @dataclass(frozen=True)
-class _Settings:
+class ShownSettings:
+    """What cards read of the settings."""
+
     paraphraser: dict[str, Any]
     training: ShownTraining
     data: ShownData
 
 
 @dataclass(frozen=True)
-class _Shown:
-    settings: _Settings
+class Shown:
+    """What cards read of the whole record."""
+
+    settings: ShownSettings
     inputs: ShownInputs

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.record import Course, ShownInputs, ShownTraining
-from paranmt_hf.training.record import TRAINING_FILE, ShownData
+from paranmt_hf.paraphrase.record import Course, Shown, ShownSettings
+from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.records import from_json, read_json, to_json
 
 KIND = "controlled-paraphraser"
@@ -82,14 +82,10 @@ def read_controlled_record(folder: Path) -> ControlledRecord:
 
 
 @dataclass(frozen=True)
-class _Settings:
-    paraphraser: dict[str, Any]
+class _Settings(ShownSettings):
     syntax: dict[str, Any]
-    training: ShownTraining
-    data: ShownData
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Shown(Shown):
     settings: _Settings
-    inputs: ShownInputs
