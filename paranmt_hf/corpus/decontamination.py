@@ -1,7 +1,8 @@
 """Which sentences also stand in an evaluation set: the whole sentence, or a long run of its words.
 
-Sentences are compared as their word tokens (`text.py`) that hold a letter or a digit: case, white space, punctuation
-and the kind of apostrophe do not count. Hashes find candidates; word after word decides.
+Sentences are compared as their word tokens (`text.py`; of other languages `word_rules.py`) that hold a letter or a
+digit: case, white space, punctuation and the kind of apostrophe do not count. Hashes find candidates; word after word
+decides.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.filters import Filter, Verdict, joined
 from paranmt_hf.corpus.hashing import mix, salt
+from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenTable, WordTokenizer, expand
+from paranmt_hf.tokens import TokenTable, expand
 
 NGRAM = 8
 MIN_WORDS = 4
@@ -34,18 +36,26 @@ class EvaluationText:
         ngram: So many words in a row that are also in an evaluation sentence are contamination.
         min_words: An evaluation sentence of fewer words counts only as part of such a run: short ones (`Thank you.`)
             stand everywhere.
+        language: ISO 639-1 code of that of the text, which decides what a word is.
 
     Raises:
         InputError: No sentence has `min_words` words.
     """
 
-    def __init__(self, sentences: Collection[str], *, ngram: int = NGRAM, min_words: int = MIN_WORDS) -> None:
-        self.ngram, self.min_words = ngram, min_words
+    def __init__(
+        self,
+        sentences: Collection[str],
+        *,
+        ngram: int = NGRAM,
+        min_words: int = MIN_WORDS,
+        language: str = ENGLISH,
+    ) -> None:
+        self.ngram, self.min_words, self.language = ngram, min_words, language
         self._ids: dict[str, int] = {}
-        self._tokenizer = WordTokenizer()
+        self._tokenizer = word_tokenizer_for(language)
         self._vocabulary: object = None
         self._of_token = np.empty(0, np.int64)
-        (table,) = WordTokenizer().tables(pa.array(sorted(set(sentences)), pa.string()))
+        (table,) = word_tokenizer_for(language).tables(pa.array(sorted(set(sentences)), pa.string()))
         for token in table.vocabulary:
             if _is_word(token):
                 self._ids[token] = len(self._ids) + 1
@@ -141,6 +151,8 @@ class NotInEvaluation(Filter):
             "ngram": self._text.ngram,
             "min_words": self._text.min_words,
             "sentences": self._checksum,
+            # English is not named: what was selected before there were other languages is known again.
+            **({} if self._text.language == ENGLISH else {"language": self._text.language}),
         }
 
     def judge(self, table: pa.Table) -> Verdict:

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.trees import Reading
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer
+from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.tokens import Bags, TokenTable
 
 # Sentences that are cut into tokens together.
 SLICE = 20_000
@@ -23,7 +24,9 @@ TEMPLATES = 10
 # Lowest and highest value, and number of bins, of the histogram of each measure; what lies outside counts in the
 # outermost bin.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
+# How text is cut, in words, of English and of another language.
 TOKENS = "lower-cased words, clitics and punctuation marks apart, as in paranmt_hf/text.py"
+OTHER_TOKENS = "lower-cased words of {}, punctuation marks apart, as in paranmt_hf/corpus/word_rules.py"
 IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over the tokens of a sentence"
 
 
@@ -170,10 +173,11 @@ class Cutter:
     Args:
         index_of: Id of each token.
         grow: As of `TokenIds`.
+        language: ISO 639-1 code, which decides what a word is.
     """
 
-    def __init__(self, index_of: dict[str, int], *, grow: bool) -> None:
-        self._tokenizer, self._ids = WordTokenizer(), TokenIds(index_of, grow=grow)
+    def __init__(self, index_of: dict[str, int], *, grow: bool, language: str = ENGLISH) -> None:
+        self._tokenizer, self._ids = word_tokenizer_for(language), TokenIds(index_of, grow=grow)
 
     def cut(self, sentences: pa.Array | pa.ChunkedArray) -> Bags:
         """Cut sentences [sentence]."""

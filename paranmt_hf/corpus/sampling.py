@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
-from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.selection import lottery
@@ -40,12 +40,14 @@ class Corpus:
         columns: Which of `EXTRAS` it has.
         text: The file, where it is one of lines.
         report: What was read and dropped, by the last reading.
+        language: ISO 639-1 code, where a release names it.
     """
 
     path: Path
     columns: tuple[str, ...]
     text: Path | None = None
     report: Report = field(default_factory=Report)
+    language: str | None = None
     _reader: LineFiles | ParquetFiles | None = None
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
@@ -101,7 +103,7 @@ def open_corpus(
         files = release_files(path)
         check_inside(path, files)
         found = tuple(name for name in wanted if name in _schema(files[0]).names)
-        return Corpus(path, found, _files=tuple(files), _side=side)
+        return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if path.is_dir():
         if not files:
@@ -124,7 +126,18 @@ def _of_parquet(
     found = tuple(name for name in wanted if name in columns or name in names)
     where = {name: columns.get(name, name) for name in (side, *found)}
     numbers = [name for name in found if name == "para_score"]
-    return Corpus(path, found, _reader=ParquetFiles(files, where, numbers=numbers, optional=found))
+    reader = ParquetFiles(files, where, numbers=numbers, optional=found)
+    return Corpus(path, found, language=_language_of(path), _reader=reader)
+
+
+def _language_of(path: Path) -> str | None:
+    """The language of the release that a path is in; None where there is no record."""
+    path = path.resolve()
+    # A release, the folder of one of its configs, or a file in that.
+    for folder in (path, *path.parents[:2]):
+        if (folder / RELEASE_RECORD).is_file():
+            return parse_record(folder, str(folder)).language
+    return None
 
 
 def _schema(file: Path) -> pa.Schema:

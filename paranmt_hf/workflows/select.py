@@ -100,7 +100,7 @@ def select(
     source = _open(release)
     if out == source.rows.files[0].resolve().parents[1]:
         raise InputError(f"--out {out} is the release that rows are selected from; choose another --out")
-    filters = config.filters(source.rows.schema)
+    filters = config.filters(source.rows.schema, source.record.language)
     if not filters:
         raise InputError("nothing says which rows are kept: give at least one filter, such as --tenths or --sample")
     _check_columns(filters, source)

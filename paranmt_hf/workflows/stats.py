@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.diversity import (
     IDF,
+    OTHER_TOKENS,
     TOKENS,
     CorpusFigures,
     Cutter,
@@ -32,7 +33,9 @@ from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.tokens import Bags
 from paranmt_hf.util.files import write_result, writing
 from paranmt_hf.util.progress import Progress
@@ -65,6 +68,9 @@ class StatsConfig:
         at_most=MAX_ROWS,
     )
     seed: int = seed_setting(0, "decides which")
+    language: str | None = setting(
+        None, "language of the sentences, an ISO 639-1 code: what a word is (default: that of the releases, else en)"
+    )
     side: Literal["reference", "translation"] = setting("reference", "which sentence of each pair")
     by: Literal["origin"] | None = setting(None, "a row for each origin of a corpus too")
     parse_levels: Reading = setting(
@@ -78,6 +84,8 @@ class StatsConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.language is not None:
+            check_language(self.language)
 
 
 @dataclass
@@ -138,23 +146,38 @@ def describe_corpora(
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
     _check_columns(columns or {}, [*opened, *([background] if background else [])])
     parsers = _parsers(opened, list(parses), config, keep_trees)
-    sampler = _Sampler(config, keep_trees, write_samples)
+    language = _language(config, opened)
+    sampler = _Sampler(config, language, keep_trees, write_samples)
     drawn: list[_Drawn] = []
     for corpus, name, parser in zip(opened, _names(opened), parsers, strict=True):
         drawn += sampler.draw(corpus, name, parser)
-    figures, frequencies = _measure(drawn, sampler.index_of, background)
+    figures, frequencies = _measure(drawn, sampler.index_of, background, language)
     return StatsRecord(
         version=__version__,
         side=config.side,
         sample=config.sample,
         seed=config.seed,
-        tokens=TOKENS,
+        tokens=TOKENS if language == ENGLISH else OTHER_TOKENS.format(LANGUAGES.get(language, language)),
         idf=IDF,
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if frequencies is None else frequencies.sentences,
         parse_levels=READINGS[config.parse_levels] if any(parser is not None for parser in parsers) else None,
         corpora=figures,
     )
+
+
+def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
+    """Find the language by whose words all are cut, so that their figures can be compared."""
+    if config.language is not None:
+        return config.language
+    known = {corpus.language: corpus.path for corpus in corpora if corpus.language is not None}
+    if len(known) > 1:
+        named = ", ".join(f"{path} is {language}" for language, path in known.items())
+        raise InputError(
+            f"the releases are of several languages ({named}), whose words are cut by different rules; measure them "
+            "one by one, or say with --language by which rules all are cut"
+        )
+    return next(iter(known), ENGLISH)
 
 
 def _check_columns(columns: Mapping[str, str], corpora: Sequence[Corpus]) -> None:
@@ -221,9 +244,9 @@ def _cores() -> int:
 class _Sampler:
     """Draws samples of corpora, parses them and cuts them into tokens, whose ids hold for all of them."""
 
-    def __init__(self, config: StatsConfig, keep_trees: Path | None, folder: Path | None) -> None:
+    def __init__(self, config: StatsConfig, language: str, keep_trees: Path | None, folder: Path | None) -> None:
         self.index_of: dict[str, int] = {}
-        self._cutter = Cutter(self.index_of, grow=True)
+        self._cutter = Cutter(self.index_of, grow=True, language=language)
         self._config, self._keep, self._folder = config, keep_trees, folder
         self._files: set[str] = set()
 
@@ -276,9 +299,9 @@ def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:
 
 
 def _measure(
-    drawn: Sequence[_Drawn], index_of: dict[str, int], background: Corpus | None
+    drawn: Sequence[_Drawn], index_of: dict[str, int], background: Corpus | None, language: str
 ) -> tuple[list[CorpusFigures], DocumentFrequencies | None]:
-    frequencies = None if background is None else _count(background, index_of)
+    frequencies = None if background is None else _count(background, index_of, language)
     figures = []
     for each in drawn:
         counted = frequencies
@@ -300,9 +323,10 @@ def _measure(
     return figures, frequencies
 
 
-def _count(background: Corpus, index_of: dict[str, int]) -> DocumentFrequencies:
+def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
     """Count the sentences of a text of any size that hold each token; tokens that no sample has are left out."""
-    frequencies, cutter = DocumentFrequencies(len(index_of)), Cutter(index_of, grow=False)
+    frequencies = DocumentFrequencies(len(index_of))
+    cutter = Cutter(index_of, grow=False, language=language)
     with Progress(f"count {background.path.name}") as progress:
         for batch in background.batches():
             frequencies.add(cutter.cut(batch["sentence"]))

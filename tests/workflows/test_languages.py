@@ -19,6 +19,7 @@ from paranmt_hf.workflows.build import build
 from paranmt_hf.workflows.import_pairs import import_pairs
 from paranmt_hf.workflows.score import rescore
 from paranmt_hf.workflows.select import select
+from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
 from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from paranmt_hf.workflows.support.select_config import SelectConfig
 from paranmt_hf.workflows.train import train
@@ -200,3 +201,63 @@ def test_the_card_of_a_model_names_the_languages_that_it_learned(tmp_path, pairs
     assert spoken == {"german": ["de"], "both": ["de", "en"], "english": ["en"]}
     alone = {name: "trained on English alone" in (tmp_path / name / "README.md").read_text() for name in made}
     assert alone == {"german": False, "both": False, "english": True}
+
+
+CHINESE = ["我今天去北京看朋友", "我今天去北京看朋友了", "他们昨天在家里看书", "孩子们在公园里玩球"]
+
+
+@pytest.fixture
+def chinese(tmp_path):
+    """A release of Chinese, whose words are characters; each translation is its reference backwards."""
+    path = tmp_path / "chinese.parquet"
+    backwards = [sentence[::-1] for sentence in CHINESE]
+    pq.write_table(pa.table({"reference": CHINESE, "translation": backwards}), path)
+    random = np.random.default_rng(0)
+    characters = sorted(set("".join(CHINESE)))
+    lines = (f"{character} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for character in characters)
+    (tmp_path / "characters.txt").write_text("".join(lines))
+    columns = ParquetFiles([path], {"reference": "reference", "translation": "translation"})
+    scorer = ScorerConfig(vectors=str(tmp_path / "characters.txt"))
+    release = replace(RELEASE, language="zh")
+    return import_pairs(columns, tmp_path / "chinese", scorer=scorer, release=release, engine=LOCAL).folder
+
+
+def references_of(folder):
+    return [row["reference"] for row in rows_of(folder)]
+
+
+def test_near_duplicates_are_of_words_of_the_language(chinese, tmp_path):
+    """8 of 9 pairs of characters are shared; cut at blanks, no two sentences would share anything."""
+    config = SelectConfig(drop_near_duplicates="reference")
+    found = select(chinese, tmp_path / "less", config)
+    assert references_of(tmp_path / "less") == [CHINESE[0], *CHINESE[2:]]
+    assert found.selection.filters[0].settings["language"] == "zh"
+    assert not select(chinese, tmp_path / "less", config).fresh
+
+
+def test_contamination_is_a_run_of_words_of_the_language(chinese, tmp_path):
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "test.tsv").write_text(f"5.0\t{CHINESE[0]}\t他们在读书看报\n", encoding="utf8")
+    config = SelectConfig(decontaminate=(str(tmp_path / "sets"),))
+    found = select(chinese, tmp_path / "less", config)
+    # The second sentence shares eight words in a row with the first.
+    assert references_of(tmp_path / "less") == CHINESE[2:]
+    assert found.selection.filters[0].settings["language"] == "zh"
+
+
+def test_figures_count_words_of_the_language(chinese, release, tmp_path):
+    record = describe_corpora(chinese)
+    (found,) = record.corpora
+    assert (found.tokens, found.types) == (37, len(set("".join(CHINESE))))
+    assert record.tokens.startswith("lower-cased words of Chinese, punctuation marks apart")
+    (tmp_path / "text.txt").write_text("\n".join(CHINESE))
+    beside = describe_corpora([chinese / "data", tmp_path / "text.txt"])
+    assert [each.tokens for each in beside.corpora] == [37, 37]
+    given = StatsConfig(language="zh")
+    assert describe_corpora(tmp_path / "text.txt", config=given).corpora[0].tokens == 37
+    assert describe_corpora(tmp_path / "text.txt").corpora[0].tokens == 4
+    with pytest.raises(InputError, match=r"of several languages \(.*chinese is zh, .* is en\).*or say with --lang"):
+        describe_corpora([chinese, release])
+    assert describe_corpora([chinese, release], config=given).corpora[0].tokens == 37
+    with pytest.raises(InputError, match="language must be an ISO 639-1 code such as en, de or cs, was 'Chinese'; zh"):
+        StatsConfig(language="Chinese")

@@ -15,6 +15,7 @@ from paranmt_hf.corpus.copies import SIDES, Copied
 from paranmt_hf.corpus.duplicates.search import Likeness, NearDuplicateSearch
 from paranmt_hf.corpus.duplicates.store import ColumnFile
 from paranmt_hf.corpus.filters import Rows, TwoPassFilter, Verdict, joined
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
@@ -50,9 +51,11 @@ class FirstOfLike(TwoPassFilter):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        encoder = {"encoder": dict(self._encoder_identity)} if self._encoder_identity else {}
-        return {"filter": "near-duplicates", "of": self.compared, **asdict(self.likeness), **encoder}
+        """Its settings. English is not named: what was selected before there were other languages is known again."""
+        settings = {"filter": "near-duplicates", "of": self.compared, **asdict(self.likeness)}
+        if self.likeness.language == ENGLISH:
+            del settings["language"]
+        return settings | ({"encoder": dict(self._encoder_identity)} if self._encoder_identity else {})
 
     def prepare(self, rows: Rows, work: Path) -> None:
         """Find what is like an earlier row, and write down the id of that one."""

@@ -16,6 +16,7 @@ from paranmt_hf.corpus.duplicates.minhash import MinHash
 from paranmt_hf.corpus.duplicates.shingles import BATCH, Shingler, Unit, jaccard
 from paranmt_hf.corpus.duplicates.store import DocumentStore
 from paranmt_hf.corpus.hashing import mix, salt
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.settings import check, seed_setting, setting
 
@@ -38,6 +39,7 @@ class Likeness:
         bands: Number of bands of MinHash.
         rows: Number of minima in a band.
         seed: Decides the permutations of MinHash.
+        language: ISO 639-1 code of that of the documents, which decides what a word is.
     """
 
     unit: Unit = setting("word", "what a shingle is a run of")
@@ -48,6 +50,7 @@ class Likeness:
     bands: int = setting(20, "bands of MinHash", at_least=1, at_most=256)
     rows: int = setting(4, "minima in a band", at_least=1, at_most=64)
     seed: int = seed_setting(1, "decides the permutations of MinHash")
+    language: str = setting(ENGLISH, "language of the documents, which decides what a word is")
 
     def __post_init__(self) -> None:
         check(self)
@@ -74,7 +77,7 @@ class NearDuplicateSearch:
 
     def __init__(self, folder: Path, likeness: Likeness, encoder: Encoder | None = None) -> None:
         self.likeness, self._encoder, self._folder = likeness, encoder, folder
-        self._shingler = Shingler(likeness.unit, likeness.size)
+        self._shingler = Shingler(likeness.unit, likeness.size, likeness.language)
         self._minhash = MinHash(likeness.bands, likeness.rows, likeness.seed)
         # The last key is that of the whole set, which finds equal ones.
         self._store = DocumentStore(folder, likeness.bands + 1)

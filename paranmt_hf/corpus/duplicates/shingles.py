@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.hashing import mix, run_hashes, salt
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, expand
+from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.tokens import TokenHashes, expand
 
 Unit = Literal["word", "character"]
 # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.
@@ -40,17 +41,18 @@ class Sets:
 class Shingler:
     """Cuts documents, which are one or two sentences each, into sets of shingles.
 
-    Words are those of `text.py`; characters are those of the lower-cased text. A sentence
-    shorter than a shingle is one shingle. Shingles of the first and of the second sentence are never equal.
+    Words are those of the language, in English those of `text.py`; characters are those of the lower-cased text. A
+    sentence shorter than a shingle is one shingle. Shingles of the first and of the second sentence are never equal.
 
     Args:
         unit: What a shingle is a run of.
         size: How many of them.
+        language: ISO 639-1 code, which decides what a word is.
     """
 
-    def __init__(self, unit: Unit, size: int) -> None:
+    def __init__(self, unit: Unit, size: int, language: str = ENGLISH) -> None:
         self.unit, self.size = unit, size
-        self._tokenizer, self._hashes = WordTokenizer(), TokenHashes()
+        self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
         """Cut a batch of at most `BATCH` documents.

@@ -20,6 +20,7 @@ from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, Language
 from paranmt_hf.corpus.one_hypothesis import Keep, OneHypothesis
 from paranmt_hf.corpus.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.corpus.selection import Range
+from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
@@ -120,11 +121,12 @@ class SelectConfig:
                 given, needed = (word.replace("_", "-") for word in (name, other))
                 raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
 
-    def filters(self, schema: pa.Schema) -> list[Filter]:
+    def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
         """Make the filters, in the order in which they decide.
 
         Args:
             schema: Columns of the release; which of them may hold nulls is what counts.
+            language: ISO 639-1 code of that of the release, which decides what a word is.
         """
         filters: list[Filter] = []
 
@@ -148,9 +150,9 @@ class SelectConfig:
         # Copies of a pair are all alike to the filters between. Those of one side are not: the first one that passes
         # all other filters is to stay.
         filters += [one for one in copies if one.copied == "pair"]
-        filters += self._language_and_evaluation()
+        filters += self._language_and_evaluation(language)
         filters += [one for one in copies if one.copied != "pair"]
-        filters += self._near_duplicates()
+        filters += self._near_duplicates(language)
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
@@ -158,7 +160,7 @@ class SelectConfig:
         # A column that decides twice lacks a value only once.
         return list({one.reason: one for one in filters}.values())
 
-    def _language_and_evaluation(self) -> list[Filter]:
+    def _language_and_evaluation(self, language: str) -> list[Filter]:
         filters: list[Filter] = []
         if self.language is not None:
             filters.append(
@@ -176,11 +178,16 @@ class SelectConfig:
             found = read_sentences(*self.decontaminate)
             for file, reason in found.unread.items():
                 logger.warning(f"not read for --decontaminate: {file} ({reason})")
-            text = EvaluationText(found.texts, ngram=self.decontaminate_ngram, min_words=self.decontaminate_words)
+            text = EvaluationText(
+                found.texts,
+                ngram=self.decontaminate_ngram,
+                min_words=self.decontaminate_words,
+                language=language,
+            )
             filters.append(NotInEvaluation(text, found.checksum))
         return filters
 
-    def _near_duplicates(self) -> list[Filter]:
+    def _near_duplicates(self, language: str) -> list[Filter]:
         if self.drop_near_duplicates is None:
             return []
         likeness = Likeness(
@@ -189,6 +196,7 @@ class SelectConfig:
             similarity=self.near_similarity,
             cosine=self.near_cosine,
             exhaustive=self.near_exhaustive,
+            language=language,
         )
         scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
         load, identity = (scorer.load, scorer.identity) if scorer else (None, None)
