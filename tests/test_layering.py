@@ -12,7 +12,7 @@ LAYERS: list[set[str]] = [
     {"text"},
     {"cutting"},
     {"tokens"},
-    {"overlap"},
+    {"overlap", "word_rules"},
     {"protocols"},
     {"util"},
     {"vectors"},

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.record import HeldOut
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.tokens import TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 10_000
@@ -70,18 +71,21 @@ class Authorship:
         intercepts: [fold], float32.
         config: How they learned.
         held_out: How well they do.
+        language: ISO 639-1 code, which decides what a word is.
     """
 
     weights: np.ndarray
     intercepts: np.ndarray
     config: AuthorshipConfig
     held_out: HeldOut
+    language: str = ENGLISH
 
     def save(self, path: Path) -> None:
         """Write everything into one safetensors file."""
         from safetensors.numpy import save_file
 
-        metadata = {METADATA: json.dumps({"config": vars(self.config), "held_out": vars(self.held_out)})}
+        about = {"config": vars(self.config), "held_out": vars(self.held_out), "language": self.language}
+        metadata = {METADATA: json.dumps(about)}
         with replacing(path) as aside:
             save_file({"weights": self.weights, "intercepts": self.intercepts}, aside, metadata)
 
@@ -93,7 +97,8 @@ class Authorship:
         with safe_open(path, "np") as file:
             about = json.loads(file.metadata()[METADATA])
             weights, intercepts = file.get_tensor("weights"), file.get_tensor("intercepts")
-        return cls(weights, intercepts, AuthorshipConfig(**about["config"]), HeldOut(**about["held_out"]))
+        config, held_out = AuthorshipConfig(**about["config"]), HeldOut(**about["held_out"])
+        return cls(weights, intercepts, config, held_out, about.get("language", ENGLISH))
 
 
 class Features:
@@ -101,11 +106,12 @@ class Features:
 
     Args:
         config: The number of buckets and of folds.
+        language: ISO 639-1 code, which decides what a word is.
     """
 
-    def __init__(self, config: AuthorshipConfig) -> None:
+    def __init__(self, config: AuthorshipConfig, language: str = ENGLISH) -> None:
         self._config = config
-        self._tokenizer, self._hashes = WordTokenizer(), TokenHashes()
+        self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def of(self, references: pa.Array, translations: pa.Array) -> tuple[list[Any], np.ndarray]:
         """Read pairs.
@@ -143,13 +149,14 @@ class Features:
         return csr_matrix((values, buckets, starts), (sentences, 1 << self._config.bits))
 
 
-def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authorship:
+def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: str = ENGLISH) -> Authorship:
     """Learn to tell translations from references, out of core.
 
     Args:
         paths: Parquet files with the columns `id`, `reference` and `translation`.
         rows: How many pairs they hold.
         config: How.
+        language: ISO 639-1 code of that of the pairs, which decides what a word is.
 
     Raises:
         InputError: There are too few different references.
@@ -160,7 +167,7 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authors
         SGDClassifier(loss="log_loss", penalty="l2", alpha=PENALTY, random_state=config.seed + fold, average=True)
         for fold in range(config.folds)
     ]
-    learned, features = [0] * config.folds, Features(config)
+    learned, features = [0] * config.folds, Features(config, language)
     with Progress("learn", config.epochs * min(rows, config.learn_pairs), unit="pairs") as progress:
         for epoch in range(config.epochs):
             for table in _drawn(paths, rows, config, np.random.default_rng([config.seed, epoch])):
@@ -173,7 +180,8 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> Authors
         )
     weights = np.concatenate([model.coef_ for model in models]).astype(np.float32)
     intercepts = np.concatenate([model.intercept_ for model in models]).astype(np.float32)
-    return Authorship(weights, intercepts, config, _held_out(weights, intercepts, paths, rows, config))
+    untested = Authorship(weights, intercepts, config, HeldOut(0, 0.0, 0.0), language)
+    return replace(untested, held_out=_held_out(untested, paths, rows))
 
 
 def _learn_table(models: list[Any], learned: list[int], table: pa.Table, features: Features) -> None:
@@ -189,15 +197,13 @@ def _learn_table(models: list[Any], learned: list[int], table: pa.Table, feature
             learned[fold] += len(others)
 
 
-def _held_out(
-    weights: np.ndarray, intercepts: np.ndarray, paths: Sequence[Path], rows: int, config: AuthorshipConfig
-) -> HeldOut:
+def _held_out(classifier: Authorship, paths: Sequence[Path], rows: int) -> HeldOut:
     """Measure each model on the pairs that it did not learn from."""
-    features = Features(config)
+    features = Features(classifier.config, classifier.language)
     pairs, right, ordered = 0, 0, 0.0
-    for table in _drawn(paths, rows, config):
+    for table in _drawn(paths, rows, classifier.config):
         matrices, folds = features.of(*_sides(table))
-        human, machine = (_decide(matrix, folds, weights, intercepts) for matrix in matrices)
+        human, machine = (_decide(matrix, folds, classifier.weights, classifier.intercepts) for matrix in matrices)
         pairs += len(folds)
         right += int((human > 0).sum() + (machine <= 0).sum())
         ordered += float((human > machine).sum() + (human == machine).sum() / 2)
@@ -275,7 +281,7 @@ class HumanScorer:
     """
 
     def __init__(self, classifier: Authorship) -> None:
-        self._classifier, self._features = classifier, Features(classifier.config)
+        self._classifier, self._features = classifier, Features(classifier.config, classifier.language)
 
     def scores(self, references: pa.Array, translations: pa.Array) -> pa.Array:
         """Probability [pair] that a person wrote the translation, float32 from 0 to 1.

@@ -14,7 +14,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, runs_of
 from paranmt_hf.lexicon.merging import merged
-from paranmt_hf.lexicon.record import RECORD, TABLE, WORDS, LexiconRecord
+from paranmt_hf.lexicon.record import LANGUAGE, RECORD, TABLE, WORDS, LexiconRecord
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.lexicon.writing import write_word_pairs
 from paranmt_hf.util.files import checksum, write_bytes, writing
@@ -22,6 +22,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.work import clear
 from paranmt_hf.version import __version__
+from paranmt_hf.word_rules import ENGLISH
 
 RESULT = "result"
 
@@ -40,7 +41,8 @@ def build(
         tables: Gives the pairs of sentences that count, as tables with the columns `reference` and `translation`.
         work: A folder that this has for itself, perhaps with what an earlier run left there.
         config: The settings.
-        identity: What determines the result, for its record.
+        identity: What determines the result, for its record; under `language` the ISO 639-1 code of another language
+            than English.
 
     Returns:
         The folder of the lexicon, in the work folder.
@@ -49,7 +51,7 @@ def build(
         InputError: No pair of words was counted often enough.
     """
     if not WordSets.complete(work):
-        write_word_sets(tables(), work, config.words)
+        write_word_sets(tables(), work, config.words, identity.get(LANGUAGE, ENGLISH))
     sets = WordSets(work)
     with Progress("word pairs", sets.words.pairs, done=_counted(work), unit="pairs of sentences") as progress:
         runs = count_word_pairs(sets, work / FOLDER, config.memory_bytes, progress.advance_to)

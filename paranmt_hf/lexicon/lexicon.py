@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.record import EXPECTED, TABLE, WORDS, LexiconRecord, read_lexicon_record
+from paranmt_hf.lexicon.record import EXPECTED, LANGUAGE, TABLE, WORDS, LexiconRecord, read_lexicon_record
 from paranmt_hf.text import words as tokens_of
+from paranmt_hf.word_rules import ENGLISH, cutter
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
@@ -142,7 +143,8 @@ class Lexicon:
 
     def _known(self, word: str) -> str:
         """Bring a word into the form in which the lexicon has it."""
-        tokens = tokens_of(word)
+        language = str(self.record.identity.get(LANGUAGE, ENGLISH))
+        tokens = tokens_of(word) if language == ENGLISH else cutter(language)(word)
         if len(tokens) != 1:
             shown = f"{len(tokens)} words ({' '.join(tokens)})" if tokens else "no word"
             raise InputError(f"{word!r} is {shown}; a lexicon has the paraphrases of single words")

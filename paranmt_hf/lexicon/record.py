@@ -9,6 +9,8 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import from_json, read_json
 
+# Where an identity names another language than English.
+LANGUAGE = "language"
 RECORD, TABLE, WORDS = "lexicon.json", "lexicon.parquet", "words.parquet"
 EXPECTED = "a folder made by `paranmt lexicon build`"
 

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.lexicon.record import WORDS
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.tokens import TokenTable
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
+from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
 REFERENCE, TRANSLATION = 1, 2
@@ -91,7 +92,7 @@ def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -
     return entries.astype(np.int32), np.bincount(words >> 31, minlength=len(sides[0])).astype(np.int32)
 
 
-def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int) -> None:
+def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, language: str = ENGLISH) -> None:
     """Write the words of a corpus of sentence pairs, and choose those of the lexicon.
 
     What is kept in memory are the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
@@ -101,11 +102,12 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int) -> Non
         folder: Where to write.
         limit: Number of words of the lexicon: those in the most sentences; of equally frequent ones the first in the
             order of their characters.
+        language: ISO 639-1 code, which decides what a word is.
 
     Raises:
         WriteError: There is no room.
     """
-    tokenizer, numbers = WordTokenizer(), _Numbers()
+    tokenizer, numbers = word_tokenizer_for(language), _Numbers()
     counts, pairs = np.zeros((2, 0), np.int64), 0
     with replacing(folder / ENTRIES) as entries_path, replacing(folder / SIZES) as sizes_path:
         with entries_path.open("wb") as entries_file, sizes_path.open("wb") as sizes_file:

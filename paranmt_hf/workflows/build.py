@@ -83,7 +83,7 @@ def build(
     )
     first = [] if pivot is None else [PivotStage(TranslateStage(pivot, engine.threads))]
     score = ScoreStage(scorer, language=release.language)
-    stages: list[Stage] = [*first, translate, score, *column_stages(add, authorship)]
+    stages: list[Stage] = [*first, translate, score, *column_stages(add, authorship, release.language)]
     identity = {"bitext" if pivot is None else "text": bitext.identity}
     for stage in stages:
         identity |= stage.identity

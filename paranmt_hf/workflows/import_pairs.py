@@ -50,7 +50,10 @@ def import_pairs(
     release.check_license()
     if made_by not in get_args(MadeBy):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
-    stages: list[Stage] = [ScoreStage(scorer, language=release.language), *column_stages(add, authorship)]
+    stages: list[Stage] = [
+        ScoreStage(scorer, language=release.language),
+        *column_stages(add, authorship, release.language),
+    ]
     stated = {} if made_by == "unknown" else {"made_by": made_by}
     identity: dict[str, Any] = {"pairs": {**pairs.identity, **stated}}
     for stage in stages:

@@ -6,7 +6,7 @@ ParaNMT-50M (arXiv:1711.05732), appendix A.1, Tables 12 and 13.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from paranmt_hf.evaluation.word_similarity import (
 from paranmt_hf.lexicon.building import build, is_worth
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.lexicon import Lexicon
-from paranmt_hf.lexicon.record import read_lexicon_record
+from paranmt_hf.lexicon.record import LANGUAGE, read_lexicon_record
 from paranmt_hf.util.files import write_result
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.work import (
@@ -39,6 +39,7 @@ from paranmt_hf.util.work import (
     result_folder,
     work_folder,
 )
+from paranmt_hf.workflows.support.model_record import languages
 
 COMMAND = "lexicon build"
 
@@ -63,7 +64,8 @@ def build_lexicon(
     # Scores are numbers of single precision, and the one that is nearest to 0.35 lies below it.
     min_score = float(np.float32(config.min_score))
     pairs = Pairs(sources, SelectionConfig(min_score=min_score, max_length=config.max_length))
-    identity = as_json({"pairs": pairs.identity, "words": config.words, "min_count": config.min_count})
+    settings = {"pairs": pairs.identity, "words": config.words, "min_count": config.min_count}
+    identity = as_json(settings | _language(pairs.identity))
     found = finished(out, identity, read_lexicon_record, lambda record: record.identity, made="made")
     if found is not None:
         remove_leftover(out, COMMAND)
@@ -74,6 +76,21 @@ def build_lexicon(
         put_in_place(build(lambda: _counted(pairs, config), work, config, identity), out)
         remove(work)
     return Lexicon.open(out)
+
+
+def _language(pairs: Mapping[str, Any]) -> dict[str, str]:
+    """The language of the pairs as a part of an identity; nothing for English.
+
+    Raises:
+        InputError: There are several.
+    """
+    spoken = languages(pairs)
+    if len(spoken) > 1:
+        raise InputError(
+            f"the releases are of several languages ({', '.join(spoken)}), and a lexicon has words of one; make one "
+            "of each"
+        )
+    return {LANGUAGE: spoken[0]} if spoken else {}
 
 
 def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:

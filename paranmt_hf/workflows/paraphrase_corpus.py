@@ -52,7 +52,11 @@ def paraphrase_corpus(
     scorer.check_language(release.language)
     scorer.load()
     score = ScoreStage(scorer, language=release.language)
-    stages: list[Stage] = [AskStage(paraphraser, "paraphrase"), score, *column_stages(add, authorship)]
+    stages: list[Stage] = [
+        AskStage(paraphraser, "paraphrase"),
+        score,
+        *column_stages(add, authorship, release.language),
+    ]
     identity = {"pairs": {**text.identity, "paraphrased": True, "made_by": "machine"}}
     for stage in stages:
         identity |= stage.identity

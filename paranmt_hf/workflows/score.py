@@ -106,6 +106,7 @@ def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnS
     stages: list[Stage] = []
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
         stages.append(stage)
+    columns = replace(columns, language=language)
     known, wanted = parts.get("columns", {}), as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):
         stages.append(replace(columns, names=names))

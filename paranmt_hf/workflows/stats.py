@@ -33,7 +33,6 @@ from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
-from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.tokens import Bags
@@ -41,6 +40,7 @@ from paranmt_hf.util.files import write_result, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.version import __version__
+from paranmt_hf.word_rules import ENGLISH
 from paranmt_hf.workflows.support.stats_report import StatsRecord
 
 # Sentences of one side that are in memory together, about a gigabyte of text.

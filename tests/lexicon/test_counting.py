@@ -118,7 +118,7 @@ def test_a_run_holds_the_largest_counts_that_it_may(tmp_path, monkeypatch):
 def test_a_tokenizer_that_forgets_changes_nothing(tmp_path, monkeypatch):
     pairs = random_pairs(60, seed=4)
     sets = write_sets(tmp_path / "sets", pairs)
-    monkeypatch.setattr(word_sets, "WordTokenizer", lambda: WordTokenizer(capacity=3))
+    monkeypatch.setattr(word_sets, "word_tokenizer_for", lambda language: WordTokenizer(capacity=3))
     other = write_sets(tmp_path / "other", pairs)
     assert other.words.words == sets.words.words
     runs = [count_word_pairs(each, tmp_path / f"runs{n}", 10**9, print) for n, each in enumerate((sets, other))]

@@ -9,14 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.build import build
 from paranmt_hf.workflows.import_pairs import import_pairs
+from paranmt_hf.workflows.lexicon import build_lexicon
 from paranmt_hf.workflows.score import rescore
 from paranmt_hf.workflows.select import select
 from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
@@ -261,3 +264,32 @@ def test_figures_count_words_of_the_language(chinese, release, tmp_path):
     assert describe_corpora([chinese, release], config=given).corpora[0].tokens == 37
     with pytest.raises(InputError, match="language must be an ISO 639-1 code such as en, de or cs, was 'Chinese'; zh"):
         StatsConfig(language="Chinese")
+
+
+def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
+    config = LexiconConfig(min_score=-1.0, min_count=1)
+    made = build_lexicon(chinese, tmp_path / "lexicon", config=config)
+    assert made.record.words == len(set("".join(CHINESE))) and made.record.identity["language"] == "zh"
+    # Of each of two sentences both sides have it beside "京".
+    (found,) = (each for each in made.nearest("北", min_count=1, top=100) if each.word == "京")
+    assert found.count == 4
+    with pytest.raises(InputError, match="'北京' is 2 words"):
+        made.nearest("北京")
+    with pytest.raises(InputError, match=r"of several languages \(en, zh\), and a lexicon has words of one; make one"):
+        build_lexicon([chinese, release], tmp_path / "both", config=config)
+
+
+def test_a_classifier_of_human_text_reads_words_of_the_language(tmp_path):
+    """Translations have one character more; cut at blanks, no sentence would share a word with another."""
+    random = np.random.default_rng(3)
+    references = ["".join(random.choice(list("我今天去北京看朋友"), 8)) for _ in range(400)]
+    table = pa.table({"reference": references, "translation": [f"{each}了" for each in references]})
+    pq.write_table(table.append_column("id", pa.array(range(400), pa.int64())), tmp_path / "pairs.parquet")
+    config = AuthorshipConfig(folds=2, bits=10)
+    chinese = learn([tmp_path / "pairs.parquet"], 400, config, "zh")
+    assert chinese.held_out.ordered == 1.0
+    assert learn([tmp_path / "pairs.parquet"], 400, config).held_out.ordered < 0.8
+    chinese.save(tmp_path / "weights")
+    assert Authorship.load(tmp_path / "weights").language == "zh"
+    probability = HumanScorer(Authorship.load(tmp_path / "weights")).scores(table["reference"], table["translation"])
+    assert probability.to_numpy().max() < 0.5

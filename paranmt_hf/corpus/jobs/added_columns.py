@@ -17,6 +17,7 @@ from paranmt_hf.corpus.jobs.stages import SCORE_ROWS, windows, with_columns
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.errors import InputError
+from paranmt_hf.word_rules import ENGLISH
 
 HUMAN_SCORE = "human_score"
 WEIGHTS = "human-score.safetensors"
@@ -33,13 +34,20 @@ def added_columns(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in ADDED if name in names)
 
 
-def column_stages(names: Sequence[str], authorship: AuthorshipConfig | None = None) -> list[ColumnStage]:
+def column_stages(
+    names: Sequence[str], authorship: AuthorshipConfig | None = None, language: str = ENGLISH
+) -> list[ColumnStage]:
     """The stage that adds columns, if there are any to add.
+
+    Args:
+        names: As they were given.
+        authorship: How the classifier behind `human_score` learns.
+        language: ISO 639-1 code of that of the pairs.
 
     Raises:
         InputError: There is no such column.
     """
-    return [ColumnStage(added_columns(names), authorship or AuthorshipConfig())] if names else []
+    return [ColumnStage(added_columns(names), authorship or AuthorshipConfig(), language)] if names else []
 
 
 @dataclass(frozen=True)
@@ -49,11 +57,13 @@ class ColumnStage:
     Attributes:
         names: Which columns of `schema.ADDED`.
         authorship: How the classifier behind `human_score` learns.
+        language: ISO 639-1 code of that of the pairs, which decides what a word is to the classifier.
         weights: The classifier, once it has learned: see `ready`.
     """
 
     names: tuple[str, ...]
     authorship: AuthorshipConfig = AuthorshipConfig()
+    language: str = ENGLISH
     weights: Path | None = None
     label: str = "columns"
     unit: str = "pairs"
@@ -62,6 +72,8 @@ class ColumnStage:
     def identity(self) -> dict[str, Any]:
         """What determines the columns."""
         classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
+        if self.language != ENGLISH:
+            classifier["language"] = self.language
         return {
             "columns": {
                 name: classifier if name == HUMAN_SCORE else {"definition": DEFINITION}
@@ -82,10 +94,10 @@ class ColumnStage:
         if HUMAN_SCORE not in self.names:
             return self
         # The name says what it was learned from, and how: a stopped command may go on with other settings.
-        learned = json.dumps([manifest.checksum, vars(self.authorship)], sort_keys=True)
+        learned = json.dumps([manifest.checksum, vars(self.authorship), self.language], sort_keys=True)
         path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
         if not path.exists():
-            learn(manifest.paths(), manifest.rows, self.authorship).save(path)
+            learn(manifest.paths(), manifest.rows, self.authorship, self.language).save(path)
         return replace(self, weights=path)
 
     def load(self) -> Work:

@@ -14,10 +14,10 @@ from paranmt_hf.corpus.jobs.shards import Report, Work
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
-from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.errors import InputError
 from paranmt_hf.protocols import Encoder
 from paranmt_hf.util.work import describe_differences
+from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000

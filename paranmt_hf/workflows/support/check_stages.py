@@ -15,10 +15,10 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.meaning.columns import MISMATCHES
 from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.corpus.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
+from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
 MISFIT = 0.4

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from paranmt_hf.corpus.pairs import SelectionConfig
-from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
@@ -28,6 +27,7 @@ from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.files import read_text
 from paranmt_hf.util.settings import check
 from paranmt_hf.util.yaml_files import parse_yaml
+from paranmt_hf.word_rules import ENGLISH
 
 NO_LICENSE = "None is stated yet; whoever publishes the model states one."
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
@@ -16,6 +15,7 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
+from paranmt_hf.word_rules import ENGLISH
 from paranmt_hf.workflows.support.model_record import AboutModel, data_options, hub_datasets, languages, license_text
 
 DIRECTIONS = {

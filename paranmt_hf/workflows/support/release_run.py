@@ -27,7 +27,6 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, che
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms
-from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
@@ -47,6 +46,7 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
+from paranmt_hf.word_rules import ENGLISH
 from paranmt_hf.workflows.support.check_stages import check_scorer, check_stages, misfit
 from paranmt_hf.workflows.support.release_card import HISTOGRAMS_PICTURE, release_card
 

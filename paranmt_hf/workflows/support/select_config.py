@@ -20,11 +20,11 @@ from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, Language
 from paranmt_hf.corpus.one_hypothesis import Keep, OneHypothesis
 from paranmt_hf.corpus.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.corpus.selection import Range
-from paranmt_hf.corpus.word_rules import ENGLISH
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.word_rules import ENGLISH
 
 logger = logging.getLogger(__name__)
 

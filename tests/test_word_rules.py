@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.corpus.scores import score_pairs
-from paranmt_hf.corpus.word_rules import cutter, word_tokenizer_for
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text import words
+from paranmt_hf.word_rules import cutter, word_tokenizer_for
 
 BY_HAND = {
     ("de", "Geht’s dir gut? Ja, 3,5 km (GRÖẞER!)"): "geht's dir gut ? ja , 3,5 km ( größer ! )",
