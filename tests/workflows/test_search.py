@@ -132,6 +132,21 @@ def test_damage_is_named(corpus):
     with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
         SentenceIndex(corpus / "index")
     record = json.loads((corpus / "index" / "index.json").read_text())
+    for change, message in (
+        ({"settings": {}}, "index.json is damaged: it has no 'settings.encoder'"),
+        ({"settings": {"encoder": None}}, "expected an object under 'settings.encoder', found None"),
+        (
+            {"load": {"name": "a", "vectors": "b"}},
+            "index.json is damaged: give either --scorer or --vectors",
+        ),
+    ):
+        (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
+        with pytest.raises(InputError, match=message):
+            SentenceIndex(corpus / "index")
+    # What a later version might write beside.
+    later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
+    (corpus / "index" / "index.json").write_text(json.dumps(later))
+    assert SentenceIndex(corpus / "index").record.lines == record["lines"]
     record["files"] = {"../vectors.txt": 3}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="is missing or not of its size"):
