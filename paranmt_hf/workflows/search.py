@@ -260,6 +260,9 @@ class SentenceIndex:
             found = exact.nearest(vectors, space.vectors, min(top, len(space.sentences)))
         else:
             found = lists.nearest(vectors, space.vectors, space.lists, min(top, len(space.sentences)), probes)
+        # Where lists hold fewer sentences there is minus infinity.
+        if not bool((found.scores < torch.inf).all()):
+            raise InputError(f"{self.folder} is damaged: a vector holds a number that is not finite; make it again")
         return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
 
     def _hits(self, scores: np.ndarray, places: np.ndarray) -> list[Hit]:
