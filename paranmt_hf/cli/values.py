@@ -65,7 +65,7 @@ def _scalar(action: argparse.Action, value: Any, where: str) -> Any:  # noqa: AN
     try:
         # Numbers such as 1e-3 are text to YAML, and a name may look like a number.
         read = kind(value) if kind in (int, float) else kind(str(value))
-    except (ValueError, argparse.ArgumentTypeError) as error:
+    except (ValueError, OverflowError, argparse.ArgumentTypeError) as error:
         reason = f"; {error}" if isinstance(error, argparse.ArgumentTypeError) else ""
         raise InputError(f"{where} must be {_expected(action, kind)}, found {_brief(value)}{reason}") from None
     if action.choices is not None and read not in action.choices:

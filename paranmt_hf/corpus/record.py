@@ -136,6 +136,10 @@ class SelectionRecord:
     filters: list[FilterRecord]
     before: SelectionRecord | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.scorer.get("name"), str):
+            raise InputError("its selection names no scorer, expected text under 'scorer.name'")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord:

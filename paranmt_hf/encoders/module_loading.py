@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import LSTM, StaticEmbedding, WordEmbeddings
+from sentence_transformers.sentence_transformer.modules.word_embeddings import TransformersTokenizerWrapper
 
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.contents import MODULES, PREFIX, model_settings
@@ -26,6 +27,9 @@ from paranmt_hf.encoders.tables import Table, Tables
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, readable
+
+# A letter of Linear B.
+UNSEEN = "\U00010000"
 
 
 def check_dtype(dtype: torch.dtype) -> None:
@@ -95,7 +99,10 @@ def load_modules(
     if device is None and composition is not None and composition.is_bag:
         device = "cpu"
     # Stock modules stay where they do not make one of our encoders.
-    return _encoder(own if composition else chain, settings, model, device, dtype)
+    encoder = _encoder(own if composition else chain, settings, model, device, dtype)
+    if entries[0]["type"].rpartition(".")[2] in FILES:
+        _check_encodes(encoder, model)
+    return encoder
 
 
 def _encoder(
@@ -115,6 +122,44 @@ def _encoder(
         ) from error
     encoder.fast_dtype, encoder.source = dtype or torch.float32, model
     return encoder.eval()
+
+
+def _check_encodes(encoder: SentenceEncoder, model: Model) -> None:
+    """Encode words that are known and one that is not: files that are whole may be those of several models.
+
+    Raises:
+        InputError: Its modules do not fit together.
+    """
+    words, first = [UNSEEN], encoder[0]
+    parts: list[Any] = list(first.parts) if isinstance(first, Combination) else [encoder]
+    try:
+        for part in parts:
+            words += _check_words(list(part))
+        encoder.encode(words, show_progress_bar=False)
+        encoder.forget_fast_path()
+    except Exception as error:  # the tokenizers' errors have no class of their own
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(
+            f"{model.name}: its files do not belong together, it cannot encode a sentence: {reason}; put a whole copy "
+            "of the model in its place"
+        ) from error
+
+
+def _check_words(chain: Sequence[torch.nn.Module]) -> list[str]:
+    """Compare a table of words with what is before and after it, and give its last word.
+
+    Raises:
+        ValueError: It has fewer rows than there are words, or another width than the LSTM: torch does not notice.
+    """
+    table = chain[0]
+    if not isinstance(table, WordEmbeddings) or not isinstance(table.tokenizer, TransformersTokenizerWrapper):
+        return []
+    tokenizer, (rows, width) = table.tokenizer.tokenizer, table.emb_layer.weight.shape
+    if len(tokenizer) > rows:
+        raise ValueError(f"tokenizer.json has {len(tokenizer):,} words for {rows:,} rows of weights")
+    if len(chain) > 1 and isinstance(chain[1], LSTM) and chain[1].encoder.input_size != width:
+        raise ValueError(f"the LSTM reads {chain[1].encoder.input_size} dimensions, and words have {width}")
+    return [str(tokenizer.convert_ids_to_tokens(len(tokenizer) - 1))]
 
 
 def _load_module(model: Model, folder: Path, entry: dict[str, str]) -> torch.nn.Module:

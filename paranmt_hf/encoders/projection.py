@@ -37,7 +37,7 @@ def is_plain(layer: nn.Module, *activations: type[nn.Module]) -> bool:
         and isinstance(layer.activation_function, activations)
         and bool(layer.bias)
         and not layer.use_residual
-        and {layer.module_input_name, layer.module_output_name} == {"sentence_embedding"}
+        and layer.module_input_name == layer.module_output_name == "sentence_embedding"
     )
 
 

@@ -67,7 +67,7 @@ def stated_license(source: Model) -> dict[str, str]:
     if "license" not in stated and record.is_file():
         try:
             stated = json.loads(record.read_text(encoding="utf8"))
-        except ValueError:
+        except (ValueError, RecursionError):
             stated = None
     if not isinstance(stated, dict) or not isinstance(stated.get("license"), str):
         return {}

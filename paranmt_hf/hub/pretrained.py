@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, readable
 
-# What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model.
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, AssertionError, ImportError, RuntimeError, SafetensorError)
+# What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model: errors of
+# many classes, and some that have no class of their own.
+UNREADABLE = Exception
 
 
 @contextlib.contextmanager

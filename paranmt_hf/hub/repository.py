@@ -309,7 +309,7 @@ def usual_score(name: str) -> float | None:
 
     It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
     """
-    path = folder_of(name, "translator") / "about.json"
-    about = json.loads(path.read_text(encoding="utf8")) if path.is_file() else None
+    about = _json_or_none(folder_of(name, "translator") / "about.json")
     score = about.get("mean_translation_score") if isinstance(about, dict) else None
-    return float(score) if isinstance(score, int | float) else None
+    # A logarithm of probabilities; whatever else stands there says nothing.
+    return float(score) if isinstance(score, int | float) and -1e3 < score <= 0 else None

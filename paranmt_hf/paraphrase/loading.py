@@ -91,7 +91,7 @@ def read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecod
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{files.folder} has no readable tokenizer: {reason}; {EXPECTED}") from None
+        raise InputError(f"{files.folder} has no readable configuration and tokenizer: {reason}; {EXPECTED}") from None
     # A sentence that happens to contain "</s>" is text all the same.
     tokenizer.split_special_tokens = True
     # What is trained takes longer sentences than a tokenizer warns of.
@@ -118,7 +118,7 @@ def _check_kind(files: Model) -> None:
     try:
         values = json.loads(path.read_text(encoding="utf8"))
         kind = values["model_type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__}: {error}); {EXPECTED}") from None
     from transformers import AutoConfig
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.search.neighbours import LOWEST, Neighbours
-from paranmt_hf.search.vector_file import Vectors, spans
+from paranmt_hf.search.vector_file import Vectors, read_array, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
@@ -59,9 +60,17 @@ class Lists:
 
     @classmethod
     def read(cls, folder: Path) -> Lists:
-        """Read what `save` wrote."""
-        arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (CENTROIDS, BOUNDS, ORDER)]
-        return cls(torch.from_numpy(np.array(arrays[0])), np.array(arrays[1]), arrays[2])
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: A file is damaged.
+        """
+        centroids = read_array(folder / CENTROIDS, 2, np.float32)
+        bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
+        ends = np.array([0, len(order)])
+        if len(bounds) != len(centroids) + 1 or (bounds[[0, -1]] != ends).any() or (np.diff(bounds) < 0).any():
+            raise InputError(f"{folder / BOUNDS} is damaged: it does not fit the files beside it; make it again")
+        return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
 
     def save(self, folder: Path) -> None:
         """Write the lists into a folder.

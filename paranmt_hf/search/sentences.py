@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import ChecksummedFile, writing
 from paranmt_hf.util.progress import Progress
 
@@ -31,6 +32,7 @@ class Sentences:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._offsets = _mapped(folder / OFFSETS)
         self._lines = _mapped(folder / LINES)
         self._text = _stored(folder, self._offsets)
@@ -41,12 +43,42 @@ class Sentences:
         return len(self.items)
 
     def take(self, items: np.ndarray) -> pa.Array:
-        """Get the sentences of some items [item]."""
-        return self._text.take(pa.array(self.items[items]))
+        """Get the sentences of some items [item].
+
+        Raises:
+            InputError: A file is damaged.
+        """
+        rows = self._rows(items)
+        starts, ends = self._offsets[rows], self._offsets[rows + 1]
+        # Arrow would read from wherever they point.
+        if ((starts < 0) | (starts > ends) | (ends > (self._folder / TEXT).stat().st_size)).any():
+            raise self._damaged(OFFSETS)
+        found = self._text.take(pa.array(rows))
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid:
+            raise self._damaged(TEXT) from None
+        return found
 
     def lines(self, items: np.ndarray) -> np.ndarray:
-        """Get the numbers of the lines that some items first stand in [item], from 0."""
-        return np.asarray(self._lines[self.items[items]])
+        """Get the numbers of the lines that some items first stand in [item], from 0.
+
+        Raises:
+            InputError: A file is damaged.
+        """
+        return np.asarray(self._lines[self._rows(items)])
+
+    def _rows(self, items: np.ndarray) -> np.ndarray:
+        """Stored rows [item]."""
+        if ((items < 0) | (items >= len(self.items))).any():
+            raise InputError(f"{self._folder} is damaged: it names an item that is not there; make it again")
+        rows = np.asarray(self.items[items])
+        if ((rows < 0) | (rows >= len(self._lines))).any():
+            raise self._damaged(ITEMS)
+        return rows
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(f"{self._folder / name} is damaged: it does not fit the files beside it; make it again")
 
 
 @dataclass(frozen=True)
@@ -145,7 +177,10 @@ def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
     """All stored sentences [row], in files that are mapped into memory."""
     # A file without a byte cannot be mapped.
     text = pa.memory_map(str(folder / TEXT)).read_buffer() if offsets[-1] else pa.py_buffer(b"")
-    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), text)
+    try:
+        return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), text)
+    except pa.ArrowInvalid:
+        raise InputError(f"{folder / OFFSETS} is damaged: it does not fit {TEXT} beside it; make it again") from None
 
 
 def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:

@@ -27,10 +27,13 @@ class Vectors:
 
     Args:
         path: A file of numpy.
+
+    Raises:
+        InputError: It is damaged.
     """
 
     def __init__(self, path: Path) -> None:
-        self._array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        self._array = read_array(path, 2, np.float32, np.float16)
 
     def __len__(self) -> int:
         """Number of vectors."""
@@ -48,6 +51,30 @@ class Vectors:
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Copy some vectors [row, dimension], float32."""
         return np.asarray(self._array[rows], np.float32)
+
+
+def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
+    """Map an array of numpy into memory.
+
+    Args:
+        path: The file.
+        axes: Number of its axes.
+        kinds: What its numbers may be.
+
+    Raises:
+        InputError: It is damaged.
+        OSError: It cannot be read.
+    """
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy reads the header with Python's own parser
+        reason = " ".join(str(error).split())[:60]
+        raise InputError(f"{path} is damaged ({reason}); make it again") from None
+    if array.ndim != axes or array.dtype not in kinds:
+        raise InputError(f"{path} is damaged: it has {array.ndim} axes of {array.dtype}; make it again")
+    return array
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:

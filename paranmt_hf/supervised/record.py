@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.tables import percent, text_table
 
@@ -51,6 +52,11 @@ class SupervisedRecord:
     notes: list[str]
     versions: dict[str, str]
     machine: str
+
+    def __post_init__(self) -> None:
+        names = self.figures.get("test", {}).keys()
+        if not names or any(part not in self.items or names - own.keys() for part, own in self.figures.items()):
+            raise InputError("it has no 'figures.test', or a part lacks its number of 'items' or one of these figures")
 
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON values."""

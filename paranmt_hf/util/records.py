@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
+import sys
 import types
 import typing
 from pathlib import Path
@@ -53,7 +53,10 @@ def from_json(kind: type[Record], values: Any, where: Path | str) -> Record:  # 
     Raises:
         InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
     """
-    found: Record = _read(kind, values, "", where)
+    try:
+        found: Record = _read(kind, values, "", where)
+    except RecursionError:
+        raise InputError(f"{where} is damaged: it is nested too deeply") from None
     return found
 
 
@@ -129,7 +132,8 @@ def _read_items(kind: Any, inner: tuple[Any, ...], value: Any, key: str, where: 
 
 def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
     if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        # A whole number of JSON may be larger than any float.
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 

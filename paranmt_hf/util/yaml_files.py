@@ -77,6 +77,8 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
         if len(content) > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; expected {expected}")
         values = parse_yaml(content.decode("utf8"))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
     except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:

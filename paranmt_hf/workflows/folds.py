@@ -146,7 +146,7 @@ def _rows(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     scores = list(dict.fromkeys(part.group for part in outcome.parts))
     means = {(part.group, part.name): percent(part.mean) for part in outcome.parts}
     names = list(dict.fromkeys(part.name for part in outcome.parts))
-    return ["fold", *scores], [[name, *(means[score, name] for score in scores)] for name in names]
+    return ["fold", *scores], [[name, *(means.get((score, name), "") for score in scores)] for name in names]
 
 
 def table_of(outcome: Outcome) -> str:

@@ -16,10 +16,12 @@ from paranmt_hf.corpus.jobs.added_columns import ColumnStage, added_columns
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.records import from_json
 from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
 from paranmt_hf.workflows.support.check_stages import check_stages
 from paranmt_hf.workflows.support.release_card import RELEASE_FILES
@@ -62,7 +64,7 @@ def rescore(
         _finish_swap(folder)
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
-        release = ReleaseConfig(**record.settings["release"])
+        release = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
         stages = _stages(parts, scorer, columns, release.language)
         check_stages(stages, release.language)
         if not stages:

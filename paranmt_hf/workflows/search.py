@@ -60,6 +60,24 @@ class IndexRecord:
 
 
 @dataclass(frozen=True)
+class _Encoder:
+    name: str
+    revision: str
+
+
+@dataclass(frozen=True)
+class _Settings:
+    encoder: _Encoder
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is read of the settings; others may be anything."""
+
+    settings: _Settings
+
+
+@dataclass(frozen=True)
 class Indexed:
     """A finished index: its folder, its record, and whether this call made it."""
 
@@ -180,7 +198,9 @@ def read_index(folder: Path) -> IndexRecord:
     path = folder / INDEX_RECORD
     if not path.is_file():
         raise InputError(f"{folder} is no index: it holds no {INDEX_RECORD}; make one with `paranmt search index`")
-    record = from_json(IndexRecord, read_json(path, "the record of an index"), path)
+    values = read_json(path, "the record of an index")
+    record = from_json(IndexRecord, values, path)
+    from_json(_Shown, values, path)
     for name, size in record.files.items():
         if Path(name).name != name or not (folder / name).is_file() or (folder / name).stat().st_size != size:
             raise InputError(f"{folder / name} is missing or not of its size; make the index again")
@@ -201,11 +221,11 @@ class SentenceIndex:
     def __init__(self, folder: str | Path, *, encoder: ScorerConfig | None = None) -> None:
         self.folder = Path(folder).expanduser()
         self.record = read_index(self.folder)
-        made = self.record.settings.get("encoder", {})
-        chosen = encoder or ScorerConfig(**self.record.load)
-        if chosen.identity["revision"] != made.get("revision"):
+        made = self.record.settings["encoder"]
+        chosen = encoder or from_json(ScorerConfig, self.record.load, self.folder / INDEX_RECORD)
+        if chosen.identity["revision"] != made["revision"]:
             raise InputError(
-                f"{self.folder} is an index of the encoder {made.get('name')} ({_brief(made.get('revision'))}), and "
+                f"{self.folder} is an index of the encoder {made['name']} ({_brief(made['revision'])}), and "
                 f"this is {chosen.identity['name']} ({_brief(chosen.identity['revision'])}), whose vectors do not "
                 "compare: name that encoder, or make another index"
             )
@@ -240,6 +260,9 @@ class SentenceIndex:
             found = exact.nearest(vectors, space.vectors, min(top, len(space.sentences)))
         else:
             found = lists.nearest(vectors, space.vectors, space.lists, min(top, len(space.sentences)), probes)
+        # Where lists hold fewer sentences there is minus infinity.
+        if not bool((found.scores < torch.inf).all()):
+            raise InputError(f"{self.folder} is damaged: a vector holds a number that is not finite; make it again")
         return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
 
     def _hits(self, scores: np.ndarray, places: np.ndarray) -> list[Hit]:

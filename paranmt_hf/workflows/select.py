@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.dropped_rows import DroppedRows, selection_of
 from paranmt_hf.corpus.filters import Filter
-from paranmt_hf.corpus.record import ReleaseRecord, SelectionRecord, parse_record
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, SelectionRecord, parse_record
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files, write_release
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.verdicts import Judging, ReleaseRows, Verdicts, took_long
@@ -30,7 +30,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_suffix, replacing, write_result, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import to_json
+from paranmt_hf.util.records import from_json, to_json
 from paranmt_hf.util.work import (
     as_json,
     finished,
@@ -240,7 +240,7 @@ def _write(
     """Write the release into a folder, and the dropped rows into their file."""
     shutil.rmtree(folder, ignore_errors=True)
     old = source.record
-    release = ReleaseConfig(**wanted["release"])
+    release = from_json(ReleaseConfig, wanted["release"], RELEASE_RECORD)
     with writing(folder):
         written = write_release(
             _kept(source, filters, wanted, verdicts, file, every=True),

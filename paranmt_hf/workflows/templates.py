@@ -84,6 +84,6 @@ def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> Templates
     record = read_parsed(folder)
     check_templates(folder, record)
     counts = read_template_counts(folder, top)
-    if not counts:
+    if not counts or record.trees["reference"] < 1:
         raise InputError(f"no reference of {folder} has a tree, so there are no templates; use another parser")
     return Templates(counts, record.trees["reference"], record.templates, record.inputs["parser"])

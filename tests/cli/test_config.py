@@ -104,6 +104,7 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
         ("epochs: true", ["epochs must be a whole number, found True"]),
         ("decay: 1", ["decay must be true or false, found 1"]),
         ("margin: [0.4]", ["margin must be a number, found a list"]),
+        (f"margin: {'9' * 400}", [f"margin must be a number, found {'9' * 60}..."]),
         ("negatives: some", ["negatives must be one of max, mix, rand, found 'some'"]),
         ("data: []", ["data must hold at least one value"]),
         ("data: [{a: 1}]", ["data must be text, found a mapping"]),
@@ -126,7 +127,8 @@ def test_bad_files(pairs, capsys, text, messages):
 def test_files_that_cannot_be_read(pairs, capsys):
     fails(capsys, ["train", "--config", "none.yaml"], "cannot read none.yaml: No such file")
     (pairs / "big.yaml").write_bytes(b"#" * 1_000_001)
-    fails(capsys, ["train", "--config", "big.yaml"], "big.yaml has more than 1,000,000 bytes")
+    message = "paranmt: big.yaml has more than 1,000,000 bytes; expected options of `paranmt train`, a name and"
+    fails(capsys, ["train", "--config", "big.yaml"], message)
     (pairs / "latin.yaml").write_bytes(b"out: \xe9\n")
     fails(capsys, ["train", "--config", "latin.yaml"], "latin.yaml: it is not UTF-8")
 

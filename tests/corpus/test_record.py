@@ -105,6 +105,12 @@ def test_record_of_an_earlier_version(record):
         ),
         (lambda values: values["configs"].pop("default"), "it has no 'configs.default'"),
         (lambda values: values["settings"].pop("scorer"), "expected text under 'settings.scorer.name'"),
+        (
+            lambda values: values["settings"].update(
+                selection={"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters": []}
+            ),
+            "build.json is damaged: its selection names no scorer, expected text under 'scorer.name'; copy or",
+        ),
         (lambda values: values["settings"].update(translator={}), "expected text under 'settings.translator.model'"),
         (lambda values: values["settings"].update(release=3), "expected an object under 'settings.release', found 3"),
         (lambda values: values.update(license=None), "a corpus needs a licence.*not None; copy or build it again"),

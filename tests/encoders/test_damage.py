@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
@@ -81,6 +81,36 @@ def test_whole_files_that_do_not_fit(saved, tmp_path):
     config = folder / entries[1]["path"] / "lstm_config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "hidden_dim": 9}))
     with pytest.raises(InputError, match=r"^lstm: .*LSTM from lstm_config.json and model.safetensors in .*_LSTM: "):
+        load(folder)
+
+
+def test_files_of_two_models(saved, tmp_path):
+    folder = shutil.copytree(saved / "lstm", tmp_path / "rows")
+    rows = load_file(folder / "model.safetensors")["emb_layer.weight"]
+    save_file({"emb_layer.weight": rows[:3].clone()}, folder / "model.safetensors")
+    with pytest.raises(InputError, match=rf"^rows: .* tokenizer.json has {len(rows)} words for 3 rows of weights;"):
+        load(folder)
+    folder = shutil.copytree(saved / "lstm", tmp_path / "width")
+    save_file({"emb_layer.weight": rows[:, :1].clone()}, folder / "model.safetensors")
+    with pytest.raises(InputError, match=r"^width: .* sentence: the LSTM reads 5 dimensions, and words have 1;"):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["word", "lstm"])
+def test_a_tokenizer_without_its_unknown_word(saved, tmp_path, name):
+    folder = shutil.copytree(saved / name, tmp_path / "model")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["unk_token"] = "other"
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(InputError, match=r"^model: its files do not belong together, it cannot encode a sentence: "):
+        load(folder)
+
+
+def test_modules_that_are_not_the_first(saved, tmp_path):
+    folder = shutil.copytree(saved / "lstm", tmp_path / "model")
+    entries = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(entries[1:]))
+    with pytest.raises(InputError, match=r"^model: its files do not belong together, it cannot encode a sentence: "):
         load(folder)
 
 

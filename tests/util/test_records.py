@@ -185,11 +185,25 @@ def test_a_missing_key_is_named(entry):
         ("text", ["x" * 80], rf"expected text under 'text', found \['{'x' * 58}\.\.\."),
         ("inner", {}, "it has no 'inner.name'"),
         ("either", 3, "expected a list under 'either', found 3"),
+        ("share", 10**400, rf"expected a number under 'share', found 1{'0' * 59}\.\.\."),
     ],
 )
 def test_messages_by_hand(path, value, message):
     with pytest.raises(InputError, match=f"^FILE is damaged: {message}$"):
         from_json(Sample, replaced(VALUES, path, value), "FILE")
+
+
+@dataclass(frozen=True)
+class Nested:
+    before: "Nested | None" = None
+
+
+def test_records_in_records_without_end():
+    values = {}
+    for _ in range(5000):
+        values = {"before": values}
+    with pytest.raises(InputError, match=r"^FILE is damaged: it is nested too deeply$"):
+        from_json(Nested, values, "FILE")
 
 
 @pytest.mark.parametrize("values", [None, 3, "x", []])

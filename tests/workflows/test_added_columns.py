@@ -1,5 +1,6 @@
 """Columns that a release gets later: what changes, what stays, what the card says, and who misses one."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -68,6 +69,18 @@ def test_one_after_the_other_is_all_at_once(release, made, tmp_path):
         rescore(other, add=[name], authorship=SMALL, engine=LOCAL)
     assert table_of(other).equals(table_of(release))
     assert bytes_of(other)["README.md"] == bytes_of(release)["README.md"]
+
+
+def test_settings_of_the_release_are_checked(release):
+    path, values = release / "build.json", json.loads((release / "build.json").read_text())
+    values["settings"]["release"]["seed"] = "x"
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"build.json is damaged: expected a whole number under 'seed', found 'x'"):
+        rescore(release, add=["number_mismatch"], engine=LOCAL)
+    # What a later version might write beside.
+    values["settings"]["release"].update(seed=0, later=1)
+    path.write_text(json.dumps(values))
+    assert rescore(release, add=["number_mismatch"], engine=LOCAL).fresh
 
 
 def test_another_score_keeps_the_columns(release):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -191,6 +192,11 @@ def test_published(model: Path, tmp_path: Path) -> None:
     assert "2 of the 10 words are never met" in plan.card
     assert "English" not in plan.card
     record = (out / "conversion.json").read_text(encoding="utf8")
+    values = json.loads(record)
+    del values["settings"]["text"]
+    (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
+    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'text'$"):
+        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
     with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
         plan_model(out, "you/sent2vec", about=read_about(None, MIT))

@@ -16,6 +16,7 @@ from paranmt_hf.corpus.verdicts import ReleaseRows
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.records import from_json, to_json
 from paranmt_hf.workflows import folds as folds_module
 from paranmt_hf.workflows import sizes as sizes_module
 from paranmt_hf.workflows import sources as sources_module
@@ -25,7 +26,7 @@ from paranmt_hf.workflows.sizes import compare_sizes
 from paranmt_hf.workflows.sources import compare_sources
 from paranmt_hf.workflows.support import experiment
 from paranmt_hf.workflows.support.data_configs import FoldsConfig, SizesConfig, SourcesConfig
-from paranmt_hf.workflows.support.experiment import Trials
+from paranmt_hf.workflows.support.experiment import Outcome, Part, Trial, Trials
 from paranmt_hf.workflows.support.release_run import ReleaseConfig
 from tests.training.toys import synonyms
 
@@ -221,6 +222,23 @@ def test_too_many_origins(corpus, development, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="there are more than 1 origins, such as"):
         compare_sources([corpus], tmp_path / "out", trials(development), SourcesConfig(by="origin"))
     assert not (tmp_path / "out.work").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda parts: parts.clear(),
+        lambda parts: parts[0]["trials"].clear(),
+        lambda parts: parts[1]["trials"][0].update(model="lstm"),
+        lambda parts: parts[1]["trials"][0].update(sts=0.5),
+    ],
+)
+def test_parts_that_no_table_can_show(change):
+    trial = Trial("word", 9, 0.5, 1.0, {})
+    values = to_json(Outcome({}, [Part("", name, 9, 9, None, None, [trial]) for name in "ab"], "1"))
+    change(values["parts"])
+    with pytest.raises(InputError, match=r"^FILE is damaged: its 'parts' are none, have no 'trials', or those of"):
+        from_json(Outcome, values, "FILE")
 
 
 def test_names_from_data_stay_in_their_folder():

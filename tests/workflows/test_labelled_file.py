@@ -70,3 +70,10 @@ def test_a_function_that_gives_other_labels():
     with pytest.raises(InputError, match="a label that is no whole number; those of the file are, such as 1"):
         judge.labels_of(["a"], 1)
     assert json.loads(json.dumps(judge.labels_of(["a"], "x"))) == ["positive"]
+
+
+def test_parquet_whose_text_is_not_utf8(tmp_path):
+    text = pa.array([b"a dog", b"\xff"]).view(pa.string())
+    pq.write_table(pa.table({"text": text, "label": [0, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"^cannot read .*a.parquet: .*UTF8"):
+        read(tmp_path / "a.parquet")

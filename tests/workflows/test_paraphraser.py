@@ -432,6 +432,17 @@ def test_models_and_files_of_another_kind_are_told(trained, text, tmp_path):
     (broken / "config.json").write_text(json.dumps({**values, "model_type": "bert", "is_encoder_decoder": False}))
     with pytest.raises(InputError, match="is a bert model, no encoder-decoder"):
         run(text, tmp_path / "out.tsv", broken)
+    for change, message in (
+        ({"hidden_size": "x"}, "has no readable configuration and tokenizer: .*'hidden_size' expected int"),
+        ({"dropout": None}, "has no readable configuration and tokenizer: .*'dropout'"),
+        ({"dtype": "x"}, "has no readable configuration and tokenizer: module 'torch' has no attribute 'x'"),
+    ):
+        (broken / "config.json").write_text(json.dumps({**values, **change}))
+        with pytest.raises(InputError, match=message):
+            run(text, tmp_path / "out.tsv", broken)
+    (broken / "config.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"config.json cannot be read \(RecursionError: "):
+        run(text, tmp_path / "out.tsv", broken)
     (broken / "config.json").write_text(json.dumps(values))
     (broken / "model.safetensors").write_bytes(b"\0" * 100)
     with pytest.raises(InputError, match="cannot be read as a model of paraphrases"):

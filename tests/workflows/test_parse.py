@@ -310,6 +310,15 @@ def test_seconds_are_for_link_grammar_alone(pairs, tmp_path, capsys):
 def test_a_damaged_record(pairs, tmp_path):
     done = run(pairs, tmp_path / "out")
     assert isinstance(done.record, ParseRecord)
+    values = json.loads((done.folder / "parses.json").read_text())
+    for change, message in (
+        ({"inputs": {}}, r"parses.json is damaged: it has no 'inputs.parser'"),
+        ({"trees": {}}, r"parses.json is damaged: it has no 'trees.reference'"),
+        ({"trees": {"reference": 0}}, r"no reference of .*out has a tree, so there are no templates"),
+    ):
+        (done.folder / "parses.json").write_text(json.dumps({**values, **change}))
+        with pytest.raises(InputError, match=message):
+            frequent_templates(done.folder)
     (done.folder / "parses.json").write_text("{}")
     with pytest.raises(InputError, match=r"parses.json is damaged: it has no 'version'"):
         frequent_templates(done.folder)

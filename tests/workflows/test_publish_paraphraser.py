@@ -94,6 +94,10 @@ def _break_weights(model):
             lambda model: _edit(model / "config.json", auto_map={"AutoConfig": "you/x--y.Z"}),
             "names the code 'you/x--y.Z'",
         ),
+        (
+            lambda model: _edit(model / "generation_config.json", auto_map=["you/x--y.Z"]),
+            r"generation_config.json is damaged: expected an object under 'auto_map', found \['you/x--y.Z'\]",
+        ),
         (_break_weights, "holds weights that are no numbers"),
         (lambda model: (model / "model.safetensors").unlink(), "model.safetensors"),
     ],

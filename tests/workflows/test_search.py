@@ -132,12 +132,59 @@ def test_damage_is_named(corpus):
     with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
         SentenceIndex(corpus / "index")
     record = json.loads((corpus / "index" / "index.json").read_text())
+    for change, message in (
+        ({"settings": {}}, "index.json is damaged: it has no 'settings.encoder'"),
+        ({"settings": {"encoder": None}}, "expected an object under 'settings.encoder', found None"),
+        (
+            {"load": {"name": "a", "vectors": "b"}},
+            "index.json is damaged: give either --scorer or --vectors",
+        ),
+    ):
+        (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
+        with pytest.raises(InputError, match=message):
+            SentenceIndex(corpus / "index")
+    # What a later version might write beside.
+    later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
+    (corpus / "index" / "index.json").write_text(json.dumps(later))
+    assert SentenceIndex(corpus / "index").record.lines == record["lines"]
     record["files"] = {"../vectors.txt": 3}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="is missing or not of its size"):
         SentenceIndex(corpus / "index")
     with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
         SentenceIndex(corpus)
+
+
+def overwrite(path, number, value):
+    """Put a whole number of 64 bits into a file, whose size stays."""
+    content = bytearray(path.read_bytes())
+    content[8 * number : 8 * number + 8] = value.to_bytes(8, "little", signed=True)
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "value", "message"),
+    [
+        # The process ended with a segmentation fault.
+        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not fit the files beside it; make it again"),
+        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files beside it"),
+        ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin beside it; make it again"),
+        ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files beside it"),
+        ("text.bin", 0, -1, "text.bin is damaged: it does not fit the files beside it"),
+        ("order.npy", 16, 10**6, "index is damaged: it names an item that is not there; make it again"),
+        ("order.npy", 2, -1, r"order.npy is damaged \(.*\); make it again"),
+        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not fit the files beside it"),
+        ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
+    ],
+)
+def test_bytes_that_a_disk_has_lost(corpus, name, number, value, message):
+    build_index(
+        corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=SpaceConfig(method="lists", lists=2)
+    )
+    file = corpus / "index" / name
+    overwrite(file, number if number >= 0 else file.stat().st_size // 8 + number, value)
+    with pytest.raises(InputError, match=message):
+        SentenceIndex(corpus / "index").search(sentences(200), top=200)
 
 
 def test_queries_that_cannot_be_read_are_no_silent_loss(tmp_path):

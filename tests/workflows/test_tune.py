@@ -18,9 +18,10 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.records import to_json
 from paranmt_hf.workflows.support import trials
 from paranmt_hf.workflows.support.grid_order import TuneConfig
-from paranmt_hf.workflows.support.tune_record import as_tsv, table_of
+from paranmt_hf.workflows.support.tune_record import as_tsv, read_tune, table_of
 from paranmt_hf.workflows.tune import tune
 from tests.training.toys import synonyms
 
@@ -92,6 +93,22 @@ def test_a_trial_is_a_training_run(root, tuned):
     values = pair_similarities(load(made.folder), held_out.left, held_out.right, "phrases").values
     assert spearman(values, held_out.gold) == pytest.approx(trial.spearman, abs=1e-12)
     assert made.record.history.losses[-1][1] == trial.loss
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda trials: trials.clear(),
+        lambda trials: trials[0]["settings"].pop("lambda_w"),
+        lambda trials: [trial["settings"].update(other=1) for trial in trials],
+    ],
+)
+def test_a_damaged_record(tuned, tmp_path, change):
+    values = to_json(tuned.record)
+    change(values["trials"])
+    (tmp_path / "tune.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are none, or have settings that differ"):
+        read_tune(tmp_path)
 
 
 def test_tables(tuned):

@@ -78,6 +78,10 @@ class RangeSummary:
     mean_overlap: float | None
     std_overlap: float | None
 
+    def __post_init__(self) -> None:
+        if (self.mean_overlap is None) != (self.std_overlap is None):
+            raise InputError("a range has a mean_overlap or a std_overlap, expected both or none")
+
     @property
     def label(self) -> str:
         """How a table names the range."""

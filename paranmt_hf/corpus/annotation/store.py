@@ -192,15 +192,25 @@ class AnswerStore:
         try:
             yield
         except sqlite3.OperationalError as error:
+            # What SQLite says of text has no code of its own.
+            if "decode" in str(error):
+                raise self._damaged(error) from None
             raise WriteError(
                 f"cannot use {self.path}: {error}; look whether there is room and who may write there"
             ) from None
-        except (sqlite3.DatabaseError, TypeError) as error:
-            raise InputError(
-                f"{self.path} is damaged or no file of answers ({error}); move it away, or put a copy in its place"
-            ) from None
+        except (sqlite3.DatabaseError, TypeError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(
+            f"{self.path} is damaged or no file of answers ({error}); move it away, or put a copy in its place"
+        )
 
 
 def _answer(values: Sequence) -> Answer:
     strength, fluency, skipped, note, revision, changed = values
-    return Answer(strength, fluency, bool(skipped), note, revision, changed)
+    try:
+        return Answer(strength, fluency, bool(skipped), note, revision, changed)
+    except InputError as error:
+        # Nobody could store that here.
+        raise sqlite3.DatabaseError(str(error)) from None

@@ -39,6 +39,25 @@ class ParseRecord:
     files: dict[str, str]
 
 
+# What others read of inputs and counts.
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    parser: str
+
+
+@dataclass(frozen=True)
+class _Trees:
+    reference: int
+
+
+@dataclass(frozen=True)
+class _Shown:
+    inputs: _Inputs
+    trees: _Trees
+
+
 def read_parsed(folder: Path) -> ParseRecord:
     """Read the record of parsed pairs.
 
@@ -49,7 +68,10 @@ def read_parsed(folder: Path) -> ParseRecord:
     if not path.is_file():
         what = f"it holds no {RECORD_FILE}" if folder.is_dir() else "there is no such folder"
         raise InputError(f"{folder} holds no parsed pairs of this program: {what}; `paranmt parse` makes them")
-    return from_json(ParseRecord, read_json(path, "the record of parsed pairs"), path)
+    values = read_json(path, "the record of parsed pairs")
+    record = from_json(ParseRecord, values, path)
+    from_json(_Shown, values, path)
+    return record
 
 
 def check_templates(folder: Path, record: ParseRecord) -> None:

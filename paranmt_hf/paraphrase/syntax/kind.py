@@ -28,7 +28,7 @@ def _values(path: Path) -> dict[str, Any]:
     """Read an object; empty where there is none, for what is wrong with a file is said when it is read."""
     try:
         values = json.loads(path.read_text(encoding="utf8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 

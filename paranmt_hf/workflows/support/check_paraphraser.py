@@ -7,6 +7,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.hub.upload import Content, Parcel, stage
 from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.workflows.support.check_folder import files_of
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def kind_of(folder: Path) -> Any:  # noqa: ANN401 - whatever stands there
     """What the record in a folder says that it is about; None where none says so."""
     try:
         values = json.loads((folder / TRAINING_FILE).read_text(encoding="utf8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return values.get("kind") if isinstance(values, dict) else None
 
@@ -106,12 +108,19 @@ def refuse_other_weights(folder: Path, model: Any) -> None:  # noqa: ANN401 - a 
         raise InputError(f"{folder} holds weights that are no numbers; train it again")
 
 
+@dataclass(frozen=True)
+class _Coded:
+    auto_map: dict[str, Any] | None = None
+
+
 def refuse_other_code(folder: Path, own: Sequence[str]) -> None:
     """Refuse configurations that name code, which `trust_remote_code=True` would run, in other files than `own`."""
     modules = tuple(f"{name.removesuffix('.py')}." for name in own)
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
-        named = json.loads(path.read_text(encoding="utf8")).get("auto_map", {}) if path.is_file() else {}
+        if not path.is_file():
+            continue
+        named = from_json(_Coded, read_json(path, "settings of a model"), path).auto_map or {}
         for code in named.values():
             if not str(code).startswith(modules):
                 raise InputError(

@@ -93,7 +93,7 @@ class _Stated:
     license: _License
     cut: str
     precision: str
-    text: dict[str, Any] | None = None
+    text: dict[str, Any] | None
 
 
 @dataclass(frozen=True)

@@ -246,6 +246,12 @@ class Outcome:
     parts: list[Part]
     version: str
 
+    def __post_init__(self) -> None:
+        # What tables have columns for.
+        kinds = [[(trial.model, trial.sts is None) for trial in part.trials] for part in self.parts]
+        if not kinds or not kinds[0] or any(kind != kinds[0] for kind in kinds):
+            raise InputError("its 'parts' are none, have no 'trials', or those of other models than the first part")
+
 
 def run_experiment(
     out: str | Path,

@@ -121,6 +121,8 @@ class LabelledFile:
                 with pq.ParquetFile(self.path) as file:
                     self._check_columns(file.schema_arrow.names)
                     for batch in file.iter_batches(ROWS, columns=[self.text, self.label]):
+                        # Whether text is UTF-8, the file only says.
+                        batch.validate(full=True)
                         yield pa.Table.from_batches([batch])
             elif suffix == ".jsonl":
                 yield from self._json_lines()

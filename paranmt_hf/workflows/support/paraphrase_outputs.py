@@ -17,6 +17,7 @@ from paranmt_hf.util.files import check_regular
 SUFFIXES = (".parquet", ".jsonl", ".tsv")
 NEEDED = ("source", "paraphrase", "rank")
 TEMPLATE = "template"
+TYPES = {"source": pa.string(), "paraphrase": pa.string(), "rank": pa.int32(), TEMPLATE: pa.string()}
 
 
 def is_outputs(name: str | Path) -> bool:
@@ -38,14 +39,15 @@ def read_outputs(path: Path) -> dict[str, Output]:
     check_regular(path)
     try:
         table = _read(path)
-    except (pa.ArrowException, OSError) as error:
+        if missing := [name for name in NEEDED if name not in table.column_names]:
+            raise InputError(
+                f"{path} has no column {', '.join(missing)}; it has {', '.join(table.column_names)}. Expected a file "
+                "that `paranmt paraphrase` wrote"
+            )
+        table = pa.table({name: _column(table, name) for name in TYPES if name in table.column_names})
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(f"cannot read {path}: {reason}; expected a file that `paranmt paraphrase` wrote") from None
-    if missing := [name for name in NEEDED if name not in table.column_names]:
-        raise InputError(
-            f"{path} has no column {', '.join(missing)}; it has {', '.join(table.column_names)}. Expected a file that "
-            "`paranmt paraphrase` wrote"
-        )
     found: dict[str, list[tuple[int, str, str]]] = {}
     for source, text, rank, template in _rows(table):
         if source:
@@ -67,15 +69,23 @@ def _rows(table: pa.Table) -> Iterator[tuple[str | None, str | None, int | None,
         yield source, text, rank, template or ""
 
 
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Take a column as the program writes it; whether text is UTF-8, Parquet and JSON only say."""
+    (place, *others) = [index for index, other in enumerate(table.column_names) if other == name]
+    if others:
+        raise pa.ArrowInvalid(f"it has {len(others) + 1} columns {name}")
+    table[place].validate(full=True)
+    return table[place].cast(TYPES[name])
+
+
 def _read(path: Path) -> pa.Table:
     if path.suffix.lower() == ".parquet":
         return pq.read_table(path)
     if path.suffix.lower() == ".jsonl":
         return pyarrow.json.read_json(path)
-    types = {"source": pa.string(), "paraphrase": pa.string(), "rank": pa.int32(), TEMPLATE: pa.string()}
     return pyarrow.csv.read_csv(
         path,
         parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False),
         # Only what is empty is missing: `null` and `NA` are words.
-        convert_options=pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""]),
+        convert_options=pyarrow.csv.ConvertOptions(column_types=TYPES, strings_can_be_null=True, null_values=[""]),
     )

@@ -17,6 +17,7 @@ from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.tables import markdown_table, percent, text_table
 from paranmt_hf.util.yaml_files import as_yaml
+from paranmt_hf.workflows.support.grid import KIND_OF
 
 RECORD, TABLE, OPTIONS = "tune.json", "trials.tsv", "best.yaml"
 # Rows that a terminal shows.
@@ -69,6 +70,11 @@ class TuneRecord:
     refusal: str | None
     trials: list[TuneTrial]
     version: str
+
+    def __post_init__(self) -> None:
+        names = {frozenset(trial.settings) for trial in self.trials}
+        if len(names) != 1 or not next(iter(names)) <= KIND_OF.keys():
+            raise InputError("its 'trials' are none, or have settings that differ or that training does not have")
 
     @property
     def best(self) -> TuneTrial:

@@ -82,6 +82,14 @@ def test_round_trip(tmp_path):
     assert sample.checksum == sample.content_checksum() != toy_sample(tmp_path, per_range=1).checksum
 
 
+def test_a_mean_without_its_deviation(tmp_path):
+    values = json.loads(sample_bytes(toy_sample(tmp_path)))
+    values["ranges"][0]["std_overlap"] = None
+    (tmp_path / SAMPLE_FILE).write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"is damaged: a range has a mean_overlap or a std_overlap, expected both"):
+        read_sample(tmp_path)
+
+
 def edited(folder, **changes):
     values = json.loads(sample_bytes(toy_sample(folder))) | changes
     (folder / SAMPLE_FILE).write_text(json.dumps(values))

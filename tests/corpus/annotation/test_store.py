@@ -108,6 +108,24 @@ def test_other_files_are_refused(sample, path):
         AnswerStore(path, sample)
 
 
+@pytest.mark.parametrize("change", ["changed = CAST(x'32ff' AS TEXT)", "note = NULL", "strength = 'x'"])
+def test_a_damaged_answer(sample, path, change):
+    with AnswerStore(path, sample) as store:
+        store.put("Ada", 0, Answer(strength=1))
+    with sqlite3.connect(path) as other:
+        other.executescript(
+            # Damage asks no constraint.
+            "ALTER TABLE answers RENAME TO old; CREATE TABLE answers (annotator, item, strength, fluency, skipped, "
+            f"note, revision, changed); INSERT INTO answers SELECT * FROM old; UPDATE answers SET {change};"
+        )
+    other.close()
+    with (
+        AnswerStore(path, sample) as store,
+        pytest.raises(InputError, match=r"answers.db is damaged or no file of answers \(.*\); move it away"),
+    ):
+        store.answers()
+
+
 def test_a_kill_while_it_is_made_leaves_nothing_in_the_way(sample, path):
     path.touch()
     with AnswerStore(path, sample) as store:
