@@ -23,7 +23,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.parsing.parser import Parser, named_parsers
+from paranmt_hf.corpus.parsing.parser import Parser, check_reads, named_parsers
 from paranmt_hf.corpus.parsing.record import RECORD_FILE, ParseRecord, read_parsed
 from paranmt_hf.corpus.parsing.stage import PARSES, ParseStage, sentences_of
 from paranmt_hf.corpus.parsing.template_counts import TEMPLATES_FILE, TemplateCounter, write_template_counts
@@ -48,6 +48,7 @@ from paranmt_hf.util.work import (
     work_folder,
 )
 from paranmt_hf.version import __version__
+from paranmt_hf.workflows.support.model_record import languages
 
 COMMAND = "parse"
 # Pairs of a file of the result.
@@ -124,6 +125,7 @@ def parse_pairs(
         raise InputError(f"--seconds is for link-grammar, and the parser is {name}; leave it out")
     stage, trees = _stage(parser, config, work_folder(out) / "trees")
     pairs = Pairs(sources, selection or SelectionConfig(), seed=config.seed, all_columns=True)
+    check_reads(parser, languages(pairs.identity))
     identity = as_json({"data": pairs.identity, **stage.identity})
     record = finished(out, identity, read_parsed, lambda record: record.settings, made="parsed")
     if record is not None:

@@ -28,7 +28,7 @@ from paranmt_hf.corpus.diversity import (
     corpus_figures,
     parse_figures,
 )
-from paranmt_hf.corpus.parsing.parser import Parser, named_parsers, parse
+from paranmt_hf.corpus.parsing.parser import Parser, check_reads, named_parsers, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
@@ -145,8 +145,10 @@ def describe_corpora(
         )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
     _check_columns(columns or {}, [*opened, *([background] if background else [])])
-    parsers = _parsers(opened, list(parses), config, keep_trees)
     language = _language(config, opened)
+    for each in parses:
+        check_reads(each, [language])
+    parsers = _parsers(opened, list(parses), config, keep_trees)
     sampler = _Sampler(config, language, keep_trees, write_samples)
     drawn: list[_Drawn] = []
     for corpus, name, parser in zip(opened, _names(opened), parsers, strict=True):

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.workflows.build import build
 from paranmt_hf.workflows.import_pairs import import_pairs
 from paranmt_hf.workflows.lexicon import build_lexicon
+from paranmt_hf.workflows.parse import parse_pairs
 from paranmt_hf.workflows.score import rescore
 from paranmt_hf.workflows.select import select
 from paranmt_hf.workflows.stats import StatsConfig, describe_corpora
@@ -293,3 +295,18 @@ def test_a_classifier_of_human_text_reads_words_of_the_language(tmp_path):
     assert Authorship.load(tmp_path / "weights").language == "zh"
     probability = HumanScorer(Authorship.load(tmp_path / "weights")).scores(table["reference"], table["translation"])
     assert probability.to_numpy().max() < 0.5
+
+
+@pytest.mark.parametrize("parser", ["link-grammar", "stanza"])
+def test_parsers_of_english_are_refused(chinese, tmp_path, monkeypatch, parser):
+    for module in ("workflows.parse", "workflows.stats"):
+        named = dict.fromkeys(("link-grammar", "stanza"), lambda: SimpleNamespace(name="one", at_once=None))
+        monkeypatch.setattr(f"paranmt_hf.{module}.named_parsers", lambda **settings: named)  # noqa: B023
+    message = f"{parser} reads English here, and the sentences are of zh: give a file of trees, or in Python"
+    with pytest.raises(InputError, match=message):
+        parse_pairs(chinese, tmp_path / "parsed", parser=parser)
+    with pytest.raises(InputError, match=message):
+        describe_corpora(chinese, parses=[parser])
+    (tmp_path / "trees.tsv").write_text("".join(f"{each}\t(S (NP (X a)))\n" for each in CHINESE), encoding="utf8")
+    (found,) = describe_corpora(chinese, parses=[tmp_path / "trees.tsv"]).corpora
+    assert found.parses is not None and found.parses.parsed == 4

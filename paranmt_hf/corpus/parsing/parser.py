@@ -12,7 +12,10 @@ from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, writing
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.word_rules import ENGLISH
 
+# Parsers that have a name.
+NAMED = ("link-grammar", "stanza")
 # Stands where a sentence stands in a line with its tree, and is none: the line says which parser gave the trees.
 PARSER_LINE = "#parser"
 
@@ -150,4 +153,22 @@ def named_parsers(*, seconds: int, processes: int) -> dict[str, Callable[[], Par
 
         return StanzaParser()
 
-    return {"link-grammar": link_grammar, "stanza": stanza}
+    return dict(zip(NAMED, (link_grammar, stanza), strict=True))
+
+
+def check_reads(parser: object, languages: Collection[str]) -> None:
+    """Refuse a parser that has a name where text is not English, which is what these read.
+
+    Args:
+        parser: Its name, a file of trees, or a parser.
+        languages: ISO 639-1 codes of what is to be parsed.
+
+    Raises:
+        InputError: The parser is for English.
+    """
+    others = sorted(set(languages) - {ENGLISH})
+    if others and str(parser) in NAMED:
+        raise InputError(
+            f"{parser} reads English here, and the sentences are of {', '.join(others)}: give a file of trees, or in "
+            "Python a parser of your own"
+        )
