@@ -135,6 +135,11 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
     )
     done = run(path, tmp_path / "out.tsv", model, bert, tries=2)
     assert done.right == done.sentences == len(SENTENCES)
+    lines = [f"{text}\t{at}\n" for text, at in zip(SENTENCES, expected, strict=True)]
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(lines))
+    same = run(tmp_path / "rows.tsv", tmp_path / "same.tsv", model, bert, tries=2)
+    assert (same.right, same.broken) == (done.right, done.broken)
+    assert (tmp_path / "same.tsv").read_bytes() == done.path.read_bytes()
     path.write_text('{"text": "a man", "label": 2}\n')
     with pytest.raises(
         InputError, match=r"has the label 2, and the classifier gives others, people \(or, .* 0 to 1\)"

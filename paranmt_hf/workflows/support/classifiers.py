@@ -39,15 +39,20 @@ class Classifier:
         """
         if self._labels is None:
             return
-        known = set(self._labels) if isinstance(found[0], str) else set(range(len(self._labels)))
-        if unknown := sorted(set(found) - known, key=str):
+        known: Sequence[str] | range = range(len(self._labels)) if self._numbered(found[0]) else self._labels
+        if unknown := sorted(set(found) - {type(found[0])(label) for label in known}, key=str):
             raise InputError(
                 f"{where} has the label {unknown[0]!r}, and the classifier gives {', '.join(self._labels)} (or, where "
                 f"labels are whole numbers, 0 to {len(self._labels) - 1}); rename the labels of the file"
             )
 
+    def _numbered(self, label: str | int) -> bool:
+        """Whether a label of the file is the number of a class; TSV and CSV have it as text."""
+        names = self._labels or ()
+        return not isinstance(label, str) or (label.isdecimal() and not any(name.isdecimal() for name in names))
+
     def labels_of(self, sentences: list[str], like: str | int) -> list[str | int]:
-        """Classify sentences; labels are names, or numbers of classes where `like` is a number.
+        """Classify sentences; labels are names, or numbers of classes where `like` is the number of one.
 
         Raises:
             InputError: A function gave another number of labels than there are sentences.
@@ -55,8 +60,8 @@ class Classifier:
         found = list(self._predict(sentences)) if sentences else []
         if len(found) != len(sentences):
             raise InputError(f"the classifier gave {len(found):,} labels for {len(sentences):,} sentences")
-        if self._labels is not None and not isinstance(like, str):
-            number = {label: at for at, label in enumerate(self._labels)}
+        if self._labels is not None and self._numbered(like):
+            number = {label: type(like)(at) for at, label in enumerate(self._labels)}
             return [number[str(label)] for label in found]
         try:
             return [type(like)(label) for label in found]
