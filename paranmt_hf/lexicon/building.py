@@ -46,9 +46,6 @@ def build(
 
     Returns:
         The folder of the lexicon, in the work folder.
-
-    Raises:
-        InputError: No pair of words was counted often enough.
     """
     if not WordSets.complete(work):
         write_word_sets(tables(), work, config.words, identity.get(LANGUAGE, ENGLISH))

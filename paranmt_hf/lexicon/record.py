@@ -37,11 +37,7 @@ class LexiconRecord:
 
 
 def read_lexicon_record(folder: Path) -> LexiconRecord:
-    """Read the record of a lexicon.
-
-    Raises:
-        InputError: The folder is no lexicon, or its record is damaged.
-    """
+    """Read the record of a lexicon."""
     where = folder / RECORD
     if not where.is_file():
         what = "is a file" if folder.is_file() else f"holds no {RECORD}" if folder.exists() else "is not there"

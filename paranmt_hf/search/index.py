@@ -122,9 +122,6 @@ def build_index(
         encoder: Gives the vectors; the small encoder of this package if left out.
         column: Which column of Parquet, or which side of a release.
         config: How the sentences are stored and searched.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     encoder, config = encoder or ScorerConfig(), config or SpaceConfig()
@@ -190,11 +187,7 @@ def _found(out: Path, identity: dict[str, Any]) -> Indexed | None:
 
 
 def read_index(folder: Path) -> IndexRecord:
-    """Read the record of an index, and check that its files are there and whole.
-
-    Raises:
-        InputError: It is no index, or damaged.
-    """
+    """Read the record of an index, and check that its files are there and whole."""
     path = folder / INDEX_RECORD
     if not path.is_file():
         raise InputError(f"{folder} is no index: it holds no {INDEX_RECORD}; make one with `paranmt search index`")
@@ -213,9 +206,6 @@ class SentenceIndex:
     Args:
         folder: Where `build_index` put it.
         encoder: Encodes the queries; if left out, the one that made the index, from where it was found then.
-
-    Raises:
-        InputError: It is no index, or of another encoder.
     """
 
     def __init__(self, folder: str | Path, *, encoder: ScorerConfig | None = None) -> None:
@@ -241,9 +231,6 @@ class SentenceIndex:
 
         Returns:
             Hits of each query, the nearest first.
-
-        Raises:
-            InputError: `top` or `probes` is below 1.
         """
         for name, value in (("top", top), ("probes", probes)):
             if value < 1:
@@ -280,11 +267,7 @@ def _brief(revision: object) -> str:
 
 
 def read_queries(path: Path) -> list[str]:
-    """Read queries, one on a line.
-
-    Raises:
-        InputError: There are none, or a line is no query: too long, or not UTF-8.
-    """
+    """Read queries, one on a line."""
     report = Report()
     found = [text for _, column in SentenceFile(path).batches(report) for text in column.to_pylist()]
     if spoilt := {reason: count for reason, count in report.dropped.items() if reason != "empty"}:

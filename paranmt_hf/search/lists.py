@@ -60,11 +60,7 @@ class Lists:
 
     @classmethod
     def read(cls, folder: Path) -> Lists:
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: A file is damaged.
-        """
+        """Read what `save` wrote."""
         centroids = read_array(folder / CENTROIDS, 2, np.float32)
         bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
         ends = np.array([0, len(order)])
@@ -73,11 +69,7 @@ class Lists:
         return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
 
     def save(self, folder: Path) -> None:
-        """Write the lists into a folder.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Write the lists into a folder."""
         for name, array in ((CENTROIDS, self.centroids.numpy()), (BOUNDS, self.bounds), (ORDER, self.order)):
             with replacing(folder / name) as aside, aside.open("wb") as file:
                 np.save(file, array, allow_pickle=False)

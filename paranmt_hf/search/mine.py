@@ -103,9 +103,6 @@ class Mining:
         config: Which pairs are mined.
         column: Which column of Parquet, or side of a release.
         second_column: The same of the second corpus.
-
-    Raises:
-        InputError: A corpus is missing, or has no such column.
     """
 
     def __init__(
@@ -141,9 +138,6 @@ class Mining:
         Returns:
             A Parquet file in it: `first`, `second`, `cosine`, with a margin `margin`, and the numbers of the lines,
             from 1, `first_line` and `second_line`; the best pairs first.
-
-        Raises:
-            InputError: There is no pair, or the folder holds work of other settings.
         """
         work.mkdir(parents=True, exist_ok=True)
         identity = self.identity
@@ -286,9 +280,6 @@ def mine_pairs(mining: Mining, out: str | Path) -> MinedFile:
     Args:
         mining: What is mined.
         out: The file. Work in progress lies in `<out>.work`; the same call goes on with it.
-
-    Raises:
-        InputError: Bad input, or something else is there already.
     """
     out = result_folder(out)
     identity, work = mining.identity, work_folder(out)
@@ -342,9 +333,6 @@ def mine(
         release: Licence and form of the release.
         engine: Where the score columns are computed.
         made_by: Who wrote the sentences; the card says so.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     release.check_license()

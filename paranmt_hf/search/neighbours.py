@@ -89,11 +89,7 @@ class Neighbours:
 
 
 def save(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
-    """Write neighbours down, and after how many steps of which search; the file appears whole.
-
-    Raises:
-        WriteError: There is no room.
-    """
+    """Write neighbours down, and after how many steps of which search; the file appears whole."""
     from safetensors.torch import save_file
 
     tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
@@ -107,9 +103,6 @@ def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
 
     Returns:
         The number of steps; 0 where nothing was written, or of another search.
-
-    Raises:
-        InputError: The file is damaged.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -43,11 +43,7 @@ class Sentences:
         return len(self.items)
 
     def take(self, items: np.ndarray) -> pa.Array:
-        """Get the sentences of some items [item].
-
-        Raises:
-            InputError: A file is damaged.
-        """
+        """Get the sentences of some items [item]."""
         rows = self._rows(items)
         starts, ends = self._offsets[rows], self._offsets[rows + 1]
         # Arrow would read from wherever they point.
@@ -61,11 +57,7 @@ class Sentences:
         return found
 
     def lines(self, items: np.ndarray) -> np.ndarray:
-        """Get the numbers of the lines that some items first stand in [item], from 0.
-
-        Raises:
-            InputError: A file is damaged.
-        """
+        """Get the numbers of the lines that some items first stand in [item], from 0."""
         return np.asarray(self._lines[self._rows(items)])
 
     def _rows(self, items: np.ndarray) -> np.ndarray:
@@ -97,9 +89,6 @@ def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> 
         batches: Numbers of lines and sentences.
         folder: Where to; what is there is overwritten.
         copies: Whether a sentence that stands there several times is as many items; else it is one.
-
-    Raises:
-        WriteError: There is no room.
     """
     files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())

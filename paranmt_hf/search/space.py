@@ -109,9 +109,6 @@ def prepare(
         most_exact: Up to so many sentences an `auto` search is exact.
         copies: Whether copies of a sentence are items of their own.
         dropped: Says, when all were read, what was left out, by reason.
-
-    Raises:
-        InputError: There are no sentences, or the encoder gave a vector that is not finite.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob(".*.tmp"):
@@ -155,11 +152,7 @@ def _vectors(folder: Path, items: int, encoder: Callable[[], Encoder], precision
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
-    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 for a sentence that is not known at all.
-
-    Raises:
-        InputError: The encoder gave a vector that is not finite.
-    """
+    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 for a sentence that is not known at all."""
     vectors = np.asarray(encoder.encode(sentences))
     if not np.isfinite(vectors).all():
         where = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])

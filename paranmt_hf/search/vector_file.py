@@ -27,9 +27,6 @@ class Vectors:
 
     Args:
         path: A file of numpy.
-
-    Raises:
-        InputError: It is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +59,6 @@ def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
         kinds: What its numbers may be.
 
     Raises:
-        InputError: It is damaged.
         OSError: It cannot be read.
     """
     try:
@@ -96,9 +92,6 @@ def write_vectors(
         encode: Gives the vectors of the rows from one number up to another, of length 1.
         precision: Of the file.
         label: What is done, for the progress.
-
-    Raises:
-        WriteError: There is no room.
     """
     path, done = folder / VECTORS, _written(folder)
     with Progress(label, rows, done=done) as progress:

@@ -36,11 +36,7 @@ PACKED = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class ConvertConfig:
-    """What becomes of a model of the Sent2Vec program.
-
-    Raises:
-        InputError: A value is out of its range.
-    """
+    """What becomes of a model of the Sent2Vec program."""
 
     order: int | None = setting(
         None,
@@ -98,10 +94,6 @@ def convert_model(
             the family `sent2vec`.
         license: Under which licence the model was published; its authors decide that.
         config: The settings.
-
-    Raises:
-        InputError: The file is another kind of model, damaged or cut off, does not hold what is asked for, or there is
-            something else at `out`.
     """
     out, config = result_folder(out), config or ConvertConfig()
     license.check()

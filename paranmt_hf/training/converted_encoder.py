@@ -32,11 +32,7 @@ def unreachable(found: Sent2VecWords, cut: str) -> int:
 
 
 def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
-    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending.
-
-    Raises:
-        InputError: The text cannot be read, or holds no two known words beside each other.
-    """
+    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
     tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
     kept, waiting = np.empty(0, np.int64), []
     for _, sentences in SentenceFile(path).batches(Report()):

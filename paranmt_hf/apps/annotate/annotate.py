@@ -53,9 +53,6 @@ def sample_for_annotation(release: str | Path, out: str | Path, config: Annotati
         release: Folder of a release, or its id on the Hub.
         out: Folder of the sample; answers will lie in it too.
         config: Which pairs.
-
-    Raises:
-        InputError: The release cannot be read, a range is empty, or something else is at `out` already.
     """
     out, config = result_folder(out), config or AnnotationConfig()
     name, files, source = _located(str(release))
@@ -101,9 +98,6 @@ def serve_annotation(
 
     Returns:
         How far each annotator is.
-
-    Raises:
-        InputError: There is no sample, the port is taken, a name is none, or starlette or uvicorn is not installed.
     """
     for package in ("starlette", "uvicorn"):
         require(package, "annotate")
@@ -139,9 +133,6 @@ def export_annotation(folder: str | Path, path: str | Path) -> int:
 
     Returns:
         Number of answers.
-
-    Raises:
-        InputError: There are no answers, or the file cannot be written.
     """
     sample, store = _answers(folder)
     with store:
@@ -159,9 +150,6 @@ def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = F
         folder: Folder of the sample.
         path: What `export_annotation` wrote, here or on another computer.
         replace: Whether an answer of the file replaces another one of the same person to the same pair.
-
-    Raises:
-        InputError: A line is wrong, the answers are to another sample, or an answer would be replaced.
     """
     sample = read_sample(Path(folder))
     answers = read_csv(Path(path), sample)
@@ -174,9 +162,6 @@ def summarise_annotation(folder: str | Path) -> AnnotationTable:
 
     Args:
         folder: Folder of the sample.
-
-    Raises:
-        InputError: There is no sample, or nobody has rated anything.
     """
     sample, store = _answers(folder)
     with store:
@@ -184,22 +169,14 @@ def summarise_annotation(folder: str | Path) -> AnnotationTable:
 
 
 def write_table(table: AnnotationTable, path: str | Path) -> None:
-    """Write a table as JSON.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write a table as JSON."""
     _check_writable(Path(path))
     with replacing(Path(path).resolve()) as aside:
         aside.write_text(json.dumps(table.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
 
 
 def draw_table(table: AnnotationTable, path: str | Path) -> None:
-    """Draw a table as a picture, a PNG or what else the ending says.
-
-    Raises:
-        InputError: It cannot be written, or matplotlib is not installed.
-    """
+    """Draw a table as a picture, a PNG or what else the ending says."""
     path = Path(path)
     check_picture(path)
     with replacing(path.resolve()) as aside:
@@ -207,11 +184,7 @@ def draw_table(table: AnnotationTable, path: str | Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Check that a picture of the table can be written to a path.
-
-    Raises:
-        InputError: It is a folder, its folder is not there, or its name ends in another suffix.
-    """
+    """Check that a picture of the table can be written to a path."""
     _check_writable(path)
     check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
 

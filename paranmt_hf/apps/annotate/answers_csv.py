@@ -72,9 +72,6 @@ def read_csv(path: Path, sample: Sample) -> list[tuple[str, int, Answer]]:
     Args:
         path: CSV with a header of at least the columns `sample`, `item`, `annotator`, `strength` and `fluency`.
         sample: What the answers must be to.
-
-    Raises:
-        InputError: A cell is not what its column holds, with line and column; or the answers are to another sample.
     """
     try:
         # A spreadsheet may have put a mark of the byte order in front.
@@ -178,9 +175,6 @@ def add_answers(
         answers: From `read_csv`.
         path: The file that they are from, for the error.
         replace_others: Whether an answer replaces another one of the same person to the same item.
-
-    Raises:
-        InputError: There is another answer, or one was given at the same moment.
     """
     known = store.answers()
     spelt = {name.casefold(): name for name in known}

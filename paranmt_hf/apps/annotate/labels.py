@@ -33,9 +33,6 @@ class Answer:
         note: Anything else, as text.
         revision: How often the answer was stored; 0 for one that never was.
         changed: When it was stored last, in UTC as ISO 8601 has it.
-
-    Raises:
-        InputError: A value is out of its range.
     """
 
     strength: int | None = None
@@ -74,11 +71,7 @@ class Answer:
 
 
 def check_name(name: object) -> str:
-    """Bring the name of an annotator into one form: composed characters, single spaces.
-
-    Raises:
-        InputError: It is no name.
-    """
+    """Bring the name of an annotator into one form: composed characters, single spaces."""
     text = " ".join(unicodedata.normalize("NFC", name).split()) if isinstance(name, str) else ""
     if not NAME.fullmatch(text) or len(text) > NAME_CHARACTERS:
         raise InputError(

@@ -60,9 +60,6 @@ def annotation_app(sample: Sample, store: AnswerStore, names: Sequence[str] = ()
         sample: What is rated.
         store: Where answers go.
         names: Who may rate; empty for anybody, by a name that they choose on the page.
-
-    Raises:
-        InputError: starlette is not installed.
     """
     require("starlette", "annotate")
     from starlette.applications import Starlette

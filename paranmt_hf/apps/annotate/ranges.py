@@ -44,9 +44,6 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
 
     Args:
         edges: Ascending scores, one more than there are ranges.
-
-    Raises:
-        InputError: There are fewer than two, or they do not ascend.
     """
     rounded = [_shortest(edge) for edge in edges]
     if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
@@ -90,9 +87,6 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
 
     Returns:
         The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
-
-    Raises:
-        InputError: So many scores are equal that there are not as many ranges, or there are no scores.
     """
     upper = np.zeros(1 << HALF, np.int64)
     for scores in columns():

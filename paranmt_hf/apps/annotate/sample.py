@@ -41,9 +41,6 @@ class AnnotationConfig:
         ranges: Ascending bounds of the ranges.
         quantiles: Number of ranges with equally many pairs each, in place of `ranges`.
         seed: Decides which pairs.
-
-    Raises:
-        InputError: A value is out of its range.
     """
 
     per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
@@ -137,11 +134,7 @@ class Sample:
 
 
 def read_sample(folder: Path) -> Sample:
-    """Read the sample in a folder.
-
-    Raises:
-        InputError: There is none, or it is damaged or was edited.
-    """
+    """Read the sample in a folder."""
     path = folder / SAMPLE_FILE
     if not path.is_file():
         raise InputError(f"{folder} holds no {SAMPLE_FILE}; expected a folder that `paranmt annotate sample` made")
@@ -168,9 +161,6 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
         config: Which pairs.
         corpus: Name of the release.
         identity: What determines the sample.
-
-    Raises:
-        InputError: A file is damaged or lacks a column, no pair has a score, or a range is empty.
     """
     check_columns(files)
     if config.quantiles is None:
@@ -201,11 +191,7 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Check that files have the columns of which a sample is made; one that cannot be read is for its reader.
-
-    Raises:
-        InputError: One is missing; with the command that makes it.
-    """
+    """Check that files have the columns of which a sample is made; one that cannot be read is for its reader."""
     for path in files:
         try:
             names = pq.read_schema(path).names

@@ -56,9 +56,6 @@ class AnswerStore:
     Args:
         path: The file; made where it is not there.
         sample: What the answers are to.
-
-    Raises:
-        InputError: It holds answers to another sample, or is no such file.
     """
 
     def __init__(self, path: Path, sample: Sample) -> None:
@@ -106,11 +103,7 @@ class AnswerStore:
         self._connection.close()
 
     def answers(self, annotator: str | None = None) -> dict[str, dict[int, Answer]]:
-        """Read the answers of each annotator by item; of all annotators, or of one.
-
-        Raises:
-            InputError: The file is damaged.
-        """
+        """Read the answers of each annotator by item; of all annotators, or of one."""
         query = f"SELECT annotator, item, {', '.join(FIELDS)} FROM answers"
         with self._explained():
             if annotator is None:
@@ -123,11 +116,7 @@ class AnswerStore:
         return found
 
     def name(self, name: object) -> str:
-        """Find the annotator of a name as it was written first: upper and lower case make no other person.
-
-        Raises:
-            InputError: It is no name.
-        """
+        """Find the annotator of a name as it was written first: upper and lower case make no other person."""
         asked = check_name(name)
         with self._explained():
             known = [row[0] for row in self._connection.execute("SELECT DISTINCT annotator FROM answers")]
@@ -146,7 +135,6 @@ class AnswerStore:
 
         Raises:
             Outdated: Another answer is stored than the one that is to be replaced.
-            InputError: There is no such item, or the disk takes nothing.
         """
         with self._explained(), self._transaction():
             return self._put(annotator, item, answer)

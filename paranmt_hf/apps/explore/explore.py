@@ -54,9 +54,6 @@ def explore(
         port: Where; 0 takes any port that is free.
         index: Index that finds the nearest sentences, see `build_index`; without one the page has none.
         opened: Called with the address when the page can be opened.
-
-    Raises:
-        InputError: It is no release, the port is taken, or a package of the extra `explore` is missing.
     """
     require("starlette", "explore")
     require("uvicorn", "explore")

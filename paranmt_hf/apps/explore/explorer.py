@@ -45,9 +45,6 @@ class Explorer:
         folder: The release.
         config: Which config of it.
         memory: Bytes that queries may take before they spill to disk.
-
-    Raises:
-        InputError: It is no release, a file is missing or damaged, or DuckDB is not installed.
     """
 
     def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:
@@ -139,9 +136,6 @@ class Explorer:
             descending: Whether the largest value comes first.
             page: Number of the page, from 0.
             rows: Rows of a page.
-
-        Raises:
-            InputError: The release has no such column.
         """
         if sort not in (*self.columns, "id"):
             raise InputError(

@@ -35,9 +35,6 @@ def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None
 
     Returns:
         The number of rows that the file carries.
-
-    Raises:
-        InputError: It is no release, or the file cannot be written.
     """
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError(f"--seed must be from 0 to {LARGEST_SEED:,}, was {seed}")

@@ -37,9 +37,6 @@ class View:
         Args:
             items: Names and values; names of other things, and empty values, count for nothing.
             columns: Names of the numeric columns.
-
-        Raises:
-            InputError: A column is none of the release's, a bound is no number, a side is none, a text is too long.
         """
         ranges: dict[str, list[float | None]] = {}
         text, side, origin = "", "either", None

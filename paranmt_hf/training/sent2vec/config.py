@@ -28,11 +28,7 @@ _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "
 
 @dataclass(frozen=True)
 class Sent2VecConfig:
-    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`.
-
-    Raises:
-        InputError: A value is out of its range, or two do not fit together.
-    """
+    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`."""
 
     preset: Literal["books", "wikipedia", "twitter"] = setting(
         "wikipedia", "whose settings hold where nothing else is given (table 5)"
@@ -112,11 +108,7 @@ class Sent2VecConfig:
         return {name: value for name, value in values.items() if name not in left_out}
 
     def refuse_unused(self) -> None:
-        """Refuse what was given for n-grams where there are none.
-
-        Raises:
-            InputError: A setting would be ignored.
-        """
+        """Refuse what was given for n-grams where there are none."""
         # No dropped n-grams are what words alone have, too.
         given = [name for name in OF_NGRAMS if self.ngrams == 1 and is_given(self, name) and getattr(self, name)]
         if given:

@@ -88,9 +88,6 @@ def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConf
         batches: Sentences [sentence], batch by batch.
         folder: Where to; what was there goes.
         config: The settings, resolved.
-
-    Raises:
-        InputError: Too little is left to learn from, or it cannot be written.
     """
     (folder / ABOUT).unlink(missing_ok=True)
     counter = WordCounter(config.cut)

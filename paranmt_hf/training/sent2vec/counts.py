@@ -125,9 +125,6 @@ class WordCounter:
 
         Returns:
             The words, and the row of each number [number], int32, 0 for words without one.
-
-        Raises:
-            InputError: No word is left, or none of them can be a target.
         """
         counts, least = self._counts, config.min_count or 1
         # The placeholder's row has the name that unknown words have when sentences are encoded.

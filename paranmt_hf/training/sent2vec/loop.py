@@ -34,9 +34,6 @@ class Loop:
         config: The settings, resolved.
         folder: For checkpoints.
         block: Sentences between two looks at clock and loss; with one thread the result does not depend on it.
-
-    Raises:
-        InputError: The tables do not fit into memory, no word would be predicted, or a checkpoint is of other text.
     """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
@@ -107,11 +104,7 @@ class Loop:
         return {"inputs": torch.from_numpy(inputs), "outputs": torch.from_numpy(outputs)}
 
     def run(self) -> Course:
-        """Train to the end, from the last checkpoint if there is one.
-
-        Raises:
-            InputError: The loss is not a number, or a checkpoint cannot be written.
-        """
+        """Train to the end, from the last checkpoint if there is one."""
         epochs = self.config.epochs or 1
         model, total = self._model(), epochs * self.text.known
         with (

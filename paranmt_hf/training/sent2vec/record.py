@@ -108,9 +108,6 @@ class Sent2VecRecord:
         Args:
             values: Parsed JSON.
             where: The file, for the error.
-
-        Raises:
-            InputError: A value is missing or of another type.
         """
         record = from_json(cls, values, where)
         try:
@@ -138,11 +135,7 @@ def is_sent2vec(folder: Path) -> bool:
 
 
 def read_sent2vec(folder: Path) -> Sent2VecRecord:
-    """Read what training wrote down of a model.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
+    """Read what training wrote down of a model."""
     path = folder / TRAINING_FILE
     values = read_json(path, "the folder of an encoder made by `paranmt train-sent2vec`")
     return Sent2VecRecord.from_json(values, path)

@@ -86,9 +86,6 @@ class SuperviseConfig:
 
         Args:
             start: Whether there is an encoder to start from.
-
-        Raises:
-            InputError: The way and what it needs do not go together, or a setting would change nothing.
         """
         way: Way = self.way or ("regularised" if start else "scratch")
         if (way == "scratch") == start:

@@ -76,9 +76,6 @@ def fit(
 
     Returns:
         What happened in each epoch.
-
-    Raises:
-        InputError: A loss is not a number.
     """
     parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
     pulls, optimizer = pulls_of(source, head, config), _optimizer(parameters, config)

@@ -117,9 +117,6 @@ def new_head(config: HeadConfig, seed: int) -> Head:
     Args:
         config: Its layers.
         seed: Decides the weights.
-
-    Raises:
-        InputError: It cannot be trained in the memory of this machine.
     """
     widths = [config.features, config.hidden, len(config.classes)]
     numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
@@ -148,11 +145,7 @@ def save_head(head: Head, folder: Path) -> None:
 
 
 def load_head(folder: Path) -> Head:
-    """Read what `save_head` wrote.
-
-    Raises:
-        InputError: There is no head, one of another kind, or a damaged one; with the file.
-    """
+    """Read what `save_head` wrote."""
     path = folder / HEAD_FOLDER / CONFIG_FILE
     values = read_json(path, EXPECTED)
     if not isinstance(values, dict) or values.get("kind") != KIND:

@@ -22,9 +22,6 @@ class SupervisedModel:
     Args:
         encoder: Gives the vectors.
         head: Reads them.
-
-    Raises:
-        InputError: The head reads vectors of another width.
     """
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
@@ -45,9 +42,6 @@ class SupervisedModel:
 
         Returns:
             Scores [item], float64, of SICK-R in [1, 5]; or names of classes [item].
-
-        Raises:
-            InputError: The task is about pairs and there are no others, or the other way round, or the numbers differ.
         """
         found, config = self.probabilities(sentences, others), self.head.config
         if config.values is not None:
@@ -92,9 +86,6 @@ def load_supervised(name: str | Path, *, revision: str | None = None) -> Supervi
     Args:
         name: Folder or Hub id.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: There is no such model, or it is damaged; with the file.
     """
     model = locate(name, revision)
     # First, because any encoder has a folder that loads, but not any has a head.

@@ -78,10 +78,6 @@ class SupervisedRecord:
 
 
 def read_supervised(folder: Path) -> SupervisedRecord:
-    """Read what a supervised run wrote down of its model.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
+    """Read what a supervised run wrote down of its model."""
     path = folder / RECORD_FILE
     return from_json(SupervisedRecord, read_json(path, "the folder of a model made by `paranmt supervise`"), path)

@@ -86,9 +86,6 @@ def supervise(
         out: Folder of the model.
         config: The task, and how it is trained.
         encoder: The encoder to begin with: `init_from` names one, else its words are random or those of `vectors`.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
     """
     out = result_folder(out)
     if encoder is not None and encoder.init_from:

@@ -45,9 +45,6 @@ class Grid:
 
     Attributes:
         values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name.
-
-    Raises:
-        InputError: There is no setting of this name, a value is out of its range or there twice, or there are none.
     """
 
     values: Mapping[str, Sequence[Any]]
@@ -100,11 +97,7 @@ class Grid:
 def apply(
     combination: Mapping[str, Any], encoder: EncoderConfig, config: TrainConfig
 ) -> tuple[EncoderConfig, TrainConfig]:
-    """Put the settings of a combination into those of a run.
-
-    Raises:
-        InputError: They do not fit together.
-    """
+    """Put the settings of a combination into those of a run."""
     parts: dict[type, dict[str, Any]] = {EncoderConfig: {}, TrainConfig: {}}
     for name, value in combination.items():
         parts[KIND_OF[name]][name] = value
@@ -112,11 +105,7 @@ def apply(
 
 
 def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
-    """Parse words such as `lambda-w=0,1e-5,1e-4`.
-
-    Raises:
-        InputError: A word is of another form, or a name is there twice.
-    """
+    """Parse words such as `lambda-w=0,1e-5,1e-4`."""
     values: dict[str, list[str]] = {}
     for word in words:
         name, equals, listed = word.partition("=")
@@ -129,11 +118,7 @@ def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def read_grid(path: Path) -> dict[str, Any]:
-    """Read a grid from a YAML file: a setting and a list of its values on each line.
-
-    Raises:
-        InputError: It cannot be read, or holds something else.
-    """
+    """Read a grid from a YAML file: a setting and a list of its values on each line."""
     return read_yaml(path.expanduser(), "a grid, names of settings and a list of values for each")
 
 
@@ -156,11 +141,7 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str) -> Preset:
-    """Read a grid of a paper.
-
-    Raises:
-        InputError: There is none of this name.
-    """
+    """Read a grid of a paper."""
     if name not in preset_names():
         raise InputError(f"--preset must be one of {', '.join(preset_names())}, not {name!r}")
     return Preset(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))

@@ -39,9 +39,6 @@ class Order:
     Args:
         grid: The grid.
         config: The way of choosing, and its seed.
-
-    Raises:
-        InputError: optuna is needed and not installed.
     """
 
     def __init__(self, grid: Grid, config: TuneConfig) -> None:

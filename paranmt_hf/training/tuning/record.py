@@ -78,11 +78,7 @@ class TuneRecord:
 
     @property
     def best(self) -> TuneTrial:
-        """The trial of the highest Spearman's rho, the first of several.
-
-        Raises:
-            InputError: All failed.
-        """
+        """The trial of the highest Spearman's rho, the first of several."""
         done = [trial for trial in self.trials if trial.spearman is not None]
         if not done:
             raise InputError(f"all {len(self.trials)} trials failed; the last one: {self.trials[-1].reason}")
@@ -95,11 +91,7 @@ class TuneRecord:
 
 
 def read_tune(folder: Path) -> TuneRecord:
-    """Read the record of a search.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
+    """Read the record of a search."""
     path = folder / RECORD
     if not path.is_file():
         raise InputError(f"{folder} exists and is no search of this program; choose another --out or move it away")

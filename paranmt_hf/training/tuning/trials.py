@@ -75,11 +75,7 @@ class Trials:
         self._closed: set[int] = set()
 
     def run(self) -> None:
-        """Run all trials, or find them done.
-
-        Raises:
-            InputError: No combination fits together, or there are no pairs.
-        """
+        """Run all trials, or find them done."""
         wanted = min(self._order.config.trials, len(self._order.grid))
         sample = _write_sample(self._whole.pairs, self._work)
         self.pairs = pq.read_metadata(sample).num_rows
@@ -108,11 +104,7 @@ class Trials:
         self.refused, self.refusal = self.refused + 1, str(reason)
 
     def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
-        """The run of a combination.
-
-        Raises:
-            InputError: Its settings do not fit together, or one of them would change nothing.
-        """
+        """The run of a combination."""
         encoder, config = apply(combination, self._encoder, self._whole.config)
         run = resolve([sample], encoder, config, SelectionConfig())
         given = replace(run.encoder, dimension=encoder.dimension)

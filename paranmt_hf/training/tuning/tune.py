@@ -102,10 +102,6 @@ def tune(
         tuning: How the search goes.
         exclude: Folder with STS sets; pairs with one of their sentences are left out.
         final: Folder of an encoder that is trained with the best settings on all pairs.
-
-    Raises:
-        InputError: Something in the data, the grid, the settings or the folders has to be put right first, or every
-            trial failed.
     """
     grid = grid if isinstance(grid, Grid) else Grid(grid)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
