@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from paranmt_hf.apps.annotate.labels import PARAPHRASE, Answer, check_name
+from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
 from paranmt_hf.apps.annotate.sample import Sample
-from paranmt_hf.apps.annotate.store import AnswerStore, Outdated
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paranmt_hf.apps.annotate.agreement import RESAMPLES, Agreement, agreement
-from paranmt_hf.apps.annotate.labels import LABELS, STRENGTHS, Answer
+from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Answer
 from paranmt_hf.apps.annotate.sample import RangeSummary, Sample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require

@@ -31,12 +31,15 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import SuperviseConfig
-from paranmt_hf.training.supervised.fitting import Items, fit, probabilities
-from paranmt_hf.training.supervised.head import HeadConfig, new_head
-from paranmt_hf.training.supervised.model import SupervisedModel, load_supervised
-from paranmt_hf.training.supervised.record import RECORD_FILE, Epoch, SupervisedRecord, read_supervised
-from paranmt_hf.training.supervised.sources import FixedVectors, Source, TrainedEncoder
+from paranmt_hf.training.supervised.config import (
+    RECORD_FILE,
+    Epoch,
+    SuperviseConfig,
+    SupervisedRecord,
+    read_supervised,
+)
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, load_supervised, new_head
 from paranmt_hf.training.train import readings
 from paranmt_hf.training.unused_options import refuse_unused_encoder
 from paranmt_hf.util.progress import Progress
