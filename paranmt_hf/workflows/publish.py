@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
-from paranmt_hf.supervised.record import RECORD_FILE as SUPERVISED
+from paranmt_hf.supervised.record import SupervisedRecord
 from paranmt_hf.workflows.support.check_controlled import (
     CODE_PATHS,
     belongs_to_a_network,
@@ -180,7 +180,7 @@ def plan_model(
     folder = Path(folder).expanduser()
     if (folder / RELEASE_RECORD).exists():
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
-    if (folder / SUPERVISED).exists():
+    if (folder / SupervisedRecord.FILE).exists():
         raise InputError(
             f"{folder} is a model for a task, made by `paranmt supervise`, which this command does not publish; send "
             "it with huggingface_hub's upload_folder, as docs/supervised.md shows"

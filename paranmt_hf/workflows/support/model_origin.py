@@ -10,7 +10,7 @@ from typing import Any
 from paranmt_hf.evaluation.record import ResultsRecord
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
-from paranmt_hf.training.sent2vec.record import is_sent2vec, read_sent2vec
+from paranmt_hf.training.sent2vec.record import Sent2VecRecord, is_sent2vec
 from paranmt_hf.workflows.support.conversion_record import (
     CONVERSION_FILE,
     conversion_card,
@@ -55,7 +55,7 @@ def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord
 
 
 TRAINED = Origin(TRAINING_FILE, read_training, model_record, folder_card, _missing)
-OF_SENTENCES = Origin(TRAINING_FILE, read_sent2vec, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
+OF_SENTENCES = Origin(TRAINING_FILE, Sent2VecRecord.read, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
 CONVERTED = Origin(CONVERSION_FILE, read_conversion, conversion_card, converted_card, missing_of)
 
 
