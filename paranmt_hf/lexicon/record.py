@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.run import Record
-from paranmt_hf.word_rules import ENGLISH
 
 TABLE, WORDS = "lexicon.parquet", "words.parquet"
 
