@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.supervised.config import SuperviseConfig
-from paranmt_hf.util.run import Record
+from paranmt_hf.util.records import Record
 from paranmt_hf.util.tables import percent, text_table
 
 

@@ -26,7 +26,7 @@ from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.util import optional
-from paranmt_hf.util.run import as_json
+from paranmt_hf.util.records import as_json
 from tests.training.toys import random_text, synonyms
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")

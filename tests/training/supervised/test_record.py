@@ -11,7 +11,7 @@ from paranmt_hf.training.supervised.record import (
     SupervisedRecord,
     SupervisedSettings,
 )
-from paranmt_hf.util.run import made_with
+from paranmt_hf.util.records import made_with
 
 
 @pytest.fixture
