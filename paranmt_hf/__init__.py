@@ -38,7 +38,7 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
-    "SelectConfig": "paranmt_hf.corpus.select_config",
+    "SelectConfig": "paranmt_hf.corpus.selection.release_filter",
     "SelectionConfig": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
@@ -74,7 +74,7 @@ _NAMES = {
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_annotation": "paranmt_hf.apps.annotate.annotate",
     "export_encoder": "paranmt_hf.encoders.export.export",
-    "frequent_templates": "paranmt_hf.corpus.parsing.frequent_templates",
+    "frequent_templates": "paranmt_hf.corpus.parsing.template_counts",
     "find_adversarial": "paranmt_hf.paraphrase.adversarial",
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
@@ -94,7 +94,7 @@ _NAMES = {
     "rescore": "paranmt_hf.corpus.score",
     "rotate_encoder": "paranmt_hf.training.rotate",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
-    "select": "paranmt_hf.corpus.select",
+    "select": "paranmt_hf.corpus.selection.select",
     "serve_annotation": "paranmt_hf.apps.annotate.annotate",
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -229,8 +229,8 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
-    from paranmt_hf.corpus.select import select
-    from paranmt_hf.corpus.select_config import SelectConfig
+    from paranmt_hf.corpus.selection.release_filter import SelectConfig
+    from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
     from paranmt_hf.corpus.stream import stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig

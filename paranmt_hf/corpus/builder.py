@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files, select_rows
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, row_numbers
-from paranmt_hf.corpus.selection import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
 # Bytes from the end of a file that hold the footer of any Parquet file of ours.

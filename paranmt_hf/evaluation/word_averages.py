@@ -11,7 +11,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_average import WordAverage
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.phrases.word_scores import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,

@@ -135,7 +135,7 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     """What says which paraphrases have the template beside them, by the trees of a parser."""
     if parser is None:
         return None
-    from paranmt_hf.corpus.parsing.parser import named_parsers, parse
+    from paranmt_hf.corpus.parsing.parsers import named_parsers, parse
     from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
 
     parsers = named_parsers(seconds=PARSE_SECONDS, processes=1)

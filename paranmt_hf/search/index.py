@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.space import Space, SpaceConfig, encoded, prepare

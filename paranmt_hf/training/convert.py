@@ -110,7 +110,7 @@ def convert_model(
 
     known = None
     if config.text is not None:
-        from paranmt_hf.corpus.sentence_file import SentenceFile
+        from paranmt_hf.corpus.sentences import SentenceFile
 
         known = as_json(SentenceFile(config.text).identity)
     settings = {**asdict(config), "text": known, "license": license.header}

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
 from paranmt_hf.encoders.modules.word import WordEmbedding

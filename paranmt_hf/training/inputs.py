@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError

@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import embedding_bag
 
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load

@@ -17,8 +17,8 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus import draws
 from paranmt_hf.corpus import pairs as reading
-from paranmt_hf.corpus import selection
+from paranmt_hf.corpus.draws import draw_bound, lottery
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig, plain
 from paranmt_hf.corpus.release import write_release
-from paranmt_hf.corpus.selection import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.test_release import make_rows
 
@@ -132,7 +132,7 @@ def test_each_row_is_drawn_as_often():
 
 def test_draw_over_parts(monkeypatch):
     whole = draw_bound(10_000, 100, 3)
-    monkeypatch.setattr(selection, "DRAW_ROWS", 37)
+    monkeypatch.setattr(draws, "DRAW_ROWS", 37)
     assert draw_bound(10_000, 100, 3) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
     assert draw_bound(100, 100, 3) is None
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from paranmt_hf.corpus import release as release_module
 from paranmt_hf.corpus.builder import ParaNMT
+from paranmt_hf.corpus.draws import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.release import read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import arrow_schema
-from paranmt_hf.corpus.selection import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.statistics import Statistics, plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 

@@ -11,14 +11,15 @@ import pytest
 
 import paranmt_hf
 from paranmt_hf.apps.publish.publish import plan_dataset
-from paranmt_hf.corpus import release_run, verdicts
+from paranmt_hf.corpus import release_run
+from paranmt_hf.corpus.draws import sample_ids
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.ranks import Tenths
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.select import select, write_counts
-from paranmt_hf.corpus.select_config import SelectConfig
-from paranmt_hf.corpus.selection import sample_ids
+from paranmt_hf.corpus.selection import run_filters
+from paranmt_hf.corpus.selection.ranks import Tenths
+from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.select import select, write_counts
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 
@@ -220,7 +221,7 @@ def test_the_order_of_the_filters(whole):
 
 
 def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus import select as module
+    from paranmt_hf.corpus.selection import select as module
 
     asked = []
 
@@ -268,10 +269,10 @@ def stopped(monkeypatch, kind, rows):
 
 
 def test_stopped_and_continued(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus.filters import DifferentSides, LengthLimit
+    from paranmt_hf.corpus.selection.filters import DifferentSides, LengthLimit
 
     expected = select(whole, tmp_path / "expected", ALL, keep_dropped=tmp_path / "expected.parquet")
-    monkeypatch.setattr(verdicts, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:
         stopped(patch, DifferentSides, 40)
         with pytest.raises(Stopped):
@@ -299,9 +300,9 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
     ],
 )
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
-    from paranmt_hf.corpus.copies import FirstCopies
+    from paranmt_hf.corpus.selection.copies import FirstCopies
 
-    monkeypatch.setattr(verdicts, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:
         stopped(patch, FirstCopies, 10)
         with pytest.raises(Stopped):

@@ -11,8 +11,8 @@ import pytest
 from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 
 ROWS = 400

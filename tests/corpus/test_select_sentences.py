@@ -12,8 +12,8 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 
 PAIRS = [

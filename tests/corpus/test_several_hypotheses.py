@@ -22,8 +22,8 @@ from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.sampling import draw, open_corpus
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig

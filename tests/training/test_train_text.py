@@ -8,7 +8,7 @@ import torch
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save

@@ -19,7 +19,7 @@ from paranmt_hf.apps.annotate.labels import Answer, check_name
 from paranmt_hf.apps.annotate.sample import Sample
 from paranmt_hf.apps.annotate.store import AnswerStore, Outdated
 from paranmt_hf.apps.annotate.table import progress_of
-from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.optional import require
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.apps.annotate.ranges import PAPER, ScoreRange, equal_ranges, given_ranges, range_of
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from paranmt_hf.corpus.selection import Range
+from paranmt_hf.corpus.draws import Range
 from paranmt_hf.errors import InputError
 
 Side = Literal["either", "reference", "translation"]

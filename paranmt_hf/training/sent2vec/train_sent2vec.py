@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.record import TRAINING_FILE

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.apps.annotate.sample import SAMPLE_FILE, AnnotationConfig, read_sample, sample_bytes
-from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import draw, toy_sample, write_pairs
 

@@ -13,9 +13,8 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
 from paranmt_hf.corpus.parsing import parse as parse_module
-from paranmt_hf.corpus.parsing.frequent_templates import frequent_templates
 from paranmt_hf.corpus.parsing.parse import ParseConfig, parse_pairs
-from paranmt_hf.corpus.parsing.record import ParseRecord, parsed_files, read_parsed
+from paranmt_hf.corpus.parsing.template_counts import ParseRecord, frequent_templates, parsed_files, read_parsed
 from paranmt_hf.corpus.parsing.templates import linearised
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
