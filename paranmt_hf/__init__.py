@@ -29,7 +29,7 @@ _NAMES = {
     "MineConfig": "paranmt_hf.search.mine",
     "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
-    "ParaNMT": "paranmt_hf.corpus.builder",
+    "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
@@ -38,8 +38,8 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
-    "SelectConfig": "paranmt_hf.corpus.selection.release_filter",
-    "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
+    "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
     "SpaceConfig": "paranmt_hf.search.space",
@@ -129,7 +129,7 @@ __all__ = [
     "MineConfig",
     "Mining",
     "NegativesConfig",
-    "ParaNMT",
+    "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
@@ -138,8 +138,8 @@ __all__ = [
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
-    "SelectConfig",
-    "SelectionConfig",
+    "ReleaseFilter",
+    "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
@@ -221,15 +221,15 @@ if TYPE_CHECKING:
     from paranmt_hf.apps.explore.report import write_report
     from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.corpus.build import build
-    from paranmt_hf.corpus.builder import ParaNMT
+    from paranmt_hf.corpus.builder import ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
-    from paranmt_hf.corpus.selection.release_filter import SelectConfig
+    from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
     from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
     from paranmt_hf.corpus.stream import stream

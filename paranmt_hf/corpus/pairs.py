@@ -45,7 +45,7 @@ BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class SelectionConfig:
+class PairSelection:
     """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
 
     subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
@@ -114,7 +114,7 @@ class Pairs:
     def __init__(
         self,
         sources: Sequence[str | Path],
-        selection: SelectionConfig,
+        selection: PairSelection,
         unwanted: Collection[str] = (),
         *,
         seed: int = 1,

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -146,7 +146,7 @@ class Trials:
 
     def _one(self, work: Path, name: str, sample: Path, model: str) -> Trial:
         encoder = self._encoder(model)
-        resolved = resolve([sample], encoder, self.config, SelectionConfig(), development=self.development)
+        resolved = resolve([sample], encoder, self.config, PairSelection(), development=self.development)
         wanted = {**resolved.identity, **self._sts_identity}
         path = work / RUNS / f"{_file_name(f'{name}-{model}')}.json"
         if path.exists():

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext.phrases import FIRST_LINES, holds_sentences, looks_like_sentences
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 
 LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equivalence\n"
@@ -23,7 +23,7 @@ def ppdb(tmp_path):
 
 
 def phrases(*sources, seed=1, **settings):
-    pairs = Pairs(sources, SelectionConfig(**settings), seed=seed)
+    pairs = Pairs(sources, PairSelection(**settings), seed=seed)
     return [phrase for table in pairs.batches() for phrase in table["reference"].to_pylist()], pairs
 
 
@@ -122,7 +122,7 @@ def test_a_list_is_named(tmp_path, caplog):
 
 def test_what_tells_runs_apart(ppdb, tmp_path):
     def identity(path, **settings):
-        return Pairs([path], SelectionConfig(**settings)).identity
+        return Pairs([path], PairSelection(**settings)).identity
 
     before = identity(ppdb)
     (tmp_path / "elsewhere").mkdir()
@@ -150,7 +150,7 @@ def test_refused(ppdb, settings, message):
 
 def test_a_score_without_use(tmp_path):
     with pytest.raises(InputError, match="ppdb_score says what min_score and max_score are about"):
-        SelectionConfig(ppdb_score="PPDB2.0Score")
+        PairSelection(ppdb_score="PPDB2.0Score")
     pq.write_table(pa.table({"reference": ["r"], "translation": ["t"], "para_score": [0.5]}), tmp_path / "p.parquet")
     with pytest.raises(InputError, match="--ppdb-score X is for files of PPDB; .*p.parquet has none"):
         phrases(tmp_path / "p.parquet", ppdb_score="X", min_score=0.1)

@@ -20,7 +20,7 @@ from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing.parsers import Parser, check_reads, named_parsers
 from paranmt_hf.corpus.parsing.template_counts import (
     RECORD_FILE,
@@ -176,7 +176,7 @@ def parse_pairs(
     *,
     parser: str | Path | Parser,
     config: ParseConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     engine: EngineConfig | None = None,
 ) -> ParsedPairs:
     """Give pairs the trees of both sentences.
@@ -198,7 +198,7 @@ def parse_pairs(
         name = parser if isinstance(parser, str | Path) else parser.name
         raise InputError(f"--seconds is for link-grammar, and the parser is {name}; leave it out")
     stage, trees = _stage(parser, config, work_folder(out) / "trees")
-    pairs = Pairs(sources, selection or SelectionConfig(), seed=config.seed, all_columns=True)
+    pairs = Pairs(sources, selection or PairSelection(), seed=config.seed, all_columns=True)
     check_reads(parser, languages(pairs.identity))
     identity = as_json({"data": pairs.identity, **stage.identity})
     record = finished(out, identity, read_parsed, lambda record: record.settings, made="parsed")

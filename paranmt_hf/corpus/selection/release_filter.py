@@ -47,7 +47,7 @@ NEEDS = {
 
 
 @dataclass(frozen=True)
-class SelectConfig:
+class ReleaseFilter:
     """Which rows of a release are kept.
 
     Attributes:

@@ -25,7 +25,7 @@ from paranmt_hf.corpus.release import fetch_release, read_record, release_files,
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, read_made, write_card
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.selection.filters import Filter
-from paranmt_hf.corpus.selection.release_filter import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.run_filters import (
     DroppedRows,
     Judging,
@@ -87,7 +87,7 @@ class _Source:
 def select(
     release: str | Path,
     out: str | Path,
-    config: SelectConfig | None = None,
+    config: ReleaseFilter | None = None,
     *,
     keep_dropped: str | Path | None = None,
 ) -> Selected:
@@ -99,7 +99,7 @@ def select(
         config: Which rows are kept.
         keep_dropped: Parquet file for the rows that are not: id, sentences, reason, and the number that decided.
     """
-    config, out = config or SelectConfig(), result_folder(out)
+    config, out = config or ReleaseFilter(), result_folder(out)
     source = _open(release)
     if out == source.rows.files[0].resolve().parents[1]:
         raise InputError(f"--out {out} is the release that rows are selected from; choose another --out")

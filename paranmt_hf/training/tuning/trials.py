@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import DivergedError, InputError, UnfitError
 from paranmt_hf.evaluation.correlation import spearman
@@ -114,7 +114,7 @@ class Trials:
             InputError: Its settings do not fit together, or one of them would change nothing.
         """
         encoder, config = apply(combination, self._encoder, self._whole.config)
-        run = resolve([sample], encoder, config, SelectionConfig())
+        run = resolve([sample], encoder, config, PairSelection())
         given = replace(run.encoder, dimension=encoder.dimension)
         refuse_unused(given, config, development=False, teacher_cache=False, processes=1)
         return run
