@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.record import EXPECTED, LANGUAGE, TABLE, WORDS, LexiconRecord, read_lexicon_record
+from paranmt_hf.lexicon.record import TABLE, WORDS, LexiconRecord
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
 
@@ -77,7 +77,7 @@ class Lexicon:
             InputError: There is none, or it is damaged.
         """
         folder = Path(path).expanduser()
-        return cls(folder, read_lexicon_record(folder))
+        return cls(folder, LexiconRecord.read(folder))
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT
@@ -143,7 +143,7 @@ class Lexicon:
 
     def _known(self, word: str) -> str:
         """Bring a word into the form in which the lexicon has it."""
-        language = str(self.record.identity.get(LANGUAGE, ENGLISH))
+        language = self.record.settings.language
         tokens = tokens_of(word) if language == ENGLISH else cutter(language)(word)
         if len(tokens) != 1:
             shown = f"{len(tokens)} words ({' '.join(tokens)})" if tokens else "no word"
@@ -175,7 +175,7 @@ class Lexicon:
 
     def _damaged(self, error: Exception) -> InputError:
         reason = str(error).split("\n")[0]
-        return InputError(f"cannot read the lexicon {self.folder}: {reason}; expected {EXPECTED}, copy it again")
+        return InputError(f"{self.folder} is damaged: {reason}; expected {LexiconRecord.KIND}, copy it again")
 
 
 def _paraphrases(table: pa.Table) -> list[Paraphrase]:

@@ -271,7 +271,7 @@ def test_figures_count_words_of_the_language(chinese, release, tmp_path):
 def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
     config = LexiconConfig(min_score=-1.0, min_count=1)
     made = build_lexicon(chinese, tmp_path / "lexicon", config=config)
-    assert made.record.words == len(set("".join(CHINESE))) and made.record.identity["language"] == "zh"
+    assert made.record.words == len(set("".join(CHINESE))) and made.record.settings.language == "zh"
     # Of each of two sentences both sides have it beside "京".
     (found,) = (each for each in made.nearest("北", min_count=1, top=100) if each.word == "京")
     assert found.count == 4

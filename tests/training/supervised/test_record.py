@@ -5,21 +5,37 @@ import json
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.supervised.record import RECORD_FILE, Epoch, SupervisedRecord, read_supervised
+from paranmt_hf.training.supervised.config import SuperviseConfig
+from paranmt_hf.training.supervised.record import (
+    Epoch,
+    SupervisedRecord,
+    SupervisedSettings,
+)
+from paranmt_hf.util.run import made_with
 
 
 @pytest.fixture
 def values():
     figures = {"dev": {"accuracy": 0.5}, "test": {"accuracy": 0.25}}
     record = SupervisedRecord(
-        {}, {}, {"train": 1200, "dev": 9, "test": 8}, figures, [Epoch(1.0, 0.5)], 1, 4, 9, 0.0, [], {}, "x86_64"
+        settings=SupervisedSettings(SuperviseConfig("SST2"), {}, ""),
+        inputs={},
+        items={"train": 1200, "dev": 9, "test": 8},
+        figures=figures,
+        epochs=[Epoch(1.0, 0.5)],
+        best_epoch=1,
+        dimension=4,
+        parameters=9,
+        unknown=0.0,
+        notes=[],
+        **made_with(),
     )
     return record.to_json()
 
 
 def test_what_is_written_is_read(values, tmp_path):
-    (tmp_path / RECORD_FILE).write_text(json.dumps(values))
-    assert read_supervised(tmp_path).text().splitlines()[-1].split() == ["test", "8", "25.0"]
+    (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
+    assert SupervisedRecord.read(tmp_path).text().splitlines()[-1].split() == ["test", "8", "25.0"]
 
 
 @pytest.mark.parametrize(
@@ -35,8 +51,8 @@ def test_what_is_written_is_read(values, tmp_path):
 )
 def test_what_a_table_needs(values, tmp_path, change):
     change(values)
-    (tmp_path / RECORD_FILE).write_text(json.dumps(values))
+    (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
     with pytest.raises(
         InputError, match=r"supervised.json is damaged: it has no 'figures.test', or a part lacks its n"
     ):
-        read_supervised(tmp_path)
+        SupervisedRecord.read(tmp_path)
