@@ -42,13 +42,13 @@ _NAMES = {
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.space",
+    "SpaceConfig": "paranmt_hf.search.index",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
-    "TuneConfig": "paranmt_hf.training.tuning.grid_order",
+    "TuneConfig": "paranmt_hf.training.tuning.grid",
     "analyse_lengths": "paranmt_hf.evaluation.analysis.analyse",
     "analyse_neighbours": "paranmt_hf.evaluation.analysis.analyse",
     "analyse_norms": "paranmt_hf.evaluation.analysis.analyse",
@@ -104,7 +104,7 @@ _NAMES = {
     "train_controlled": "paranmt_hf.paraphrase.train_controlled",
     "train_paraphraser": "paranmt_hf.paraphrase.train_paraphraser",
     "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
-    "write_report": "paranmt_hf.apps.explore.report",
+    "write_report": "paranmt_hf.apps.explore.explore",
     "write_results": "paranmt_hf.evaluation.evaluate",
 }
 
@@ -218,7 +218,7 @@ if TYPE_CHECKING:
         summarise_annotation,
     )
     from paranmt_hf.apps.annotate.sample import AnnotationConfig
-    from paranmt_hf.apps.explore.report import write_report
+    from paranmt_hf.apps.explore.explore import write_report
     from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.corpus.build import build
     from paranmt_hf.corpus.builder import ParaNMTBuilder
@@ -268,9 +268,8 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
     from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
-    from paranmt_hf.search.space import SpaceConfig
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
@@ -284,7 +283,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.supervised.model import load_supervised
     from paranmt_hf.training.supervised.supervise import supervise
     from paranmt_hf.training.train import train
-    from paranmt_hf.training.tuning.grid_order import TuneConfig
+    from paranmt_hf.training.tuning.grid import TuneConfig
     from paranmt_hf.training.tuning.tune import tune
     from paranmt_hf.training.vectors import distill_vectors
 

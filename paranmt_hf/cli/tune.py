@@ -20,8 +20,7 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.training.tuning.grid import preset_names, read_preset
-    from paranmt_hf.training.tuning.grid_order import TuneConfig
+    from paranmt_hf.training.tuning.grid import TuneConfig, preset_names, read_preset
 
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder for the outcome")
@@ -55,7 +54,7 @@ def configure(parser: CommandParser) -> None:
         add_options(parser.add_argument_group(title), kind, leave_out=NOT_HERE)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.training.tuning.record import OPTIONS, SHOWN, TABLE, table_of
+        from paranmt_hf.training.tuning.trials import OPTIONS, SHOWN, TABLE, table_of
         from paranmt_hf.training.tuning.tune import tune
 
         tuned = tune(

@@ -115,11 +115,7 @@ class Trials:
         return read_several(self.sts)
 
     def check(self) -> None:
-        """Refuse models and a development set that are none, before the corpus is read.
-
-        Raises:
-            InputError: One is not there.
-        """
+        """Refuse models and a development set that are none, before the corpus is read."""
         read_scored_pairs(self.development)
         if self.sts:
             read_several(self.sts)
@@ -271,9 +267,6 @@ def run_experiment(
 
     Returns:
         The outcome, and whether this call got it.
-
-    Raises:
-        InputError: The folder holds something else, or a part of the work is refused.
     """
     out, wanted = result_folder(out), as_json({"experiment": command, **identity})
     work = work_folder(out)

@@ -58,9 +58,6 @@ def compare_folds(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, a score that the release lacks or that has no value in any row, an empty fold.
     """
     config, folder = config or FoldsConfig(), Path(release)
     rows = ReleaseRows(release_files(folder))

@@ -40,9 +40,6 @@ def compare_sizes(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, or fewer than two pairs are left.
     """
     config, folder = config or SizesConfig(), Path(release)
     rows = ReleaseRows(release_files(folder))

@@ -56,9 +56,6 @@ def compare_sources(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, fewer than two sources, or one with fewer than two pairs.
     """
     config, folders = config or SourcesConfig(), [Path(release) for release in releases]
     names = [folder.resolve().name for folder in folders]

@@ -44,9 +44,6 @@ def build_lexicon(
         data: Releases, Parquet files with the columns of a release, or releases on the Hub.
         out: Folder of the lexicon.
         config: Which pairs of sentences count, which words, and how much memory it may take.
-
-    Raises:
-        InputError: No pair of sentences counts, a source lacks a column, or something else is at `out`.
     """
     config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
     sources = [data] if isinstance(data, str | Path) else list(data)
@@ -104,9 +101,6 @@ def evaluate_lexicon(
 
     Returns:
         The results of PPDB, if it was named, of PMI, and of adjusted PMI.
-
-    Raises:
-        InputError: A file is malformed, or a lexicon has none of the word pairs.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.open(lexicon)
     pairs = read_word_pairs(simlex)
@@ -121,9 +115,5 @@ def evaluate_lexicon(
 
 
 def write_json(path: str | Path, values: Any) -> None:  # noqa: ANN401 - JSON values
-    """Write what was found as JSON; until it is whole, what was there stays.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write what was found as JSON; until it is whole, what was there stays."""
     write_result(Path(path), f"{json.dumps(values, indent=2, ensure_ascii=False)}\n")

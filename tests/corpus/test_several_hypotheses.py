@@ -220,8 +220,7 @@ def test_samples_of_sentences_and_of_pairs(corpus):
 
 def test_the_explorer_tells_them_apart(corpus):
     pytest.importorskip("duckdb")
-    from paranmt_hf.apps.explore.explorer import Explorer
-    from paranmt_hf.apps.explore.view import View
+    from paranmt_hf.apps.explore.explorer import Explorer, View
 
     every = rows_of(corpus.folder)
     for memory in (2**30, 2**24):

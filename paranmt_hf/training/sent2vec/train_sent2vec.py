@@ -55,9 +55,6 @@ def train_sent2vec(
         out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
         columns: Columns of Parquet, releases and data sets; by default both sides of pairs.
         config: How it is trained.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
     """
     require("numba", "fast")
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)

@@ -21,19 +21,19 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import Grid, apply
-from paranmt_hf.training.tuning.grid_order import Order, TuneConfig
-from paranmt_hf.training.tuning.record import (
+from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply
+from paranmt_hf.training.tuning.trials import (
     OPTIONS,
     RECORD,
     TABLE,
+    Trials,
     TuneRecord,
     as_options,
     as_text,
     as_tsv,
+    holds_trials,
     read_tune,
 )
-from paranmt_hf.training.tuning.trials import Trials, holds_trials
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.work import (
     as_json,
@@ -102,10 +102,6 @@ def tune(
         tuning: How the search goes.
         exclude: Folder with STS sets; pairs with one of their sentences are left out.
         final: Folder of an encoder that is trained with the best settings on all pairs.
-
-    Raises:
-        InputError: Something in the data, the grid, the settings or the folders has to be put right first, or every
-            trial failed.
     """
     grid = grid if isinstance(grid, Grid) else Grid(grid)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()

@@ -19,8 +19,8 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.tuning import trials
-from paranmt_hf.training.tuning.grid_order import TuneConfig
-from paranmt_hf.training.tuning.record import as_tsv, read_tune, table_of
+from paranmt_hf.training.tuning.grid import TuneConfig
+from paranmt_hf.training.tuning.trials import as_tsv, read_tune, table_of
 from paranmt_hf.training.tuning.tune import tune
 from paranmt_hf.util.records import to_json
 from tests.training.toys import synonyms

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.supervised.head import load_head, save_head
+from paranmt_hf.training.supervised.model import load_head, save_head
 from tests.training.supervised.toys import config_of, head_of
 
 

@@ -11,9 +11,8 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.search import space, vector_file
-from paranmt_hf.search.index import SentenceIndex, build_index, read_queries
-from paranmt_hf.search.space import SpaceConfig
+from paranmt_hf.search import index, storage
+from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index, read_queries
 from tests.cli.commands import fails
 
 WORDS = "red green blue one two three sun moon star cat dog bird".split()
@@ -66,8 +65,8 @@ def test_queries_find_what_a_look_at_all_finds(corpus, config):
 
 
 def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
-    monkeypatch.setattr(vector_file, "BLOCK_ROWS", 50)
-    real, calls = space.encoded, []
+    monkeypatch.setattr(storage, "BLOCK_ROWS", 50)
+    real, calls = index.encoded, []
 
     def encoded(encoder, texts):
         calls.append(len(texts))
@@ -75,13 +74,13 @@ def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
             raise KeyboardInterrupt
         return real(encoder, texts)
 
-    monkeypatch.setattr(space, "encoded", encoded)
+    monkeypatch.setattr(index, "encoded", encoded)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt) if len(calls) < 3 else pytest.MonkeyPatch.context():
             build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
     distinct = len(set(sentences(200)))
     assert calls == [50, 50, 50, 50, distinct - 150]
-    monkeypatch.setattr(space, "encoded", real)
+    monkeypatch.setattr(index, "encoded", real)
     build_index(corpus / "text.txt", corpus / "other", encoder=scorer(corpus))
     for name in ("vectors.npy", "text.bin", "items.bin"):
         assert (corpus / "index" / name).read_bytes() == (corpus / "other" / name).read_bytes()

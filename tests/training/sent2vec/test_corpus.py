@@ -7,9 +7,8 @@ import pytest
 from paranmt_hf.encoders.ngrams import ngram_buckets
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.training.sent2vec.corpus import read_corpus, write_corpus
-from paranmt_hf.training.sent2vec.counts import WordCounter
-from paranmt_hf.training.sent2vec.negative_table import negative_table
+from paranmt_hf.training.sent2vec.corpus import WordCounter, read_corpus, write_corpus
+from paranmt_hf.training.sent2vec.loop import negative_table
 from tests.training.toys import random_text
 
 # b occurs four times, a three times, c twice, x once; the tie of none.

@@ -15,7 +15,7 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.neighbours import LOWEST, Neighbours
-from paranmt_hf.search.vector_file import Vectors, read_array, spans
+from paranmt_hf.search.storage import Vectors, read_array, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
@@ -29,7 +29,7 @@ AT_ONCE = 1 << 26
 SHARD = 1 << 21
 
 
-class Lists:
+class InvertedIndex:
     """Centroids, and where the list of each lies.
 
     Attributes:
@@ -42,7 +42,7 @@ class Lists:
         self.centroids, self.bounds, self.order = centroids, bounds, order
 
     @classmethod
-    def make(cls, vectors: Vectors, count: int, seed: int) -> Lists:
+    def make(cls, vectors: Vectors, count: int, seed: int) -> InvertedIndex:
         """Choose centroids for vectors, and put each vector into the list of the most similar centroid.
 
         Args:
@@ -59,12 +59,8 @@ class Lists:
         return cls(centroids, bounds, order)
 
     @classmethod
-    def read(cls, folder: Path) -> Lists:
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: A file is damaged.
-        """
+    def read(cls, folder: Path) -> InvertedIndex:
+        """Read what `save` wrote."""
         centroids = read_array(folder / CENTROIDS, 2, np.float32)
         bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
         ends = np.array([0, len(order)])
@@ -73,11 +69,7 @@ class Lists:
         return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
 
     def save(self, folder: Path) -> None:
-        """Write the lists into a folder.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Write the lists into a folder."""
         for name, array in ((CENTROIDS, self.centroids.numpy()), (BOUNDS, self.bounds), (ORDER, self.order)):
             with replacing(folder / name) as aside, aside.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
@@ -117,7 +109,7 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
     return centroids
 
 
-def nearest(queries: torch.Tensor, vectors: Vectors, lists: Lists, top: int, probes: int) -> Neighbours:
+def nearest(queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int) -> Neighbours:
     """Find the vectors in the probed lists that are most similar to queries [query, dimension] of length 1.
 
     Returns:
@@ -135,7 +127,7 @@ def nearest(queries: torch.Tensor, vectors: Vectors, lists: Lists, top: int, pro
 def neighbours(
     vectors: Vectors,
     others: Vectors,
-    lists: Lists,
+    lists: InvertedIndex,
     probes: int,
     forward: Neighbours,
     backward: Neighbours,
@@ -150,8 +142,8 @@ def neighbours(
     Args:
         vectors: Vectors of one side.
         others: Those of the other side, in the order of their lists; the same object for neighbours inside one set.
-        lists: Lists of the others.
-        probes: Lists that each vector looks into.
+        lists: InvertedIndex of the others.
+        probes: InvertedIndex that each vector looks into.
         forward: Gets the neighbours of the vectors, as places of the others.
         backward: Gets those of the others; the same object as `forward` inside one set.
         done: Steps that are done already.
@@ -173,7 +165,7 @@ def neighbours(
             yield step / total
 
 
-def _probed(vectors: Vectors, shard: tuple[int, int], lists: Lists, probes: int) -> np.ndarray:
+def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:
     """Find the lists that the vectors of a shard look into [vector, probe]."""
     found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)
     for start, stop in spans(len(found), STEP):
