@@ -48,9 +48,6 @@ class Lexicon:
     Args:
         folder: The folder.
         record: Its record.
-
-    Raises:
-        InputError: A file is missing or damaged.
     """
 
     def __init__(self, folder: Path, record: LexiconRecord) -> None:
@@ -71,11 +68,7 @@ class Lexicon:
 
     @classmethod
     def open(cls, path: str | Path) -> Lexicon:
-        """Open a lexicon.
-
-        Raises:
-            InputError: There is none, or it is damaged.
-        """
+        """Open a lexicon."""
         folder = Path(path).expanduser()
         return cls(folder, LexiconRecord.read(folder))
 
@@ -93,9 +86,6 @@ class Lexicon:
         Returns:
             The paraphrases of the highest scores, at most `top`; of equal ones first those that were counted more
             often, then in the order of their characters.
-
-        Raises:
-            InputError: `word` is more than one word or not in the lexicon, or an argument is out of range.
         """
         if by not in get_args(Score):
             raise InputError(f"by must be one of {', '.join(get_args(Score))}, was {by!r}")
@@ -121,9 +111,6 @@ class Lexicon:
 
         Returns:
             What is known of each pair that was ever counted; the others are not there.
-
-        Raises:
-            InputError: The lexicon is damaged.
         """
         words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
         numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.phrases.word_scores import read_word_scores
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -44,15 +44,12 @@ def build_lexicon(
         data: Releases, Parquet files with the columns of a release, or releases on the Hub.
         out: Folder of the lexicon.
         config: Which pairs of sentences count, which words, and how much memory it may take.
-
-    Raises:
-        InputError: No pair of sentences counts, a source lacks a column, or something else is at `out`.
     """
     config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
     sources = [data] if isinstance(data, str | Path) else list(data)
     # Scores are numbers of single precision, and the one that is nearest to 0.35 lies below it.
     min_score = float(np.float32(config.min_score))
-    pairs = Pairs(sources, SelectionConfig(min_score=min_score, max_length=config.max_length))
+    pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))
     settings = LexiconSettings(pairs.identity, config.words, config.min_count, _language(pairs.identity))
     return run(
         out,
@@ -104,9 +101,6 @@ def evaluate_lexicon(
 
     Returns:
         The results of PPDB, if it was named, of PMI, and of adjusted PMI.
-
-    Raises:
-        InputError: A file is malformed, or a lexicon has none of the word pairs.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.open(lexicon)
     pairs = read_word_pairs(simlex)
@@ -121,9 +115,5 @@ def evaluate_lexicon(
 
 
 def write_json(path: str | Path, values: Any) -> None:  # noqa: ANN401 - JSON values
-    """Write what was found as JSON; until it is whole, what was there stays.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write what was found as JSON; until it is whole, what was there stays."""
     write_result(Path(path), f"{json.dumps(values, indent=2, ensure_ascii=False)}\n")

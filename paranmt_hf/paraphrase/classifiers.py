@@ -11,7 +11,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.training.supervised.record import SupervisedRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]

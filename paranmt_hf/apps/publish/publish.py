@@ -41,7 +41,7 @@ from paranmt_hf.training.check_model import (
     results_of_weights,
 )
 from paranmt_hf.training.provenance import origin_of
-from paranmt_hf.training.supervised.record import SupervisedRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord
 
 
 class Where(TypedDict, total=False):

@@ -28,11 +28,7 @@ _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "
 
 @dataclass(frozen=True)
 class Sent2VecConfig:
-    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`.
-
-    Raises:
-        InputError: A value is out of its range, or two do not fit together.
-    """
+    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`."""
 
     preset: Literal["books", "wikipedia", "twitter"] = setting(
         "wikipedia", "whose settings hold where nothing else is given (table 5)", changes_result=False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.sent2vec.card import write_sent2vec_card
@@ -56,9 +56,6 @@ def train_sent2vec(
         out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
         columns: Columns of Parquet, releases and data sets; by default both sides of pairs.
         config: How it is trained.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
     """
     require("numba", "fast")
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)

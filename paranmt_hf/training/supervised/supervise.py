@@ -28,12 +28,9 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import SuperviseConfig
-from paranmt_hf.training.supervised.fitting import Items, fit, probabilities
-from paranmt_hf.training.supervised.head import HeadConfig, new_head
-from paranmt_hf.training.supervised.model import SupervisedModel, load_supervised
-from paranmt_hf.training.supervised.record import Epoch, SupervisedRecord, SupervisedSettings
-from paranmt_hf.training.supervised.sources import FixedVectors, Source, TrainedEncoder
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, load_supervised, new_head
 from paranmt_hf.training.train import readings
 from paranmt_hf.training.unused_options import refuse_unused_encoder
 from paranmt_hf.util.progress import Progress
@@ -71,9 +68,6 @@ def supervise(
         out: Folder of the model.
         config: The task, and how it is trained.
         encoder: The encoder to begin with: `init_from` names one, else its words are random or those of `vectors`.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
     """
     encoder = encoder or EncoderConfig()
     sources = [locate(encoder.init_from).folder] if encoder.init_from else []

@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.cli import _parser
 from paranmt_hf.cli.options import from_options
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.ngrams import ngram_buckets
