@@ -29,7 +29,7 @@ _NAMES = {
     "MineConfig": "paranmt_hf.search.mine",
     "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
-    "ParaNMT": "paranmt_hf.corpus.builder",
+    "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
@@ -38,8 +38,8 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
-    "SelectConfig": "paranmt_hf.corpus.select_config",
-    "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
+    "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
     "SpaceConfig": "paranmt_hf.search.index",
@@ -74,7 +74,7 @@ _NAMES = {
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_annotation": "paranmt_hf.apps.annotate.annotate",
     "export_encoder": "paranmt_hf.encoders.export.export",
-    "frequent_templates": "paranmt_hf.corpus.parsing.frequent_templates",
+    "frequent_templates": "paranmt_hf.corpus.parsing.template_counts",
     "find_adversarial": "paranmt_hf.paraphrase.adversarial",
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
@@ -94,7 +94,7 @@ _NAMES = {
     "rescore": "paranmt_hf.corpus.score",
     "rotate_encoder": "paranmt_hf.training.rotate",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
-    "select": "paranmt_hf.corpus.select",
+    "select": "paranmt_hf.corpus.selection.select",
     "serve_annotation": "paranmt_hf.apps.annotate.annotate",
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -129,7 +129,7 @@ __all__ = [
     "MineConfig",
     "Mining",
     "NegativesConfig",
-    "ParaNMT",
+    "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
@@ -138,8 +138,8 @@ __all__ = [
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
-    "SelectConfig",
-    "SelectionConfig",
+    "ReleaseFilter",
+    "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
@@ -221,16 +221,16 @@ if TYPE_CHECKING:
     from paranmt_hf.apps.explore.explore import write_report
     from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.corpus.build import build
-    from paranmt_hf.corpus.builder import ParaNMT
+    from paranmt_hf.corpus.builder import ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
-    from paranmt_hf.corpus.select import select
-    from paranmt_hf.corpus.select_config import SelectConfig
+    from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+    from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
     from paranmt_hf.corpus.stream import stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig

@@ -1,1 +1,1 @@
-"""A short program for each table and figure of the papers, over the public API."""
+"""Programs for the tables and figures of the papers."""

@@ -17,7 +17,8 @@ from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.lexicon.writing import write_word_pairs
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.run import clear, made_with
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import clear
 
 
 def holds_word_sets(work: Path) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.run import Record
+from paranmt_hf.util.records import Record
 
 TABLE, WORDS = "lexicon.parquet", "words.parquet"
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.phrases.word_scores import read_word_scores
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -49,7 +49,7 @@ def build_lexicon(
     sources = [data] if isinstance(data, str | Path) else list(data)
     # Scores are numbers of single precision, and the one that is nearest to 0.35 lies below it.
     min_score = float(np.float32(config.min_score))
-    pairs = Pairs(sources, SelectionConfig(min_score=min_score, max_length=config.max_length))
+    pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))
     settings = LexiconSettings(pairs.identity, config.words, config.min_count, _language(pairs.identity))
     return run(
         out,

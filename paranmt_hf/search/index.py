@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.storage import (

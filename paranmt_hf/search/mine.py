@@ -19,7 +19,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.schema import MadeBy
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.index import Space, SpaceConfig, holds_vectors, prepared

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
 from paranmt_hf.encoders.modules.word import WordEmbedding
@@ -178,7 +178,7 @@ def convert_model(
 
     known = None
     if config.text is not None:
-        from paranmt_hf.corpus.sentence_file import SentenceFile
+        from paranmt_hf.corpus.sentences import SentenceFile
 
         known = as_json(SentenceFile(config.text).identity)
     settings = {**asdict(config), "text": known, "license": license.header}

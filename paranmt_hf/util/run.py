@@ -2,103 +2,29 @@
 
 Work in progress for the result `OUT` lies in `OUT.work`, which one process at a time locks. The file `run.json` there
 names the command that it belongs to and what determines the result. A result gets its name when it is complete, and
-holds a record; the settings of the record are its identity: JSON values with checksums of everything that is read.
+has a record; the settings of the record are its identity: JSON values with checksums of everything that is read.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import platform
-import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import AGAIN, disk_full, write_bytes, write_failure, writing
-from paranmt_hf.util.optional import versions
-from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.version import __version__
+from paranmt_hf.util.files import AGAIN, checksum, disk_full, write_bytes, write_failure, writing
+from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences, read_json
 
-Identity = dict[str, Any]
 # Says whether a work folder holds what took long to make.
 Holds = Callable[[Path], bool]
 LOCK, STATE, RESULT = "lock", "run.json", "result"
-DIFFERENCES_NAMED, VALUE_CHARACTERS, CHECKSUM_DIGITS = 5, 100, 12
-
-
-class MadeWith(TypedDict):
-    """Fields of a `Record` about the computer and the libraries."""
-
-    versions: dict[str, str]
-    machine: str
-    paranmt_hf: str
-
-
-def made_with(*packages: str) -> MadeWith:
-    """Give the fields of a `Record` about this computer, with the versions of some packages, those installed."""
-    return {"versions": versions(packages), "machine": platform.machine(), "paranmt_hf": __version__}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a result says about itself, a JSON file in its folder; subclasses add fields.
-
-    Attributes:
-        FILE: Name of the file.
-        KIND: What such a result is, for errors: `a lexicon (paranmt lexicon build)`.
-        settings: What determines the result: a dataclass of settings, or JSON values.
-        versions: Versions of the libraries that made it.
-        machine: Kind of the processor, such as `x86_64`.
-        paranmt_hf: Version of this package.
-    """
-
-    FILE: ClassVar[str]
-    KIND: ClassVar[str]
-
-    settings: Any
-    versions: dict[str, str]
-    machine: str
-    paranmt_hf: str
-
-    @property
-    def identity(self) -> Identity:
-        """What a request must agree with to get this result."""
-        return as_json(self.settings)
-
-    @classmethod
-    def read(cls, folder: str | Path) -> Self:
-        """Read the record of a result."""
-        folder = Path(folder)
-        path = folder / cls.FILE
-        if not path.is_file():
-            found = f"holds no {cls.FILE}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
-            raise InputError(f"{folder} {found}; expected {cls.KIND}", path=folder)
-        return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
-
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> Self:  # noqa: ANN401 - parsed JSON
-        """Build a record from parsed JSON; `where` is the file, for errors."""
-        record = from_json(cls, values, where)
-        if dataclasses.is_dataclass(record.settings):
-            for name in _unknown(values["settings"], as_json(record.settings)):
-                raise InputError(f"{where} has the setting {name!r}, which paranmt-hf {__version__} does not know")
-        return record
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        return as_json(self)
-
-    def write(self, folder: Path) -> None:
-        """Write the record into the folder of a result."""
-        write_bytes(folder / self.FILE, f"{json.dumps(self.to_json(), indent=1)}\n".encode())
-
+ADVICE = "choose another place or delete it"
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -136,7 +62,7 @@ def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources:
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another folder", option="out", path=folder)
+        return InputError(f"{out} {reason}; choose another place", option="out", path=folder)
 
     folder = Path(out).expanduser().resolve()
     if not folder.name:
@@ -151,6 +77,27 @@ def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources:
     if kind is not None and not is_free(folder):
         _read(folder, kind)
     return folder
+
+
+def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
+    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
+
+    Args:
+        out: The file.
+        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+    """
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}", option="out", path=file)
+
+    file = Path(out).expanduser().resolve()
+    if file.is_dir():
+        raise refusal("is a folder; name a file")
+    if not file.parent.is_dir():
+        raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
+    if suffixes and file.suffix.lower() not in suffixes:
+        raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    return file
 
 
 def work_folder(out: Path) -> Path:
@@ -184,11 +131,11 @@ def run(
     process keeps the work folder.
 
     Args:
-        out: Folder of the result.
+        out: Folder of the result, or its file if `kind` is a `FileRecord`.
         identity: What determines the result: a dataclass of settings, or JSON values.
         kind: Class of its record, whose settings are the identity.
-        make: Gets the work folder and the folder of the result in it, which it fills; returns the record, which is
-            written last.
+        make: Gets the work folder and the folder of the result in it, which it fills, or the file, which it writes;
+            returns the record, which is written last.
         result: Builds what is returned from the folder, the record, and whether this call made the result.
         command: Name of the command, such as `train`; no other command continues or removes its work.
         holds: Says whether a work folder holds what took long to make, so that other settings and errors must not
@@ -201,14 +148,15 @@ def run(
             `make` alone.
         barrier: Waits for all processes; called when the result is in its place.
     """
-    out, identity, work = result_folder(out), as_json(identity), work_folder(result_folder(out))
+    out = result_file(out) if issubclass(kind, FileRecord) else result_folder(out)
+    identity, work = as_json(identity), work_folder(out)
     record = find(out, identity, kind)
     if record is not None:
         if rank == 0 and not keep_work:
             _remove_leftover(work, command)
         return result(out, record, False)
     if rank:
-        make(work, work / RESULT)
+        make(work, _made(work, out, kind))
         barrier()
         return result(out, kind.read(out), True)
     with locked(work, command, identity if work_identity is None else as_json(work_identity), holds):
@@ -216,41 +164,55 @@ def run(
         record = find(out, identity, kind)
         fresh = record is None
         if record is None:
-            record = _make(out, work, make, keep_result=keep_result)
+            record = _make(out, work, kind, make, keep_result=keep_result)
         if not keep_work:
             remove(work)
     barrier()
     return result(out, record, fresh)
 
 
-def _make(out: Path, work: Path, make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
-    folder = work / RESULT
+def _made(work: Path, out: Path, kind: type[Record]) -> Path:
+    """Name the folder or the file of the result in a work folder."""
+    return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
+
+
+def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
+    made = _made(work, out, kind)
     if not keep_result:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work / RESULT, ignore_errors=True)
     try:
-        folder.mkdir(exist_ok=True)
-        record = make(work, folder)
-        record.write(folder)
+        (work / RESULT).mkdir(exist_ok=True)
+        record = make(work, made).write(made)
     except Exception as error:
         if not disk_full(error):
             raise
         raise WriteError(f"cannot write {work}: {write_failure(error)}; {AGAIN}", path=work) from None
     with writing(out):
-        put_in_place(folder, out)
+        if issubclass(kind, FileRecord):
+            # A kill in between must not leave a file of which nothing says what it is.
+            kind.path(made).replace(kind.path(out))
+            made.replace(out)
+        else:
+            put_in_place(made, out)
     return record
 
 
 def find(out: Path, identity: Identity, kind: type[R]) -> R | None:
     """Read the record of a finished result; None if nothing is there. A result of other settings is refused."""
     if is_free(out):
+        # A record alone is what a kill left; anything else there is somebody's.
+        if issubclass(kind, FileRecord) and kind.path(out).exists():
+            _read(out, kind)
         return None
     record = _read(out, kind)
     if differences := describe_differences(record.identity, identity):
         raise InputError(
-            f"{out} was made with other settings: {differences}; choose another folder or delete it",
+            f"{out} was made with other settings: {differences}; {ADVICE}",
             option="out",
             path=out,
         )
+    if isinstance(record, FileRecord) and record.sha256 != checksum(out):
+        raise InputError(f"{out} is not as it was written; {ADVICE}", option="out", path=out)
     return record
 
 
@@ -258,7 +220,7 @@ def _read(out: Path, kind: type[R]) -> R:
     try:
         return kind.read(out)
     except InputError as error:
-        raise InputError(f"{error}; choose another folder or delete it", option="out", path=out) from None
+        raise InputError(f"{error}; {ADVICE}", option="out", path=out) from None
 
 
 def put_in_place(made: Path, out: Path) -> None:
@@ -379,58 +341,3 @@ def _remove_leftover(work: Path, command: str) -> None:
         if state is not None and state["command"] == command:
             with FileLock(work / LOCK, blocking=False):
                 remove(work)
-
-
-def as_json(values: object) -> Identity:
-    """Turn a dataclass or a mapping into JSON values, as reading them back gives them.
-
-    Settings that do not change a result (see `setting`) are left out.
-    """
-    return dict(json.loads(json.dumps(_plain(values))))
-
-
-def _plain(values: object) -> object:
-    if dataclasses.is_dataclass(values):
-        fields = [field for field in dataclasses.fields(values) if field.metadata.get("changes_result", True)]
-        return {field.name: _plain(getattr(values, field.name)) for field in fields}
-    if isinstance(values, Mapping):
-        return {name: _plain(value) for name, value in values.items()}
-    return [_plain(value) for value in values] if isinstance(values, list | tuple) else values
-
-
-def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Say where two nested identities differ: `name: was X, now Y; ...`, the first few; empty if they are equal."""
-    differences = _differences(found, wanted)
-    more = len(differences) - DIFFERENCES_NAMED
-    return "; ".join(differences[:DIFFERENCES_NAMED]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
-    differences = []
-    for name in dict.fromkeys([*found, *wanted]):
-        old, new = found.get(name), wanted.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            differences += _differences(old, new, f"{prefix}{name}.")
-        elif old != new:
-            was, now = _brief(old), _brief(new)
-            differences.append(
-                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
-            )
-    return differences
-
-
-def _brief(value: object) -> str:
-    """Write a value, with checksums and long lists shortened."""
-    digits = rf"\b([0-9a-f]{{{CHECKSUM_DIGITS}}})[0-9a-f]{{{64 - CHECKSUM_DIGITS}}}\b"
-    text = re.sub(digits, r"\1", repr(value))
-    return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
-
-
-def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
-    """Name the keys of nested JSON objects that others do not have."""
-    if isinstance(found, dict) and isinstance(known, dict):
-        for name, value in found.items():
-            if name in known:
-                yield from _unknown(value, known[name], f"{prefix}{name}.")
-            else:
-                yield f"{prefix}{name}"

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import index, storage

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress

@@ -18,10 +18,10 @@ from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.draws import Range
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
-from paranmt_hf.corpus.selection import Range
 from paranmt_hf.corpus.statistics import EDGES, RANGES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.duck import MEMORY_BYTES, database, parquet

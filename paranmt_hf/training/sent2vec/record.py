@@ -10,8 +10,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.history import History, thinned
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.run import Record
+from paranmt_hf.util.records import Record, read_json
 
 # What is in progress.
 CHECKPOINT = "checkpoint.safetensors"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.sent2vec.card import write_sent2vec_card
@@ -19,7 +19,8 @@ from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Sent2VecRecord, Sent2VecSettings
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.run import Result, made_with, result_folder, run
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.run import Record
+from paranmt_hf.util.records import Record
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
 from paranmt_hf.util.tables import percent, text_table
 

@@ -34,7 +34,8 @@ from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, lo
 from paranmt_hf.training.train import readings
 from paranmt_hf.training.unused_options import refuse_unused_encoder
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.run import Result, made_with, result_folder, run
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import is_given
 
 CLASSES: Mapping[str, Sequence[str]] = {

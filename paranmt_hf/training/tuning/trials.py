@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import DivergedError, InputError, UnfitError
 from paranmt_hf.evaluation.correlation import spearman
@@ -254,7 +254,7 @@ class Trials:
     def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
         """The run of a combination."""
         encoder, config = apply(combination, self._encoder, self._whole.config)
-        run = resolve([sample], encoder, config, SelectionConfig())
+        run = resolve([sample], encoder, config, PairSelection())
         given = replace(run.encoder, dimension=encoder.dimension)
         refuse_unused(given, config, development=False, teacher_cache=False, processes=1)
         return run

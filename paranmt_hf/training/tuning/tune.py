@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
@@ -82,7 +82,7 @@ def tune(
     development: str | Path,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     tuning: TuneConfig | None = None,
     exclude: str | Path | None = None,
     final: str | Path | None = None,
@@ -104,7 +104,7 @@ def tune(
         final: Folder of an encoder that is trained with the best settings on all pairs.
     """
     grid = grid if isinstance(grid, Grid) else Grid(grid)
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
+    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     tuning, out = tuning or TuneConfig(), result_folder(out)
     final = _final_folder(final, out) if final is not None else None
     if config.patience is not None:
@@ -137,7 +137,7 @@ def _final_folder(final: str | Path, out: Path) -> Path:
     return folder
 
 
-def _sample_of(selection: SelectionConfig, tuning: TuneConfig) -> SelectionConfig:
+def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
     """Take fewer of the chosen pairs: the first ones where they are the first, else some by chance."""
     most = tuning.tune_pairs
     if selection.first_pairs is not None:
@@ -194,9 +194,9 @@ def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
     return as_json({**whole.identity, "grid": searched, "search": search})
 
 
-def _options(sources: Sequence[str | Path], selection: SelectionConfig, exclude: str | Path | None) -> dict[str, Any]:
+def _options(sources: Sequence[str | Path], selection: PairSelection, exclude: str | Path | None) -> dict[str, Any]:
     """Which pairs a run takes, as options."""
-    usual = SelectionConfig()
+    usual = PairSelection()
     chosen = {name: value for name, value in asdict(selection).items() if value != getattr(usual, name)}
     left_out = {"exclude": os.fspath(exclude)} if exclude is not None else {}
     return {"data": [os.fspath(source) for source in sources], **chosen, **left_out}

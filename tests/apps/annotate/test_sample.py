@@ -22,7 +22,7 @@ from paranmt_hf.apps.annotate.sample import (
     read_sample,
     sample_bytes,
 )
-from paranmt_hf.corpus.selection import lottery
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import draw, toy_sample, write_pairs
 

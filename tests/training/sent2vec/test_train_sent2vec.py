@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.cli import _parser
 from paranmt_hf.cli.options import from_options
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.ngrams import ngram_buckets
@@ -26,7 +26,7 @@ from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.util import optional
-from paranmt_hf.util.run import as_json
+from paranmt_hf.util.records import as_json
 from tests.training.toys import random_text, synonyms
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")

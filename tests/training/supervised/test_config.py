@@ -11,7 +11,7 @@ from paranmt_hf.training.supervised.config import (
     SupervisedRecord,
     SupervisedSettings,
 )
-from paranmt_hf.util.run import made_with
+from paranmt_hf.util.records import made_with
 
 
 def test_defaults_are_those_of_the_authors_program():

@@ -240,8 +240,8 @@ def test_bad_input(made, folder, capsys):
     fails(capsys, [*data, *task, "--init-from", "foreign"], "foreign knows none of the words of SICK-R; choose an")
     (folder / "mine").mkdir()
     (folder / "mine" / "text").write_text("mine")
-    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another folder")
-    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another folder")
+    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another place")
+    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another place")
     assert not (folder / "out").exists() and not list(folder.glob("*.work")) and not list(folder.glob(".*"))
 
 
@@ -276,7 +276,7 @@ def test_damaged_models(made, folder):
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
     with pytest.raises(
-        InputError, match="expected a whole number under 'best_epoch', found '1'; choose another folder"
+        InputError, match="expected a whole number under 'best_epoch', found '1'; choose another place"
     ):
         run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
 
