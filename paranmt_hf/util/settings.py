@@ -40,9 +40,9 @@ def setting(
         changes_result: Whether a result depends on it. If not, it is left out of records and identities.
     """
     limits = {"at_least": at_least, "above": above, "at_most": at_most}
-    metadata = {"help": help, "changes_result": changes_result} | {
-        name: limit for name, limit in limits.items() if limit is not None
-    }
+    metadata = {"help": help, **{name: limit for name, limit in limits.items() if limit is not None}}
+    if not changes_result:
+        metadata["changes_result"] = False
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
