@@ -35,6 +35,10 @@ import pyarrow as pa
 import torch
 from counted_operations import MEGABYTE, Counting
 from datasets import Dataset
+from paranmt_hf.training.device.building import device_trainer
+from paranmt_hf.training.device.trainer import DeviceTrainer
+from paranmt_hf.training.loop import Loop
+from paranmt_hf.training.processes import Processes
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MegaBatchMarginLoss
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -48,11 +52,7 @@ from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device.building import device_trainer
-from paranmt_hf.training.device.trainer import DeviceTrainer
-from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.processes import Processes
 from paranmt_hf.workflows.train import fit
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.

@@ -23,6 +23,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import torch
+from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
+from paranmt_hf.training.megabatch import excluded, mine
+from paranmt_hf.training.rowwise import RowwiseAdam
 from torch.nn.functional import normalize
 from training import read, store_of, vocabulary_of
 
@@ -31,10 +34,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.vocabulary import Kind
 from paranmt_hf.training import tile_mining
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.megabatch import excluded, mine
-from paranmt_hf.training.rowwise import RowwiseAdam
 
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 

@@ -24,8 +24,8 @@ _NAMES = {
     "Lexicon": "paranmt_hf.lexicon.lexicon",
     "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
-    "MarginLoss": "paranmt_hf.training.mining",
-    "MegaBatchMiner": "paranmt_hf.training.mining",
+    "MarginLoss": "paranmt_hf.training.mega_batch_miner",
+    "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.workflows.mine",
     "Mining": "paranmt_hf.workflows.mine",
     "NegativesConfig": "paranmt_hf.workflows.negatives",
@@ -235,7 +235,7 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.config import SuperviseConfig
     from paranmt_hf.supervised.model import load_supervised
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.workflows.adversarial import AdversarialConfig, find_adversarial
     from paranmt_hf.workflows.analyse import analyse_lengths, analyse_neighbours, analyse_norms, analyse_under_trained

@@ -16,9 +16,9 @@ from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.head import Head
 from paranmt_hf.supervised.record import Epoch
 from paranmt_hf.supervised.sources import Source
-from paranmt_hf.training.averaging import diverged
+from paranmt_hf.training.losses import diverged
+from paranmt_hf.training.optimizers import ADAGRAD_START
 from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
-from paranmt_hf.training.rowwise import ADAGRAD_START
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.threads import one_thread
 

@@ -221,8 +221,8 @@ def _choices() -> Choices:
         resolve_dtype,
     )
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
-    from paranmt_hf.training.arithmetic import choose
     from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.training.mega_batch import mining_precision
 
     engine = EngineConfig().resolved()
     config = TranslatorConfig(name="any")
@@ -238,7 +238,7 @@ def _choices() -> Choices:
         "dtype": resolve_dtype(config),
         "batch_tokens": config.batch_tokens or default_batch_tokens(device),
     }
-    return Choices(build, choose(TrainConfig()).as_dict())
+    return Choices(build, {"mining": mining_precision(TrainConfig())})
 
 
 def _places() -> list[Place]:
@@ -298,13 +298,11 @@ def _answer() -> str:
 def _advice(found: Diagnosis) -> list[str]:
     """Say where choices and machine do not go together."""
     advice = []
-    machine, choices = found.machine, found.choices
+    machine = found.machine
     if machine is not None and machine.core_limit is not None and machine.core_limit < machine.cores:
         limit = max(1, int(machine.core_limit))
         advice.append(
             f"{machine.cores} cores are seen, but the control group has time for {machine.core_limit:g}; commands "
             f"count what they see: give --workers {limit} --threads 1, and set OMP_NUM_THREADS={limit}"
         )
-    if choices is not None and choices.train["steps"] == "torch":
-        advice.append("training computes with torch, which takes longer: pip install 'paranmt-hf[fast]'")
     return advice

@@ -20,7 +20,7 @@ from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course, Sent2VecRecord, read_sent2vec
-from paranmt_hf.util.optional import require, versions
+from paranmt_hf.util.optional import versions
 from paranmt_hf.util.work import (
     Identity,
     as_json,
@@ -88,7 +88,6 @@ def train_sent2vec(
     Raises:
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
-    require("numba", "fast")
     config = config or Sent2VecConfig()
     config.refuse_unused()
     config, out = config.resolved(), result_folder(out)

@@ -44,7 +44,6 @@ VALUES = {
         "stale": 0,
         "pairs": 120,
         "seconds": 0.5,
-        "arithmetic": {"steps": "compiled", "mining": "float32"},
     },
     "development": 0.75,
     "dimension": 4,

@@ -12,8 +12,7 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.translation import device as devices
-from paranmt_hf.training import arithmetic
-from paranmt_hf.training.arithmetic import Arithmetic
+from paranmt_hf.training import mega_batch
 from paranmt_hf.workflows import doctor
 from paranmt_hf.workflows.doctor import diagnose
 
@@ -21,15 +20,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_choices_come_from_those_who_choose(monkeypatch):
-    monkeypatch.setattr(arithmetic, "choose", lambda config: Arithmetic("torch", "float32"))
+    monkeypatch.setattr(mega_batch, "mining_precision", lambda config: "float32")
     monkeypatch.setattr(EngineConfig, "resolved", lambda self: EngineConfig("local", 7, 3, 2))
     monkeypatch.setattr(devices, "resolve_device", lambda device: "cuda")
     found = diagnose()
-    assert found.choices.train == {"steps": "torch", "mining": "float32"}
+    assert found.choices.train == {"mining": "float32"}
     assert found.choices.build["workers"] == 7 and found.choices.build["threads"] == 3
     assert found.choices.build["translator"] == "transformers" and found.choices.build["dtype"] == "float16"
     assert found.choices.build["batch_tokens"] == 8192
-    assert "training computes with torch, which takes longer: pip install 'paranmt-hf[fast]'" in found.problems
     assert found.machine.cores == len(os.sched_getaffinity(0)) and found.torch_seconds is not None
 
 
@@ -45,7 +43,7 @@ def test_the_command(capsys, monkeypatch):
     assert main(["doctor", "--quick", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["choices"] is None and values["machine"]["gpus"] is None and values["hub"]["token"] is True
-    assert {"ray", "fast"} <= {package["extra"] for package in values["packages"]}
+    assert {"ray", "onnx"} <= {package["extra"] for package in values["packages"]}
     assert "secret" not in json.dumps(values)
 
 

@@ -23,7 +23,7 @@ from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.megabatch import excluded
+from paranmt_hf.training.mega_batch import excluded
 from paranmt_hf.workflows.build import build
 from paranmt_hf.workflows.score import rescore
 from paranmt_hf.workflows.select import select

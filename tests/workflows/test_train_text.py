@@ -13,7 +13,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.distinct_sentences import DistinctSentences
+from paranmt_hf.training.pair_views import DistinctSentences
 from paranmt_hf.workflows.support.model_record import sources
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
 from paranmt_hf.workflows.support.teacher_text import PairsAndText

@@ -13,9 +13,9 @@ import torch
 
 from paranmt_hf.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.megabatch import draw, excluded
+from paranmt_hf.training.distributed import Processes
+from paranmt_hf.training.mega_batch import draw, excluded
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 
 

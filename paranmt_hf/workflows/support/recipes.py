@@ -115,7 +115,7 @@ def train_recipe(
     options = {**options, "teacher_cache": None, "text": None}
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
     # These bring torch, for which mistakes in the first step do not wait.
-    from paranmt_hf.training.processes import started
+    from paranmt_hf.training.distributed import started
     from paranmt_hf.workflows.average import average_encoders
     from paranmt_hf.workflows.support.several_processes import wait_for
 
