@@ -32,8 +32,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
-from paranmt_hf.training.epochs import Epochs
-from paranmt_hf.training.losses import margin_loss
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MegaBatchMarginLoss, MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -46,6 +44,8 @@ from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, lookup, most_frequent
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
+from paranmt_hf.training.epochs import Epochs
+from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
 from paranmt_hf.training.trainer import MegaBatchTrainer

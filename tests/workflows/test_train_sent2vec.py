@@ -23,7 +23,6 @@ from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import read_sent2vec
-from paranmt_hf.util import optional
 from paranmt_hf.workflows.publish import plan_model
 from paranmt_hf.workflows.support.model_record import AboutModel
 from paranmt_hf.workflows.support.sentence_sources import SentenceSources
