@@ -13,9 +13,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from paranmt_hf.training.neighbours import neighbour_order
 
 import paranmt_hf
+from paranmt_hf.training.pair_views import neighbour_order
 
 GROUP = 50
 

@@ -48,8 +48,8 @@ from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
+from paranmt_hf.training.train import fit
 from paranmt_hf.training.trainer import MegaBatchTrainer
-from paranmt_hf.workflows.train import fit
 
 Sides = tuple[list[str], list[str]]
 CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")

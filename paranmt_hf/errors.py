@@ -1,26 +1,38 @@
-"""The error for input that a person can put right."""
+"""The errors that a user can correct."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class InputError(ValueError):
-    """Bad input, named in one sentence: what was expected, what came, where, and what to do.
+    """Bad input, in one sentence: what was expected, what was found, where, and what to do.
 
-    The command line prints the sentence alone; anything else that is raised counts as a fault of the program.
+    The command line prints the sentence alone and exits with status 1; any other exception is a fault of the program.
+    Every function of the package that reads what a user gives may raise it, so docstrings do not list it.
+
+    Args:
+        message: The sentence.
+        option: The Python parameter that it is about, such as `out`; the command line shows it as an option.
+        path: The file or folder that it is about.
     """
+
+    def __init__(self, message: str, *, option: str | None = None, path: Path | None = None) -> None:
+        super().__init__(message)
+        self.option, self.path = option, path
 
 
 class WriteError(InputError):
-    """Something cannot be written, most often for want of room; the same command goes on when it can."""
+    """Something cannot be written, usually because the disk is full; the same command continues when it can."""
 
 
 class UnfitError(InputError):
-    """Settings that fit neither together nor to the data they are for: others may."""
+    """Settings that do not fit each other or their data; other settings may."""
 
 
 class DivergedError(InputError):
-    """A loss that is no number: the settings of a training run do not fit its data."""
+    """A loss or weight that is not finite: the settings of a training run do not fit its data."""
 
 
 class LostProcessError(InputError):
-    """Another process of the same work is gone; what was made so far stays, and the same command goes on."""
+    """Another process of the same run is lost; what was made so far is kept, and the same command continues."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.encoders.composition import Composition
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import combined_loss, diverged
 from paranmt_hf.training.mega_batch import minibatch, mining_precision, select

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from paranmt_hf.tokens import expand
+from paranmt_hf.text.tokens import expand
 from paranmt_hf.training.config import Negatives, TrainConfig
 from paranmt_hf.training.mining_kernels import LOWEST, SEGMENT, best_of_all, best_of_tile, exclude
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cosine_similarity
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, join
 
 # Rows that are converted to 32 bits at a time.

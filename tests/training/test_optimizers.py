@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.cpu_engine import CpuTable
 from paranmt_hf.training.optimizers import Schedule, TableAdam
 

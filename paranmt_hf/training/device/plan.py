@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.mega_batch import draw, excluded
