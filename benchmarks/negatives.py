@@ -1,8 +1,8 @@
-"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, bfloat16, int8.
+"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, int8.
 
 For each encoder mega-batches of real pairs are mined by each way in turn, with the vectors of an encoder after some
-training. "agree" is the share of sentences with the very same negative as `megabatch.mine`, the other columns say how
-much less similar the others are in the mean. Products in bfloat16 are torch's, whose results are bfloat16 too.
+training. "agree" is the share of sentences with the same negative as with torch, the last column the mean by which
+negatives are less similar.
 
     python benchmarks/negatives.py --pairs machine-translations.parquet
 """
