@@ -292,27 +292,34 @@ def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size
 
 
 @compiled(fast=True, error_model="numpy")
-def _row_gradient(total: np.ndarray, weight: np.ndarray, units: Units, index: int, slopes: Slopes) -> None:
-    """Write the gradient of one of the rows into `total` [dimension]."""
+def _sum_over_sentences(
+    total: np.ndarray, users: np.ndarray, gradient: np.ndarray, moves: np.ndarray, lengths: np.ndarray, column: int
+) -> None:
+    """Write the gradient of a row that some sentences use into `total` [dimension]."""
     total[:] = ZERO
-    row = units.rows[index]
-    if row == 0 and slopes.frozen:
-        return
-    columns = slice(slopes.column, slopes.column + len(total))
-    for sentence in units.sentences[units.bounds[index] : units.bounds[index + 1]]:
-        if slopes.moves[sentence]:
-            _add(total, ONE / slopes.lengths[sentence], slopes.gradient[sentence, columns])
-    if slopes.pull > 0:
-        _add(total, slopes.pull, weight[row])
-        _add(total, -slopes.pull, slopes.initial[row])
+    for sentence in users:
+        if moves[sentence]:
+            _add(total, ONE / lengths[sentence], gradient[sentence, column : column + len(total)])
+
+
+@compiled(fast=True, error_model="numpy")
+def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial: np.ndarray) -> None:
+    for k in range(len(total)):
+        total[k] += strength * (row[k] - initial[k])
 
 
 @compiled(error_model="numpy")
 def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
     """Compute the squared norm of the gradient of a table; arguments as of `update`."""
     total, squares = np.empty(table.weight.shape[1], np.float32), 0.0
-    for index in range(len(units.rows)):
-        _row_gradient(total, table.weight, units, index, slopes)
+    gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
+    for index, row in enumerate(units.rows):
+        if row == 0 and slopes.frozen:
+            continue
+        users = units.sentences[units.bounds[index] : units.bounds[index + 1]]
+        _sum_over_sentences(total, users, gradient, moves, lengths, column)
+        if slopes.pull > 0:
+            _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
         squares += float(_dot(total, total))
     return squares
 
@@ -341,8 +348,15 @@ def update(
         floor: What Adam adds to the root of the second moment.
     """
     total = np.empty(table.weight.shape[1], np.float32)
+    gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
     for index, row in enumerate(units.rows):
-        _row_gradient(total, table.weight, units, index, slopes)
+        users = units.sentences[units.bounds[index] : units.bounds[index + 1]]
+        if row == 0 and slopes.frozen:
+            total[:] = ZERO
+        else:
+            _sum_over_sentences(total, users, gradient, moves, lengths, column)
+            if slopes.pull > 0:
+                _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
         if factor != ONE:
             total *= factor
         if len(table.first):
