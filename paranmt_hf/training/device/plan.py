@@ -107,7 +107,7 @@ def make_plan(
 
     Args:
         mega: The pairs.
-        generator: For random negatives; used as `megabatch.select` uses it.
+        generator: For random negatives; used as `mega_batch.select` uses it.
         readers: Name of the reader of each table.
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
