@@ -116,7 +116,7 @@ def train_recipe(
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
     # These bring torch, for which mistakes in the first step do not wait.
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.processes import started
+    from paranmt_hf.training.distributed import started
     from paranmt_hf.training.several_processes import wait_for
 
     fresh = is_free(out)
