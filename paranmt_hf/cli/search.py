@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
-from paranmt_hf.errors import InputError
 
 SUMMARY = "index a corpus, and find its sentences nearest to queries"
 # Options of an encoder by their fields.
