@@ -79,6 +79,11 @@ class Lexicon:
         folder = Path(path).expanduser()
         return cls(folder, read_lexicon_record(folder))
 
+    def summary(self) -> str:
+        """What the lexicon holds, in one line."""
+        counts = f"{self.record.word_pairs // 2:,} pairs of {self.record.words:,} words"
+        return f"{self.folder}: {counts}, from {self.record.pairs:,} sentence pairs"
+
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT
     ) -> list[Paraphrase]:
