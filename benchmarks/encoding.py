@@ -37,7 +37,7 @@ from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, most_frequent
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 
 Encode = Callable[[Sequence[str]], object]
 

@@ -53,7 +53,7 @@ from paranmt_hf.training.device.trainer import DeviceTrainer
 from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.processes import Processes
-from paranmt_hf.workflows.train import fit
+from paranmt_hf.training.train import fit
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.
 MODELS: dict[str, tuple[dict[str, Any], float]] = {

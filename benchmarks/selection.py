@@ -34,8 +34,8 @@ import yaml
 from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files, write_release
-from paranmt_hf.workflows.select import SelectConfig, select
-from paranmt_hf.workflows.support.release_run import write_card
+from paranmt_hf.corpus.release_run import write_card
+from paranmt_hf.corpus.select import SelectConfig, select
 
 SIDES = ("reference", "translation")
 

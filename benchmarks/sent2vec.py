@@ -29,10 +29,10 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.evaluation.evaluate import evaluate_encoder
 from paranmt_hf.evaluation.sts_data import read_sts
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.sent2vec.record import Course, read_sent2vec
-from paranmt_hf.workflows.evaluate import evaluate_encoder
 
 DIMENSION, BUCKETS, THRESHOLD, RARE = 300, 2_000_000, 1e-4, 5
 # Shares of a run at which the losses are compared.

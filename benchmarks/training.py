@@ -50,7 +50,7 @@ from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
-from paranmt_hf.workflows.train import fit
+from paranmt_hf.training.train import fit
 
 Sides = tuple[list[str], list[str]]
 CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from paranmt_hf.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from paranmt_hf.workflows.doctor import Diagnosis, Place
+    from paranmt_hf.apps.doctor import Diagnosis, Place
 
 SUMMARY = "say what is installed, what this machine has, and what commands would choose on it"
 
@@ -27,7 +27,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--online", action="store_true", help="ask the Hub whether it answers")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.doctor import diagnose
+        from paranmt_hf.apps.doctor import diagnose
 
         found = diagnose(quick=arguments.quick, imports=arguments.imports, online=arguments.online)
         print(json.dumps(asdict(found), indent=2) if arguments.json else described(found))

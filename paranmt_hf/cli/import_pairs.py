@@ -23,13 +23,13 @@ SUMMARY = "score pairs that are translated already, and release them"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
+    from paranmt_hf.corpus.import_pairs import import_pairs, stated
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.presets.files import Wanted
     from paranmt_hf.corpus.presets.preset import preset_names, read_preset
+    from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.import_pairs import import_pairs, stated
-    from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     parser.add_argument("files", type=Path, nargs="+", help="TSV (plain, .gz, .bz2, .xz, .zst), Parquet or PPDB files")
     parser.add_argument("--out", type=Path, required=True, help="folder of the release")

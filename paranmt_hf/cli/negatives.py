@@ -14,7 +14,7 @@ def configure(parser: CommandParser) -> None:
     """Options of `paranmt negatives`."""
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.hub.repository import EMBEDDED
-    from paranmt_hf.workflows.negatives import NegativesConfig
+    from paranmt_hf.training.negatives import NegativesConfig
 
     parser.add_argument("sentences", nargs="+", help="sentences whose negatives are shown")
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
@@ -25,7 +25,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser, SelectionConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.negatives import mined_negatives
+        from paranmt_hf.training.negatives import mined_negatives
 
         results = mined_negatives(
             arguments.sentences,

@@ -21,8 +21,8 @@ def configure_paraphrases(parser: CommandParser) -> None:
     """Options of `paranmt evaluate paraphrases`."""
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
-    from paranmt_hf.workflows.support.data_configs import ItemsConfig
 
     parser.add_argument(
         "models", nargs="+", help="encoder-decoders by folder or Hub id, or files that `paranmt paraphrase` wrote"
@@ -53,10 +53,10 @@ def configure_paraphrases(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import write_results
         from paranmt_hf.evaluation.generation.record import compare_paraphrases
+        from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_paraphrases
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import write_results
-        from paranmt_hf.workflows.support.paraphrase_evaluation import evaluate_paraphrases
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
@@ -89,9 +89,9 @@ def configure_paraphrases(parser: CommandParser) -> None:
 def configure_canonical(parser: CommandParser) -> None:
     """Options of `paranmt evaluate canonical`."""
     from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
     from paranmt_hf.paraphrase.noise import WORD_RATE
-    from paranmt_hf.workflows.support.data_configs import ItemsConfig
 
     parser.add_argument("models", nargs="+", help="encoder-decoders by folder or Hub id")
     parser.add_argument(
@@ -110,10 +110,10 @@ def configure_canonical(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import write_results
         from paranmt_hf.evaluation.generation.record import compare_canonical
+        from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_canonical
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import write_results
-        from paranmt_hf.workflows.support.paraphrase_evaluation import evaluate_canonical
 
         if arguments.json:
             check_result_path(arguments.json, "--json")

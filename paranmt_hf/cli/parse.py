@@ -15,7 +15,7 @@ def configure(parser: CommandParser) -> None:
     """Options of `paranmt parse`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.pairs import SelectionConfig
-    from paranmt_hf.workflows.parse import ParseConfig
+    from paranmt_hf.corpus.parsing.parse import ParseConfig
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
     parser.add_argument(
@@ -29,7 +29,7 @@ def configure(parser: CommandParser) -> None:
         add_options(parser.add_argument_group(title), kind)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.parse import parse_pairs
+        from paranmt_hf.corpus.parsing.parse import parse_pairs
 
         parsed = parse_pairs(
             arguments.data,

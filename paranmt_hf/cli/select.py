@@ -12,14 +12,14 @@ from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
-    from paranmt_hf.workflows.select import Selected
+    from paranmt_hf.corpus.select import Selected
 
 SUMMARY = "select rows of a release by score, length, chance and more"
 
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt select`."""
-    from paranmt_hf.workflows.support.select_config import SelectConfig
+    from paranmt_hf.corpus.select_config import SelectConfig
 
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", required=True, help="folder of the new release")
@@ -36,8 +36,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write counts and recipe into this file")
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.corpus.select import select, write_counts
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.select import select, write_counts
 
         if arguments.json:
             check_result_path(arguments.json, "--json")

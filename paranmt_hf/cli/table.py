@@ -14,7 +14,7 @@ GROUPS: dict[str, list[Command]] = {
     "encoders": [
         Command(
             "train",
-            "paranmt_hf.workflows.train:train",
+            "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
         ),
@@ -23,19 +23,19 @@ GROUPS: dict[str, list[Command]] = {
     "search": [
         Command(
             "lexicon build",
-            "paranmt_hf.workflows.lexicon:build_lexicon",
+            "paranmt_hf.lexicon.verbs:build_lexicon",
             "build a lexicon from a corpus",
             "paranmt lexicon build paranmt50m --out lexicon",
         ),
         Command(
             "lexicon nearest",
-            "paranmt_hf.workflows.lexicon:nearest_words",
+            "paranmt_hf.lexicon.verbs:nearest_words",
             "show the paraphrases of words",
             "paranmt lexicon nearest lexicon laughed happy --top 10",
         ),
         Command(
             "lexicon evaluate",
-            "paranmt_hf.workflows.lexicon:evaluate_lexicon",
+            "paranmt_hf.lexicon.verbs:evaluate_lexicon",
             "evaluate a lexicon on word similarity",
             "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
         ),

@@ -23,7 +23,7 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.workflows.support.recipes import check_needs, read_recipe, recipe_names, train_recipe
+    from paranmt_hf.training.recipes import check_needs, read_recipe, recipe_names, train_recipe
 
     parser.add_argument("--data", nargs="+", help=DATA_HELP)
     parser.add_argument(
@@ -58,7 +58,7 @@ def configure(parser: CommandParser) -> None:
         add_options(advanced, kind, leave_out=USUAL)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.train import Trained, train
+        from paranmt_hf.training.train import Trained, train
 
         make: Callable[..., Trained] = train
         if arguments.recipe:

@@ -32,7 +32,7 @@ def configure(parser: CommandParser) -> None:
         )
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.train_controlled import train_controlled
+        from paranmt_hf.paraphrase.train_controlled import train_controlled
 
         trained = train_controlled(
             arguments.data,

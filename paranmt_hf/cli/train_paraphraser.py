@@ -24,7 +24,7 @@ def configure(parser: CommandParser) -> None:
         add_options(parser.add_argument_group(title), kind)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.train_paraphraser import train_paraphraser
+        from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
 
         trained = train_paraphraser(
             arguments.data,

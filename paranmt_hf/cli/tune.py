@@ -20,8 +20,8 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.pairs import SelectionConfig
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.workflows.support.grid import preset_names, read_preset
-    from paranmt_hf.workflows.support.grid_order import TuneConfig
+    from paranmt_hf.training.tuning.grid import preset_names, read_preset
+    from paranmt_hf.training.tuning.grid_order import TuneConfig
 
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder for the outcome")
@@ -55,8 +55,8 @@ def configure(parser: CommandParser) -> None:
         add_options(parser.add_argument_group(title), kind, leave_out=NOT_HERE)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.support.tune_record import OPTIONS, SHOWN, TABLE, table_of
-        from paranmt_hf.workflows.tune import tune
+        from paranmt_hf.training.tuning.record import OPTIONS, SHOWN, TABLE, table_of
+        from paranmt_hf.training.tuning.tune import tune
 
         tuned = tune(
             arguments.data,
@@ -93,7 +93,7 @@ def configure(parser: CommandParser) -> None:
 
 def _grid(arguments: argparse.Namespace) -> dict[str, Any]:
     """The grid of the options: that of a preset, changed by that of a file, changed by words."""
-    from paranmt_hf.workflows.support.grid import parse_grid, read_grid, read_preset
+    from paranmt_hf.training.tuning.grid import parse_grid, read_grid, read_preset
 
     missing = [f"--{name}" for name in ("data", "out", "development") if not getattr(arguments, name)]
     if missing:

@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.record import HeldOut
 from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, seed_setting, setting
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 10_000

@@ -17,8 +17,8 @@ import pyarrow as pa
 from paranmt_hf.corpus.filters import Filter, Verdict, joined
 from paranmt_hf.corpus.hashing import mix, salt
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenTable, expand
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.tokens import TokenTable, expand
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 NGRAM = 8
 MIN_WORDS = 4

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.util.letters import letters
+from paranmt_hf.text.letters import letters
 
 # Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
 # tables hold the filter's `columns`, `id`, and `rank` where the release has one.

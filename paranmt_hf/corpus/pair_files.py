@@ -14,8 +14,8 @@ from paranmt_hf.corpus.phrases.files import first_line, holds_sentences, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import checksum
-from paranmt_hf.word_rules import ENGLISH
 
 logger = logging.getLogger(__name__)
 PARQUET = b"PAR1"

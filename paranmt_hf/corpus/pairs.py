@@ -32,8 +32,8 @@ from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.local_dataset import check_inside
+from paranmt_hf.text.letters import letters
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.letters import letters
 from paranmt_hf.util.settings import check, setting
 
 SIDES = ("reference", "translation")

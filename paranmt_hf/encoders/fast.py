@@ -19,7 +19,7 @@ from paranmt_hf.encoders.gathering import gather
 from paranmt_hf.encoders.ngrams import blank_tokens
 from paranmt_hf.encoders.tables import Tables
 from paranmt_hf.encoders.vocabulary import NgramLookup, TrigramLookup, Vocabulary, WordLookup
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, cut_chunk
+from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, cut_chunk
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 
 Mode = Literal["sum", "mean"]
 

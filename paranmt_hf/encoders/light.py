@@ -17,7 +17,7 @@ from paranmt_hf.encoders.tables import Tables
 from paranmt_hf.encoders.usual_calls import is_plain, materialised
 from paranmt_hf.encoders.vocabulary import lookup
 from paranmt_hf.hub.repository import Model
-from paranmt_hf.tokens import Bags, TokenTable, cut_chunk
+from paranmt_hf.text.tokens import Bags, TokenTable, cut_chunk
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -13,13 +13,13 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from paranmt_hf import text
 from paranmt_hf.encoders import modules, ngrams
 from paranmt_hf.encoders.contents import MODULES, PREFIX
 from paranmt_hf.encoders.modules.average import AverageEmbedding
 from paranmt_hf.encoders.modules.lstm import directions_behind
 from paranmt_hf.encoders.modules.recurrent import Recurrence
 from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.text import definitions
 from paranmt_hf.util.files import share_weights
 
 # Our modules, whose code lies beside the weights, and the classes that a model may name.
@@ -92,10 +92,12 @@ def _write_code(folder: Path) -> None:
 def code_files() -> dict[str, str]:
     """Name and content of the files that hold our modules' code beside weights, imports turned into relative ones."""
     files = {}
-    for name, module in {**CODE, "text": text, "ngrams": ngrams}.items():
+    for name, module in {**CODE, "definitions": definitions, "ngrams": ngrams}.items():
         source = Path(str(module.__file__)).read_text(encoding="utf8")
         relative = re.sub(
-            r"from paranmt_hf\.(?:encoders\.)?(?:modules\.)?(\w+) import", rf"from .{PREFIX}\1 import", source
+            r"from paranmt_hf\.(?:text\.)?(?:encoders\.)?(?:modules\.)?(\w+) import",
+            rf"from .{PREFIX}\1 import",
+            source,
         )
         files[f"{PREFIX}{name}.py"] = relative
     return files

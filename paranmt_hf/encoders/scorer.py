@@ -16,12 +16,12 @@ from paranmt_hf.encoders.tables import Table, Tables, read_tables
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
-from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.yaml_files import card_header
-from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition

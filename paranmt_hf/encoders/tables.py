@@ -19,7 +19,7 @@ from paranmt_hf.encoders.contents import MODULES, PREFIX, model_settings
 from paranmt_hf.encoders.families import WEIGHTS, Kind
 from paranmt_hf.encoders.ngrams import HASHES, NgramTable
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text import vocabulary_of
+from paranmt_hf.text.definitions import vocabulary_of
 
 _STOCK = "sentence_transformers."
 # The kinds of modules, by their names in `modules.json`; the stock one has moved between releases.

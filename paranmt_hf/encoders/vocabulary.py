@@ -14,8 +14,8 @@ import pyarrow as pa
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.ngrams import NgramTable
 from paranmt_hf.errors import InputError, UnfitError
-from paranmt_hf.text import spaced
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
+from paranmt_hf.text.definitions import spaced
+from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, expand
 
 UNKNOWN = "[UNK]"
 # Tokens that a lookup learns at once.

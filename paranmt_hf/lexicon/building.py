@@ -17,12 +17,12 @@ from paranmt_hf.lexicon.merging import merged
 from paranmt_hf.lexicon.record import LANGUAGE, RECORD, TABLE, WORDS, LexiconRecord
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.lexicon.writing import write_word_pairs
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import checksum, write_bytes, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.work import clear
 from paranmt_hf.version import __version__
-from paranmt_hf.word_rules import ENGLISH
 
 RESULT = "result"
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.record import EXPECTED, LANGUAGE, TABLE, WORDS, LexiconRecord, read_lexicon_record
-from paranmt_hf.text import words as tokens_of
-from paranmt_hf.word_rules import ENGLISH, cutter
+from paranmt_hf.text.definitions import words as tokens_of
+from paranmt_hf.text.word_rules import ENGLISH, cutter
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.lexicon.record import WORDS
-from paranmt_hf.tokens import TokenTable
+from paranmt_hf.text.tokens import TokenTable
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
 REFERENCE, TRANSLATION = 1, 2

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder
 from paranmt_hf.search.sentences import Batch, Counted, Sentences, write_sentences
 from paranmt_hf.search.vector_file import (
     VECTORS,
@@ -26,6 +25,7 @@ from paranmt_hf.search.vector_file import (
     write_in_order,
     write_vectors,
 )
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.settings import check, seed_setting, setting

@@ -7,7 +7,7 @@ import pytest
 from paranmt_hf.corpus import decontamination
 from paranmt_hf.corpus.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 
 def plain(sentence: str) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of, word_
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import words
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.toys import (
     AVERAGES,
     BIASED,

@@ -19,7 +19,7 @@ from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
 from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, most_frequent
-from paranmt_hf.text import character_ngrams, words
+from paranmt_hf.text.definitions import character_ngrams, words
 from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, rows, trigram, word
 
 PROMPTED = {"prompts": {"quiet": "the cat ", "none": ""}}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from paranmt_hf.encoders.gathering import by_scipy, by_torch, gather
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 
 WITHOUT_TORCH = """
 import sys

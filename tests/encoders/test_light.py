@@ -27,7 +27,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.tables import Tables, read_tables
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from tests.encoders.test_sent2vec import module as sent2vec
 from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, encoder, rows, word
 

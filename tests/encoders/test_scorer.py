@@ -6,16 +6,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.contents import module_list
 from paranmt_hf.encoders.module_loading import load_modules
 from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, tables_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import words
-from paranmt_hf.tokens import WordTokenizer
-from paranmt_hf.vectors import read_vectors
-from paranmt_hf.workflows.import_pairs import import_pairs
-from tests.workflows.toys import LOCAL, RELEASE, rows_of
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_vectors import read_vectors
+from tests.toys import LOCAL, RELEASE, rows_of
 
 VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
 

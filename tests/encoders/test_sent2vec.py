@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.modules.combination import Combination
 from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
 from paranmt_hf.encoders.modules.word import WordEmbedding
@@ -25,8 +26,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import count_units, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.workflows.average import average_encoders
-from paranmt_hf.workflows.export import export_encoder
+from paranmt_hf.training.average import average_encoders
 from tests.encoders.test_ngrams import buckets_of
 from tests.encoders.toys import SENTENCES, WORDS, rows
 

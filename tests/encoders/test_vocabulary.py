@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from paranmt_hf.encoders.vocabulary import Vocabulary, count_units, lookup, most_frequent
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import character_ngrams, words
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.definitions import character_ngrams, words
+from paranmt_hf.text.tokens import WordTokenizer
 
 DEFINITIONS = {"word": words, "trigram": character_ngrams}
 KINDS = ["word", "trigram"]

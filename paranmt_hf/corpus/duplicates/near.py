@@ -15,10 +15,10 @@ from paranmt_hf.corpus.copies import SIDES, Copied
 from paranmt_hf.corpus.duplicates.search import Likeness, NearDuplicateSearch
 from paranmt_hf.corpus.duplicates.store import ColumnFile
 from paranmt_hf.corpus.filters import Rows, TwoPassFilter, Verdict, joined
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.word_rules import ENGLISH
 
 _BLOCK = 2**20
 # Work that takes less is not worth a line.

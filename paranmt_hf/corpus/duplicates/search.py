@@ -16,9 +16,9 @@ from paranmt_hf.corpus.duplicates.minhash import MinHash
 from paranmt_hf.corpus.duplicates.shingles import BATCH, Shingler, Unit, jaccard
 from paranmt_hf.corpus.duplicates.store import DocumentStore
 from paranmt_hf.corpus.hashing import mix, salt
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.settings import check, seed_setting, setting
-from paranmt_hf.word_rules import ENGLISH
 
 # Pairs that are compared at once.
 _COMPARED = 2**15

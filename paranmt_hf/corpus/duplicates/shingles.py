@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.hashing import mix, run_hashes, salt
-from paranmt_hf.tokens import TokenHashes, expand
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.tokens import TokenHashes, expand
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 Unit = Literal["word", "character"]
 # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.jobs.stages import SCORE_ROWS, windows, with_columns
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.errors import InputError
-from paranmt_hf.word_rules import ENGLISH
+from paranmt_hf.text.word_rules import ENGLISH
 
 HUMAN_SCORE = "human_score"
 WEIGHTS = "human-score.safetensors"

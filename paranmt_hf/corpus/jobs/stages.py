@@ -15,9 +15,9 @@ from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.work import describe_differences
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000

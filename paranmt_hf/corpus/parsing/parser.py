@@ -10,9 +10,9 @@ from typing import Protocol
 
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.word_rules import ENGLISH
 
 # Parsers that have a name.
 NAMED = ("link-grammar", "stanza")

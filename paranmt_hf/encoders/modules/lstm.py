@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, Wo
 from torch import nn
 from transformers import PreTrainedTokenizerFast
 
-from paranmt_hf.text import word_tokenizer
+from paranmt_hf.text.definitions import word_tokenizer
 
 
 class AverageDirections(Module):

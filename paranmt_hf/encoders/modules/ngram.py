@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from paranmt_hf.encoders.modules.average import WEIGHTS_FILE, AverageEmbedding, restore, store
 from paranmt_hf.encoders.ngrams import HASHES, NgramTable, blank_tokens
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 CUTS = ("words", "blanks")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.text import character_ngrams
+from paranmt_hf.text.definitions import character_ngrams
 
 
 class TrigramEmbedding(AverageEmbedding):

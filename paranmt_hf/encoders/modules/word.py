@@ -6,7 +6,7 @@ import torch
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.text import vocabulary_of, word_tokenizer, words
+from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words
 
 
 class WordEmbedding(AverageEmbedding):

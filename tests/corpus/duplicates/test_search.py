@@ -10,7 +10,7 @@ from paranmt_hf.corpus.duplicates.minhash import MinHash, chance_found
 from paranmt_hf.corpus.duplicates.search import Likeness, NearDuplicateSearch, unit_vectors
 from paranmt_hf.corpus.duplicates.shingles import BATCH, Shingler, jaccard
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 WORDS = "the a man woman dog cat plays eats sees near under house garden small big red two three , .".split()
 

@@ -1,0 +1,373 @@
+"""Exports: equal vectors in each library, files without pickles, one sentence for what cannot be."""
+
+import json
+import re
+import resource
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer, models
+
+import paranmt_hf
+from paranmt_hf.cli import main
+from paranmt_hf.encoders.export import export as exporting
+from paranmt_hf.encoders.export import onnx as onnx_graph
+from paranmt_hf.encoders.export.export import FORMATS, export_encoder
+from paranmt_hf.encoders.export.onnx import read_onnx
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import available
+from tests.encoders.toys import BIASED, EVERY, SENTENCES, encoder, rows, trigram
+from tests.toys import bytes_of
+
+WORD = ["word", "word-stock", "word-float16", "word-int8"]
+TRIGRAM = ["trigram", "trigram-float16", "trigram-int8"]
+needs_onnx = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
+needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs paranmt-hf[model2vec]")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(exporting, "TIMES", 1)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Folders of encoders: the toys, and `real-...`: WORD, TRIGRAM and both as they were trained on real text."""
+    top = tmp_path_factory.mktemp("sources")
+    for name in EVERY:
+        save(encoder(name), top / name)
+    for name, part in zip(["real-word", "real-trigram"], load().composition.parts, strict=True):
+        save(SentenceEncoder(modules=part.modules, device="cpu"), top / name)
+    save(load(), top / "real-word,trigram")
+    return top
+
+
+def check(sources, name, format, out, sentences):
+    """Export, and read as the library does: its vectors and ours."""
+    made = export_encoder(sources / name, out, format=format)
+    assert made.difference <= FORMATS[format].tolerance
+    return FORMATS[format].read(out)(sentences), load(sources / name).encode(sentences)
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        *((name, "static") for name in [*WORD, "real-word"]),
+        *((name, "tokenizers") for name in [*TRIGRAM, "real-trigram"]),
+    ],
+)
+def test_stock_module_gives_equal_vectors(sources, tmp_path, real_sentences, name, format):
+    theirs, ours = check(sources, name, format, tmp_path / "out", [*SENTENCES, *real_sentences[:200]])
+    assert theirs.dtype == np.float32
+    np.testing.assert_allclose(theirs, ours, atol=1e-6)
+    assert np.abs(theirs).sum() > 1
+    # The names that older releases of sentence-transformers read.
+    assert json.loads((tmp_path / "out" / "modules.json").read_text()) == [
+        {"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}
+    ]
+
+
+@needs_model2vec
+@pytest.mark.parametrize("name", [*WORD, "real-word", "trigram", "real-trigram"])
+def test_model2vec_gives_equal_cosines(sources, tmp_path, real_sentences, name):
+    """Also of texts beyond the 512 units that the library keeps unless told otherwise."""
+    sentences = [*SENTENCES, *real_sentences[:100], " ".join(real_sentences[:100])]
+    theirs, ours = check(sources, name, "model2vec", tmp_path / "out", sentences)
+    lengths = np.linalg.norm(theirs, axis=1), np.linalg.norm(ours, axis=1)
+    assert ((lengths[0] == 0) == (lengths[1] == 0)).all()
+    assert (lengths[0] > 0).sum() >= 4
+    some = lengths[0] > 0
+    cosines = (theirs * ours).sum(axis=1)[some] / (lengths[0] * lengths[1])[some]
+    np.testing.assert_allclose(cosines, 1, atol=1e-6)
+    # The same folder is a model of sentence-transformers, with equal lengths too.
+    plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(plain.encode(sentences), ours, atol=1e-6)
+
+
+@needs_onnx
+@pytest.mark.parametrize("name", [*EVERY, "real-word", "real-trigram", "real-word,trigram"])
+def test_onnx_gives_equal_vectors(sources, tmp_path, real_sentences, name):
+    sentences = [*SENTENCES, *real_sentences[:100]]
+    theirs, ours = check(sources, name, "onnx", tmp_path / "out", sentences)
+    np.testing.assert_allclose(theirs, ours, atol=1e-5)
+    assert np.abs(theirs).sum() > 1
+    run = read_onnx(tmp_path / "out")
+    # Padding changes nothing, and a batch may hold no unit at all.
+    alone = np.concatenate([run([sentence]) for sentence in SENTENCES])
+    np.testing.assert_allclose(alone, theirs[: len(SENTENCES)], atol=1e-6)
+    assert run(["", " "]).any() == (name in BIASED)
+
+
+@needs_onnx
+def test_onnx_rows_keep_their_precision(sources, tmp_path):
+    sizes = {}
+    for name in ("word", "trigram"):
+        for precision in ("float32", "int8"):
+            out = tmp_path / f"{name}-{precision}"
+            big = {"word": WordEmbedding, "trigram": type(trigram())}[name]
+            units = ["[UNK]", *(f"{number:03}" for number in range(999))]
+            save(SentenceEncoder(modules=[big(units, rows(units, 50), precision)], device="cpu"), tmp_path / "in")
+            export_encoder(tmp_path / "in", out, format="onnx")
+            sizes[name, precision] = (out / "model.onnx").stat().st_size
+        assert sizes[name, "int8"] < 0.3 * sizes[name, "float32"]
+
+
+@needs_onnx
+def test_onnx_weights_beyond_the_limit_lie_beside_the_graph(sources, tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_graph, "LIMIT", 100)
+    theirs, ours = check(sources, "real-word,trigram", "onnx", tmp_path / "out", SENTENCES)
+    np.testing.assert_allclose(theirs, ours, atol=1e-5)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "out").iterdir()}
+    assert sizes["model.onnx"] < 20_000
+    assert sizes["model.onnx.data"] > 3_000_000
+
+
+@pytest.mark.parametrize("name", ["real-word", "word-int8"])
+def test_load_reads_an_export_and_is_fast_with_it(sources, tmp_path, name):
+    export_encoder(sources / name, tmp_path / "out", format="static")
+    again = load(tmp_path / "out")
+    assert again.fast_path is not None
+    np.testing.assert_allclose(again.encode(SENTENCES), load(sources / name).encode(SENTENCES), atol=1e-6)
+
+
+def test_trained_vector_of_unknown_words_is_kept(tmp_path):
+    weight = rows(["[UNK]", "cat"], 4)
+    weight[0] = 1
+    save(SentenceEncoder(modules=[WordEmbedding(["[UNK]", "cat"], weight)], device="cpu"), tmp_path / "in")
+    export_encoder(tmp_path / "in", tmp_path / "out", format="static")
+    plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(plain.encode(["a dog"]), [[1, 1, 1, 1]])
+    with pytest.raises(InputError, match="trained vector for unknown units.*format static"):
+        export_encoder(tmp_path / "in", tmp_path / "other", format="model2vec")
+
+
+def test_settings_are_kept_or_refused(tmp_path):
+    model = encoder("word")
+    model.prompts["quiet"] = "the cat "
+    model.default_prompt_name = "quiet"
+    model.truncate_dim = 3
+    save(model, tmp_path / "in")
+    export_encoder(tmp_path / "in", tmp_path / "out", format="static")
+    plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(plain.encode(SENTENCES), load(tmp_path / "in").encode(SENTENCES), atol=1e-6)
+    assert plain.encode("x").shape == (3,)
+    with pytest.raises(InputError, match="default prompt or a truncate_dim"):
+        export_encoder(tmp_path / "in", tmp_path / "other", format="model2vec")
+
+
+FORMAT_OF = {"static": "word", "tokenizers": "trigram", "model2vec": "word", "onnx": "word,trigram"}
+HERE = [
+    pytest.param(format, marks={"onnx": [needs_onnx], "model2vec": [needs_model2vec]}.get(format, []))
+    for format in FORMAT_OF
+]
+
+
+@pytest.mark.parametrize("format", HERE)
+def test_files_and_readme(sources, tmp_path, monkeypatch, format):
+    export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".onnx", ".md"}
+    assert all(path.stat().st_mode & 0o666 == (tmp_path / "out").stat().st_mode & 0o666 for path in files)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    text = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
+    header = yaml.safe_load(text.split("---")[1])
+    assert header["library_name"] in ("sentence-transformers", "model2vec", "onnx")
+    assert "license" not in header
+    assert "states no licence" in text
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)  # what a reader would copy
+    expected = load(sources / FORMAT_OF[format]).encode(["A dog runs.", "It rains."])
+    np.testing.assert_allclose(
+        names["vectors"], expected[: len(names["vectors"])], atol=1 if format == "model2vec" else 1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        ("README.md", "---\nlicense: cc-by-4.0\n---\n# x\n", {"license": "cc-by-4.0"}),
+        ("README.md", "---\nlicense: other\nlicense_name: mine\n---\n", {"license": "other", "license_name": "mine"}),
+        ("training.json", '{"license": "mit"}', {"license": "mit"}),
+        ("README.md", "---\nlicense: [a\n---\n", {}),
+        ("README.md", "# no header\n", {}),
+        ("training.json", "[]", {}),
+    ],
+)
+def test_licence_of_the_source_is_taken_over(tmp_path, file, content, expected):
+    save(encoder("word"), tmp_path / "in")
+    (tmp_path / "in" / file).write_text(content)
+    export_encoder(tmp_path / "in", tmp_path / "out")
+    header = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---")[1])
+    assert {key: header[key] for key in header if key.startswith("license")} == expected
+
+
+@pytest.mark.parametrize("name", ["a|b", "`a`", "a](http:x)", "<script>", 'a"b', "a\n---\nlicense: x", "```\nx"])
+def test_a_name_stays_a_name(tmp_path, name):
+    save(encoder("word"), tmp_path / name)
+    export_encoder(tmp_path / name, tmp_path / "out" / name)
+    text = (tmp_path / "out" / name / "README.md").read_text(encoding="utf8")
+    header, body = text.removeprefix("---\n").split("\n---\n", 1)
+    assert "license" not in yaml.safe_load(header)
+    assert sum(line.startswith("```") for line in body.split("\n")) == 2
+    prose = body.split("```python")[0]
+    assert not re.search(r"(?<!\\)[|\[\]<>]", prose) and prose.count("`") - prose.count("\\`") == 2
+    compile(re.search(r"```python\n(.*?)\n```", body, re.DOTALL)[1], "card", "exec")
+
+
+@needs_onnx
+def test_licence_of_the_embedded_encoder(tmp_path):
+    made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
+    assert (made.encoder, made.dimension) == ("WORD,TRIGRAM", 192)
+    assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "message"),
+    [
+        ("word", "gguf", "format must be one of static, tokenizers, model2vec, onnx, transformers.js, was 'gguf'"),
+        ("trigram", "static", "holds WORD alone, and trigram is TRIGRAM; format tokenizers holds it"),
+        ("word", "tokenizers", "holds TRIGRAM alone, and word is WORD; format static holds it"),
+        ("word,trigram", "tokenizers", "is WORD,TRIGRAM; format onnx holds it"),
+        ("word+trigram", "static", "is WORD\\+TRIGRAM; format onnx holds it"),
+        ("lstm", "model2vec", "holds WORD or TRIGRAM alone, and lstm is LSTM; format onnx holds it"),
+        ("blstm", "static", "is BLSTM"),
+    ],
+)
+def test_what_a_format_cannot_hold(sources, tmp_path, name, format, message):
+    with pytest.raises(InputError, match=message):
+        export_encoder(sources / name, tmp_path / "out", format=format)
+    assert not list(tmp_path.iterdir())
+
+
+def test_encoders_of_others_are_refused(tmp_path):
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    save(SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=3)], device="cpu"), tmp_path / "in")
+    with pytest.raises(InputError, match="in is no encoder of this package"):
+        export_encoder(tmp_path / "in", tmp_path / "out", format="static")
+
+
+class TestOut:
+    def test_taken(self, sources, tmp_path):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "file").touch()
+        for out in (tmp_path / "out", tmp_path / "out" / "file"):
+            with pytest.raises(InputError, match="exists and is not an empty folder"):
+                export_encoder(sources / "word", out)
+
+    def test_empty_folder_or_missing_parents(self, sources, tmp_path):
+        (tmp_path / "empty").mkdir()
+        for out in (tmp_path / "empty", tmp_path / "a" / "b"):
+            assert (export_encoder(sources / "word", out).folder / "modules.json").is_file()
+
+    def test_not_writable(self, sources, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError, match="--out .*out would lie below .*file, which is a file"):
+            export_encoder(sources / "word", tmp_path / "file" / "out")
+
+    def test_nothing_is_left_of_an_export_that_failed(self, sources, tmp_path, monkeypatch):
+        def full(*arguments):
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(exporting, "card", full)
+        with pytest.raises(InputError, match="No space left"):
+            export_encoder(sources / "word", tmp_path / "out")
+        assert not list(tmp_path.iterdir())
+
+    def test_wrong_vectors_are_not_written(self, sources, tmp_path, monkeypatch):
+        wrong = replace(FORMATS["static"], read=lambda folder: lambda sentences: np.ones((len(sentences), 4)))
+        monkeypatch.setitem(FORMATS, "static", wrong)
+        with pytest.raises(RuntimeError, match="gives other vectors"):
+            export_encoder(sources / "word", tmp_path / "out")
+        assert not list(tmp_path.iterdir())
+
+
+class TestAgain:
+    @pytest.mark.parametrize("format", HERE)
+    def test_the_same_command_finds_what_it_made(self, sources, tmp_path, format):
+        made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+        before = bytes_of(tmp_path / "out")
+        # What a kill right after the last rename leaves.
+        (tmp_path / ".out.lock").touch()
+        again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+        assert bytes_of(tmp_path / "out") == before
+        assert replace(again, speed=made.speed, own_speed=made.own_speed) == made
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_another_model_or_format_is_refused(self, sources, tmp_path):
+        export_encoder(sources / "word", tmp_path / "out", format="static")
+        with pytest.raises(InputError, match="exported with other settings: model: was 'word', now 'word-int8'"):
+            export_encoder(sources / "word-int8", tmp_path / "out", format="static")
+        (tmp_path / "out" / "export.json").write_text("{")
+        with pytest.raises(InputError, match=r"out/export.json is damaged: it is not JSON .*; delete the folder"):
+            export_encoder(sources / "word", tmp_path / "out", format="static")
+
+    def test_what_a_kill_left_is_not_exported_with_it(self, sources, tmp_path):
+        (tmp_path / ".out.tmp").mkdir()
+        (tmp_path / ".out.tmp" / "stale.safetensors").touch()
+        export_encoder(sources / "word", tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        assert not (tmp_path / "out" / "stale.safetensors").exists()
+
+
+def test_weights_that_are_not_finite(tmp_path):
+    save(encoder("word,trigram"), tmp_path / "in")
+    path = tmp_path / "in" / "1_0_TrigramEmbedding" / "model.safetensors"
+    stored = load_file(path)
+    stored["embedding.weight"][2, 1] = float("nan")
+    save_file(stored, path)
+    with pytest.raises(InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite"):
+        export_encoder(tmp_path / "in", tmp_path / "out", format="static")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("format", HERE)
+def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"^cannot write the folder {tmp_path / 'out'}: .*[Ff]ile too large"):
+            export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+
+
+class TestMissingPackages:
+    def test_writing_onnx(self, sources, tmp_path, monkeypatch):
+        monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+        with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[onnx\]'"):
+            export_encoder(sources / "word", tmp_path / "out", format="onnx")
+
+    def test_checking(self, sources, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("paranmt_hf.encoders.export.model2vec.available", lambda package: False)
+        arguments = ["export", str(sources / "trigram"), "--format", "model2vec", "--out", str(tmp_path / "out")]
+        assert main(arguments) == 0
+        assert "not compared" in capsys.readouterr().out
+        assert (tmp_path / "out" / "config.json").is_file()
+
+
+class TestCommand:
+    def test_tokenizers(self, sources, tmp_path, capsys):
+        out = tmp_path / "out"
+        assert main(["export", str(sources / "trigram"), "--format", "tokenizers", "--out", str(out)]) == 0
+        printed = capsys.readouterr().out
+        assert "TRIGRAM as tokenizers, 4 dimensions" in printed
+        assert re.search(r"for portability, [\d,]+ times as slow", printed)
+        assert "12 characters are known" in printed
+
+    def test_one_sentence_for_what_cannot_be(self, sources, tmp_path, capsys):
+        assert main(["export", str(sources / "lstm"), "--format", "static", "--out", str(tmp_path / "out")]) == 1
+        assert (
+            capsys.readouterr().err
+            == "paranmt: format static holds WORD alone, and lstm is LSTM; format onnx holds it\n"
+        )

@@ -1,0 +1,170 @@
+"""The export for transformers.js: equal vectors in Python as its pipeline makes them, and in node if that is there."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paranmt_hf import InputError
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.export import export as exporting
+from paranmt_hf.encoders.export import onnx as onnx_graph
+from paranmt_hf.encoders.export.export import export_encoder
+from paranmt_hf.encoders.export.portable_tokenizer import portable_tokenizer
+from paranmt_hf.encoders.export.tokenizers import tokenizer_of
+from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.text.definitions import character_ngrams
+from paranmt_hf.util.optional import available
+from tests.encoders.toys import SENTENCES, encoder
+
+pytestmark = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
+PACKAGE = "@huggingface/transformers"
+SOME = [
+    "word", "word-int8", "trigram-float16", "lstm", "blstm-average-max", "projection", "dan-two-layers",
+    "plstm-without", "word,trigram", "word+lstm",
+]  # fmt: skip
+HARD = [
+    "İstanbul'da ΟΔΟΣ Σ isn't [UNK] \ufeffx\x85y\u2028z\u200b \u180ew",
+    "“Ça va?” — l'été, zyxqj \u4e2d_\u0130 n't ’s ., .5 ½ ² ① 😀",
+    "\U0001d7d8.5 \U00010400a x\U0001f601y",
+    "New\nline\ttab  It's 1,000.5; can't",
+]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(exporting, "TIMES", 1)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_pooling_gives_the_vectors_of_the_encoder(tmp_path, name):
+    save(encoder(name), tmp_path / "in")
+    model = load(tmp_path / "in")
+    TRANSFORMERS_JS.write(model, tmp_path)
+    run, expected = TRANSFORMERS_JS.read(tmp_path), model.encode(SENTENCES)
+    np.testing.assert_allclose(run(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(np.concatenate([run([text]) for text in SENTENCES]), expected, atol=1e-5)
+
+
+def test_every_place_holds_the_vector(tmp_path):
+    """So that pooling by the first place is the same."""
+    import onnxruntime
+
+    TRANSFORMERS_JS.write(encoder("lstm"), tmp_path)
+    session = onnxruntime.InferenceSession(str(tmp_path / "onnx" / "model.onnx"))
+    assert [value.name for value in session.get_inputs()] == ["input_ids", "attention_mask"]
+    assert [value.name for value in session.get_outputs()] == ["last_hidden_state", "sentence_embedding"]
+    ids, mask = np.array([[0, 2, 3, 0]]), np.array([[1, 1, 1, 0]])
+    states, vectors = session.run(None, {"input_ids": ids, "attention_mask": mask})
+    assert states.shape == (1, 4, 4)
+    np.testing.assert_array_equal(states, np.repeat(vectors[:, None], 4, axis=1))
+    np.testing.assert_allclose(vectors, encoder("lstm").encode(["cat sat"]), atol=1e-6)
+
+
+def test_tokenizers_give_the_same_rows(real_sentences):
+    for part in take_apart(list(load())).parts:
+        texts = [*real_sentences, *SENTENCES, *(text.replace("Σ", "σ") for text in HARD)]
+        ours, portable = tokenizer_of(part), portable_tokenizer(part)
+        portable.no_padding()
+        expected = [[0, *each.ids] for each in ours.encode_batch(texts)]
+        assert [each.ids for each in portable.encode_batch(texts)] == expected
+        assert sum(map(len, expected)) > 2000
+
+
+def test_weights_beyond_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_graph, "LIMIT", 100)
+    export_encoder("embedded", tmp_path / "out", format="transformers.js")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["transformers.js_config"] == {"dtype": "fp32", "use_external_data_format": True}
+    assert (tmp_path / "out" / "onnx" / "model.onnx_data").stat().st_size > 3_000_000
+
+
+# A vocabulary with characters beyond U+FFFF: punctuation, a letter, a digit.
+UNITS = [
+    "[UNK]",
+    " \U0001f600 ",
+    "a \U0001f600",
+    "\U00010428ab",
+    " \U00010428 ",
+    "1\U0001d7d82",
+    "ab ",
+    " ab",
+    "\ua000ab",
+]
+
+
+@given(
+    st.text(
+        alphabet="ab1 .,'\U0001f600\U0001f601\U00010400\U00010428\U0001d7d8\U0001d7d9\ua000\ua001\uf000Σ", max_size=12
+    )
+)
+@settings(max_examples=200)
+def test_trigrams_beyond_the_largest_character(text):
+    rows = {unit: row for row, unit in enumerate(UNITS) if row}
+    expected = [0, *(rows.get(unit, 0) for unit in character_ngrams(text))]
+    assert _trigrams().encode(text).ids == expected
+
+
+def test_many_characters_beyond_the_largest():
+    digits = [chr(code) for code in range(0x1D7CE, 0x1D800)]
+    units = ["[UNK]", *(f" {digit} " for digit in digits)]
+    text = " ".join(digits)
+    expected = [units.index(unit) if unit in units else 0 for unit in character_ngrams(text)]
+    tokenizer = _trigrams(tuple(units))
+    assert tokenizer.encode(text).ids == [0, *expected]
+    with pytest.raises(InputError, match="hold 1200 characters beyond U.FFFF .* can tell only 1164 apart"):
+        _trigrams(("[UNK]", *(f" {chr(code)} " for code in range(0x20000, 0x20000 + 1200))))
+
+
+@cache
+def _trigrams(units=tuple(UNITS)):
+    part = SimpleNamespace(vocabulary=SimpleNamespace(units=list(units)), family=SimpleNamespace(units="trigram"))
+    return portable_tokenizer(part)
+
+
+@pytest.fixture(scope="module")
+def node_modules():
+    """The folder of packages of node that has transformers.js in it."""
+    if not shutil.which("node"):
+        pytest.skip("needs node")
+    folder = os.environ.get("PARANMT_TEST_NODE_MODULES")
+    if folder is None and shutil.which("npm"):
+        folder = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True, check=False).stdout.strip()
+    if not folder or not (Path(folder) / PACKAGE).is_dir():
+        pytest.skip(f"needs npm install {PACKAGE}; PARANMT_TEST_NODE_MODULES can name its node_modules")
+    return Path(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lstm", "real-word", "real-trigram", "real-word,trigram"])
+def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sentences, name):
+    """The program of the README, on other texts."""
+    texts = [*SENTENCES, *HARD, *real_sentences[:20]]
+    source = "embedded"
+    if name != "real-word,trigram":
+        parts = dict(zip(["real-word", "real-trigram"], load().composition.parts, strict=True))
+        source = tmp_path / "in"
+        modules = parts[name].modules if name in parts else list(encoder(name))
+        save(SentenceEncoder(modules=modules, device="cpu"), source)
+    made = export_encoder(source, tmp_path / "out", format="transformers.js")
+    program = re.search(r"```javascript\n(.*?)```", (made.folder / "README.md").read_text(), re.DOTALL)[1]
+    assert (made.folder / "onnx" / "model.onnx").is_file()
+    program = program.replace('["A dog runs.", "It rains."]', json.dumps(texts))
+    program = program.replace("console.log(vectors.tolist())", "console.log(JSON.stringify(vectors.tolist()))")
+    (tmp_path / "program.mjs").write_text(program)
+    (tmp_path / "node_modules").symlink_to(node_modules)
+    ran = subprocess.run(["node", "program.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    np.testing.assert_allclose(json.loads(ran.stdout), load(source).encode(texts), atol=1e-5)
