@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.cli.command import Command, reworded
+from paranmt_hf.cli.command import Command, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS, OLD
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import Expands
@@ -46,34 +46,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
+    """Find the command that the first words name.
+
+    Returns:
+        The command, and the other words.
+    """
+    for count in (2, 1):
+        if (name := " ".join(words[:count])) in COMMANDS:
+            return COMMANDS[name], list(words[count:])
+    return None, list(words)
+
+
 def _run(words: list[str]) -> int:
-    """Find the command that the first words name, and run it with the others."""
-    name = " ".join(words[:2])
-    if name not in COMMANDS:
-        name = " ".join(words[:1])
-    if name in COMMANDS:
-        run_command(COMMANDS[name], words[len(name.split()) :])
-        return 0
-    if name in OLD:
+    """Run a command, or show the help of all."""
+    command, others = find_command(words)
+    first = "".join(words[:1])
+    below = [each for each in COMMANDS.values() if first in FAMILIES and each.name.startswith(f"{first} ")]
+    if command is not None:
+        run_command(command, others)
+    elif first in OLD:
         from paranmt_hf.cli.old import run_old
 
-        return run_old(words)
-    if name == "--version":
+        run_old(words)
+    elif first == "--version":
         print(f"paranmt-hf {__version__}")
-        return 0
-    below = {command: COMMANDS[command] for command in COMMANDS if name in FAMILIES and command.startswith(f"{name} ")}
-    if below and set(words[1:]) <= {"-h", "--help", "--help-all"}:
-        print(f"usage: paranmt {name} COMMAND [options]\n\n{FAMILIES[name]}\n")
-        print("\n".join(f"  {command.removeprefix(name):<20} {below[command].summary}" for command in below))
-        return 0 if words[1:] else 2
-    if not below and set(words) <= {"-h", "--help", "--help-all"}:
-        print(overview())
-        return 0 if words else 2
-    typed = " ".join(words[:2]) if below else name
-    near = get_close_matches(typed, below or [*COMMANDS, *FAMILIES, *OLD])
-    hint = f"perhaps you meant `paranmt {near[0]}`" if near else "`paranmt --help` lists all"
-    print(f"paranmt: there is no command {typed!r}; {hint}", file=sys.stderr)
-    return 2
+    elif set(words[bool(below) :]) <= {"-h", "--help", "--help-all"}:
+        print(_overview_of(first, below) if below else overview())
+        return 0 if words[bool(below) :] else 2
+    else:
+        typed = " ".join(words[: 2 if below else 1])
+        near = get_close_matches(typed, [each.name for each in below] or [*COMMANDS, *FAMILIES, *OLD])
+        hint = f"perhaps you meant `paranmt {near[0]}`" if near else "`paranmt --help` lists all"
+        print(f"paranmt: there is no command {typed!r}; {hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _overview_of(family: str, commands: Sequence[Command]) -> str:
+    """The help of a command that has commands below it."""
+    lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
+    lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in commands]
+    return "\n".join([*lines, "", f"example:\n  {commands[0].example}"])
 
 
 def overview() -> str:
@@ -93,7 +107,7 @@ def overview() -> str:
 def run_command(command: Command, words: Sequence[str]) -> None:
     """Parse the options of a command, call its function, print its result and write its options next to it."""
     try:
-        values = command.parse(words, _file_values(command, words))
+        values = command.parse(words, file_values(command, words))
         if values.get("json"):
             from paranmt_hf.util.files import check_result_path
 
@@ -113,12 +127,13 @@ def run_command(command: Command, words: Sequence[str]) -> None:
     if values.get("json"):
         _keep_options(command, values, values["json"], OPTIONS_FILE)
     if result is not None:
-        print(result.summary() if hasattr(result, "summary") else result)
+        text = result.summary() if hasattr(result, "summary") else str(result)
+        print(with_flags(text, command.flags))
     if values.get("json"):
         print(f"results: {values['json']}")
 
 
-def _file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
+def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
     """Values from the file of `--config`, and from names that stand for values, such as that of a recipe."""
     values: dict[str, Any] = {}
     if path := _given(words, "--config"):

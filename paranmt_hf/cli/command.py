@@ -105,7 +105,7 @@ class Command:
             expected = expected_of(_evaluated(parameter.annotation, self.function))
             if expected.kind in KINDS or expected.choices() or is_dataclass(expected.kind):
                 found.append((name, expected, parameter))
-            elif parameter.default is parameter.empty or expected.kind in _UNKNOWN:
+            elif parameter.default is parameter.empty or _is_unknown(expected.kind):
                 raise TypeError(f"{name} of {self.target} has a type that is unknown or has no text form")
         return found
 
@@ -150,7 +150,7 @@ class Command:
         returned = inspect.signature(self.function).return_annotation
         return hasattr(_evaluated(returned, self.function), "to_json")
 
-    @property
+    @cached_property
     def flags(self) -> dict[str, str]:
         """How each parameter and field is typed."""
         return {option.field: option.flag for option in self.options} | {
@@ -205,7 +205,7 @@ class Command:
                 groups.setdefault(option.parameter if option.parameter in self.settings else "", []).append(option)
         parts: list[tuple[str, Any]] = []
         for name, options in groups.items():
-            own = [_tyro_field(option, file_values) for option in options]
+            own = [_tyro_field(option, file_values, self.flags) for option in options]
             made = make_dataclass(name or "own", own, kw_only=True)
             made.__doc__ = _documentation(self.settings[name]).short_description if name else None
             parts.append((name or "own", made if name else Annotated[made, tyro.conf.arg(name="")]))
@@ -244,7 +244,7 @@ class Command:
         if brief and hidden:
             parts.append(f"--help-all shows {hidden} more options.")
         parts.append(f"example:\n  {self.example}")
-        return _with_flags("\n\n".join(parts), self.flags)
+        return with_flags("\n\n".join(parts), self.flags)
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""
@@ -275,7 +275,7 @@ class Command:
 
 def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
     """Name options as they are typed: parameters in backquotes, and the one that the error is about."""
-    text = _with_flags(str(error), flags)
+    text = with_flags(str(error), flags)
     if error.option is not None and error.option in flags:
         text = re.sub(rf"^{error.option}\b", flags[error.option], text)
     again = type(error)(text, path=error.path)
@@ -283,11 +283,12 @@ def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
     return again
 
 
-def _with_flags(text: str, flags: Mapping[str, str]) -> str:
+def with_flags(text: str, flags: Mapping[str, str]) -> str:
+    """Show parameters in backquotes as they are typed."""
     return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), text)
 
 
-def _tyro_field(option: Option, file_values: Mapping[str, Any]) -> tuple[str, Any, Any]:
+def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[str, str]) -> tuple[str, Any, Any]:
     """A field of the dataclass from which tyro makes its parser."""
     import tyro
 
@@ -301,7 +302,7 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any]) -> tuple[str, An
         kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`
     if isinstance(default, dict):
         default = _as_written(default)
-    text = option.help
+    text = with_flags(option.help, flags)
     if expected.kind is float and str(expected.range):
         text = f"{text.removesuffix('.')}; {expected.range}."
     hint: Any = "" if default in (None, (), "", False) else lambda label: f"(default: {label})"
@@ -359,6 +360,10 @@ class _Names(dict[str, Any]):
 
 class _Unknown:
     """A class that only type checkers import."""
+
+
+def _is_unknown(kind: Any) -> bool:  # noqa: ANN401
+    return isinstance(kind, type) and issubclass(kind, _Unknown)
 
 
 def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
-from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
+from paranmt_hf.corpus.selection import SAMPLE_ROWS, Interval, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
 from paranmt_hf.errors import InputError
@@ -174,7 +174,9 @@ def _write_config(
     return _describe(folder, writer.close(), writer)
 
 
-def select_rows(table: pa.Table, *, ranges: dict[str, Range] | None = None, ids: np.ndarray | None = None) -> pa.Table:
+def select_rows(
+    table: pa.Table, *, ranges: dict[str, Interval] | None = None, ids: np.ndarray | None = None
+) -> pa.Table:
     """Take the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
     if ranges is not None:
         return table.filter(in_ranges(table, ranges))

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.filters import DifferentSides, Filter, FromOrigins, HasVa
 from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.one_hypothesis import Keep, OneHypothesis
 from paranmt_hf.corpus.ranks import Sample, Tenths, parse_parts
-from paranmt_hf.corpus.selection import Range
+from paranmt_hf.corpus.selection import Interval
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
@@ -51,7 +51,7 @@ class SelectConfig:
         None, "tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest"
     )
     by: str = setting("para_score", "column of numbers whose ranks the tenths are of")
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
     origin: tuple[str, ...] | None = setting(None, "keep rows of these origins")
     min_length: int | None = setting(None, "fewest word tokens on either side", at_least=1)
     max_length: int | None = setting(None, "most word tokens on either side; the paper: 30", at_least=1)

@@ -17,6 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.record import EXPECTED, LANGUAGE, TABLE, WORDS, LexiconRecord, read_lexicon_record
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
+from paranmt_hf.util.files import shown_path
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
@@ -82,7 +83,7 @@ class Lexicon:
     def summary(self) -> str:
         """What the lexicon holds, in one line."""
         counts = f"{self.record.word_pairs // 2:,} pairs of {self.record.words:,} words"
-        return f"{self.folder}: {counts}, from {self.record.pairs:,} sentence pairs"
+        return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT

@@ -133,7 +133,7 @@ class NearestWords:
 
     def _table(self, word: str) -> str:
         if not self.by_adjusted_pmi[word]:
-            return f"{word}: no paraphrase was counted {self.min_count:,} times or more"
+            return f"{word}: no paraphrase was counted at least {self.min_count:,} times (`min_count`)"
         rows = []
         for left, right in zip(self.by_adjusted_pmi[word], self.by_pmi[word], strict=True):
             scores = f"{left.adjusted_pmi:.2f}", f"{right.pmi:.2f}"

@@ -207,7 +207,7 @@ def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
     Args:
         kind: The settings class.
         name: Name of its field.
-        value: The value; text is accepted for every type: `1e-5`, `true`, `none`.
+        value: The value; text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
     """
     expected = expected_fields(kind)[name]
     return checked(name, parsed(value, expected), expected)
@@ -215,7 +215,8 @@ def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
 
 def parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
     """Convert text to the type that is expected; what does not fit is left as it is, for `checked` to report."""
-    if isinstance(value, str) and expected.optional and value.lower() in ("none", "null"):
+    text = expected.kind in (str, Path)
+    if isinstance(value, str) and expected.optional and not text and value.lower() in ("none", "null"):
         return None
     if expected.several:
         values = value if isinstance(value, list | tuple) else [value]

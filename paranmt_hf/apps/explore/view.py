@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from paranmt_hf.corpus.selection import Range
+from paranmt_hf.corpus.selection import Interval
 from paranmt_hf.errors import InputError
 
 Side = Literal["either", "reference", "translation"]
@@ -25,7 +25,7 @@ class View:
         origin: Where the rows come from, as the column `origin` has it; None for anywhere.
     """
 
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
     text: str = ""
     side: Side = "either"
     origin: str | None = None
