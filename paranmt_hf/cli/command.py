@@ -215,7 +215,7 @@ class Command:
             prog=f"paranmt {self.name}",
             description=self._description(brief),
             args=words,
-            config=(tyro.conf.OmitArgPrefixes,),
+            config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
         )
         found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in self.options}
         for name, _ in parts:

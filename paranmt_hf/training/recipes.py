@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
@@ -73,7 +73,7 @@ def train_steps(
     *,
     encoder: EncoderConfig,
     config: TrainConfig,
-    selection: SelectionConfig,
+    selection: PairSelection,
     **options: Any,
 ) -> None:
     """Train an encoder in the two steps of a recipe, which stay in `<out>.steps`; the result is the mean of both.
@@ -96,7 +96,7 @@ def train_steps(
         )
     step(out=first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
-    chosen = {entry.name for entry in fields(SelectionConfig)} & then.keys()
+    chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
     fewer = {name: then.pop(name) for name in chosen}
     further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **fewer)
     margin = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -111,7 +111,7 @@ def train(
     recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
     teacher_cache: Annotated[str | Path | None, Advanced, RunOnly] = None,
@@ -141,7 +141,7 @@ def train(
     if recipe is not None:
         options = {"development": development, "exclude": exclude, "teacher_cache": teacher_cache, "text": text}
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
+    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     out = result_folder(out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if config.patience is not None and development is None:
@@ -221,18 +221,18 @@ def _train_recipe(
     out: Path,
     encoder: EncoderConfig | None,
     config: TrainConfig | None,
-    selection: SelectionConfig | None,
+    selection: PairSelection | None,
     options: dict[str, Any],
 ) -> Trained:
     """Train an encoder as a recipe says; settings that are given replace those of its first step."""
     recipe = read_recipe(name)
     first = {name.replace("-", "_"): value for name, value in recipe.first.items()}
-    kinds: tuple[type[Any], ...] = (EncoderConfig, TrainConfig, SelectionConfig)
+    kinds: tuple[type[Any], ...] = (EncoderConfig, TrainConfig, PairSelection)
     own = [{each.name: first[each.name] for each in fields(kind) if each.name in first} for kind in kinds]
     encoder, config = encoder or EncoderConfig(**own[0]), config or TrainConfig(**own[1])
     given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
     check_needs(recipe, given)
-    settings = {"encoder": encoder, "config": config, "selection": selection or SelectionConfig(**own[2])}
+    settings = {"encoder": encoder, "config": config, "selection": selection or PairSelection(**own[2])}
     if not recipe.then:
         return train(data, out, **settings, **options)  # type: ignore[arg-type]
     fresh = is_free(out)

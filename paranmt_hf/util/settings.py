@@ -72,7 +72,7 @@ class Advanced:
 
 
 class RunOnly:
-    """Marks a setting that changes how a command runs, but not its result; it is not written into `paranmt.yaml`."""
+    """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
 
 
 class Prefixed:
@@ -168,7 +168,8 @@ def expected_fields(kind: type) -> dict[str, Expected]:
     hints = typing.get_type_hints(kind, include_extras=True)
     for entry in fields(kind):
         limits = {name: entry.metadata.get(name) for name in ("at_least", "above", "at_most")}
-        old = [Range(**limits)] if any(limit is not None for limit in limits.values()) else []
+        old: list[Any] = [Range(**limits)] if any(limit is not None for limit in limits.values()) else []
+        old += [] if entry.metadata.get("changes_result", True) else [RunOnly]
         found[entry.name] = expected_of(Annotated[(hints[entry.name], *old)] if old else hints[entry.name])
     return found
 
@@ -300,6 +301,11 @@ def _brief(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
+def runs_only(kind: type, name: str) -> bool:
+    """Whether a field changes how a command runs, but not its result."""
+    return RunOnly in expected_fields(kind)[name].markers
+
+
 def is_given(settings: object, name: str) -> bool:
     """Whether a setting differs from its default."""
     default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
@@ -316,10 +322,12 @@ def setting(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    changes_result: bool = True,
 ) -> Any:  # noqa: ANN401 - the type is that of the field
     """Make a field of a settings class, with its help and range."""
     limits = {"at_least": at_least, "above": above, "at_most": at_most}
-    metadata = {"help": help, **{name: limit for name, limit in limits.items() if limit is not None}}
+    metadata: dict[str, Any] = {"help": help, "changes_result": changes_result}
+    metadata |= {name: limit for name, limit in limits.items() if limit is not None}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from paranmt_hf import load
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training import average, several_processes
 from paranmt_hf.training.config import TrainConfig
@@ -139,7 +139,7 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
 
     monkeypatch.setattr(average, "average_encoders", twice)
     monkeypatch.setattr(several_processes, "wait_for", averaged_elsewhere)
-    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": SelectionConfig()}
+    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
     train_steps(read_recipe("word"), lambda out, **options: steps.append(out.name), out, **settings)
     assert steps == ["1-teacher", "2-margin"]
     assert read_training(out).pairs == TRAINING.pairs
