@@ -215,7 +215,7 @@ class Command:
             prog=f"paranmt {self.name}",
             description=self._description(brief),
             args=words,
-            config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
+            config=(tyro.conf.OmitArgPrefixes,),
         )
         found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in self.options}
         for name, _ in parts:
@@ -296,8 +296,11 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[s
     default = file_values.get(option.name, option.default)
     kind: Any = str if expected.kind is dict else expected.kind
     if expected.several:
+        # tyro narrows the type to that of a default.
+        default = (
+            default if default is MISSING else tuple(float(each) if kind is float else each for each in default or ())
+        )
         kind = tuple[kind, ...]
-        default = default if default is MISSING else tuple(default or ())
     elif expected.optional or default is None:
         kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`
     if isinstance(default, dict):

@@ -96,7 +96,7 @@ def test_choices_are_shown(pairs, capsys):
         main(["train", "--data", "pairs.parquet", "--out", "out", "--device", "tpu"])
     assert ended.value.code == 2
     shown = capsys.readouterr().err
-    assert "'tpu'" in shown and "'cpu', 'cuda'" in " ".join(shown.split())
+    assert all(word in shown for word in ("'tpu'", "--device", "'cpu'", "'cuda'"))
 
 
 def test_no_pairs_left(pairs, capsys):
