@@ -296,10 +296,9 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[s
     default = file_values.get(option.name, option.default)
     kind: Any = str if expected.kind is dict else expected.kind
     if expected.several:
-        # tyro narrows the type to that of a default.
-        default = (
-            default if default is MISSING else tuple(float(each) if kind is float else each for each in default or ())
-        )
+        if default is not MISSING:
+            # tyro narrows the type to that of a default.
+            default = tuple(float(each) if kind is float else each for each in default or ())
         kind = tuple[kind, ...]
     elif expected.optional or default is None:
         kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`

@@ -104,7 +104,7 @@ def train_steps(
     step(out=second, encoder=EncoderConfig(init_from=str(first)), config=margin, selection=further, **options)
     # These import torch; mistakes in the first step are reported before.
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.processes import started
+    from paranmt_hf.training.distributed import started
     from paranmt_hf.training.several_processes import wait_for
 
     if int(os.environ.get("RANK", "0")) and started() > 1:

@@ -36,7 +36,6 @@ from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, tr
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util.files import shown_path
-from paranmt_hf.util.optional import require
 from paranmt_hf.util.settings import Advanced, Expands, RunOnly
 from paranmt_hf.util.work import (
     finished,
@@ -56,10 +55,9 @@ from paranmt_hf.version import __version__
 if TYPE_CHECKING:
     import torch
 
-    from paranmt_hf.encoders.composition import Composition, Part
+    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-    from paranmt_hf.training.averaging import TrainedTable
-    from paranmt_hf.training.processes import Processes
+    from paranmt_hf.training.distributed import Processes
     from paranmt_hf.training.teacher import TeacherVectors
     from paranmt_hf.training.trainer import Reading
 
@@ -155,8 +153,6 @@ def train(
 
     if not encoder.init_from:
         check_unused(encoder)
-    if config.mining_precision == "int8":
-        require("numba", "fast")
     _check_device(config)
     refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
@@ -177,8 +173,8 @@ def train(
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
+    from paranmt_hf.training.distributed import join
     from paranmt_hf.training.prepare import prepare
-    from paranmt_hf.training.processes import join
     from paranmt_hf.training.several_processes import own_device, wait_for, wait_until_prepared
 
     processes = join(own_device()) if in_loop and count > 1 else None
@@ -281,7 +277,7 @@ def fit(
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
-    from paranmt_hf.training.averaging import diverged
+    from paranmt_hf.training.losses import diverged
 
     history = _fit(model, store, config, work, held_out, teacher, loop_device, processes)
     if (processes is None or processes.first) and not all(
@@ -306,9 +302,9 @@ def _fit(
 
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.modules.lstm import padded
-    from paranmt_hf.training.averaging import AveragingTrainer
-    from paranmt_hf.training.distinct_sentences import DistinctSentences
-    from paranmt_hf.training.loop import Loop, learning_rates
+    from paranmt_hf.training.cpu_engine import cpu_engine
+    from paranmt_hf.training.epochs import Epochs
+    from paranmt_hf.training.pair_views import DistinctSentences
     from paranmt_hf.training.several_processes import own_device
 
     composition = take_apart(list(model))
@@ -325,13 +321,11 @@ def _fit(
     # Where a teacher alone is followed, who is paired with whom tells nothing.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if loop_device is not None:
-        from paranmt_hf.training.device.building import device_trainer
+        from paranmt_hf.training.device.engine import device_engine
 
-        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device, processes=processes)
-        return Loop(trainer, items, work, evaluate, trainer.prepare, processes).run()
-    rates = learning_rates(items.pairs, config)
-    tables = [_table(part, rates, config) for part in composition.parts]
-    return Loop(AveragingTrainer(tables, composition.mode, config, teacher), items, work, evaluate).run()
+        engine = device_engine(composition, config, items.pairs, teacher, loop_device, processes=processes)
+        return Epochs(engine, items, work, evaluate, engine.prepare, processes).run()
+    return Epochs(cpu_engine(composition, config, items.pairs, teacher), items, work, evaluate).run()
 
 
 def _check_device(config: TrainConfig) -> None:
@@ -377,17 +371,6 @@ def readings(composition: Composition) -> list[Reading]:
     ]
 
 
-def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
-    from paranmt_hf.training.averaging import TrainedTable
-    from paranmt_hf.training.rowwise import ROWWISE
-
-    weight = part.table.weight.data
-    fixed = config.freeze_words and part.family.units == "word"
-    initial = weight.clone() if config.lambda_w and not fixed else None
-    optimizer = ROWWISE[config.optimizer](weight, rates)
-    return TrainedTable(part.reader, optimizer, initial, frozen=not bool(weight[0].any()), fixed=fixed)
-
-
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
     """What the averaging modules read: `input_ids` [unit] and `offsets` [sentence]."""
     import torch
@@ -424,7 +407,6 @@ def _write(
 
     shutil.rmtree(folder, ignore_errors=True)
     start = run.start.source if run.start is not None else None
-    compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()
     record = TrainingRecord(
         settings=run.identity,
         inputs=run.inputs,
@@ -433,7 +415,7 @@ def _write(
         development=development_score(model, run.development) if run.development is not None else None,
         dimension=model.get_embedding_dimension() or 0,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers", *compiled)},
+        versions={name: version(name) for name in ("torch", "numpy", "numba", "sentence-transformers")},
         machine=platform.machine(),
         paranmt_hf=__version__,
         basis=basis_of(training_values(start)) if start is not None else None,
