@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.cli import _parser
+from paranmt_hf.cli.old import _parser
 from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
