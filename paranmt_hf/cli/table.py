@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "lexicon": "word paraphrases found in a corpus",
 }
 
@@ -17,6 +18,42 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "encoder average",
+            "paranmt_hf.training.average:average_encoders",
+            "average the weights of encoders trained from one start",
+            "paranmt encoder average models/one models/two --out models/mean",
+        ),
+        Command(
+            "encoder rotate",
+            "paranmt_hf.training.rotate:rotate_encoder",
+            "order dimensions, so that cutting some off costs less",
+            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
+        ),
+        Command(
+            "encoder convert",
+            "paranmt_hf.training.convert:convert_model",
+            "convert a .bin model of the original Sent2Vec program",
+            "paranmt encoder convert model.bin --out models/sent2vec --license cc-by-4.0",
+        ),
+        Command(
+            "encoder export",
+            "paranmt_hf.encoders.export.export:export_encoder",
+            "export for model2vec, ONNX, transformers.js and others",
+            "paranmt encoder export models/word --format static --out exports/word",
+        ),
+        Command(
+            "encoder distill",
+            "paranmt_hf.training.vectors:distill_vectors",
+            "distill word vectors from large encoders",
+            "paranmt encoder distill sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz",
+        ),
+        Command(
+            "encoder negatives",
+            "paranmt_hf.training.negatives:mined_negatives",
+            "show the hard negatives that mega-batches give",
+            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
         ),
     ],
     "paraphrases": [],
@@ -40,14 +77,20 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
         ),
     ],
-    "more": [],
+    "more": [
+        Command(
+            "quickstart",
+            "paranmt_hf.apps.quickstart:quickstart",
+            "build a small corpus and an encoder offline, from nothing",
+            "paranmt quickstart --out demo",
+        ),
+    ],
 }
 
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "quickstart": "quickstart",
     "build": "build",
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
@@ -71,15 +114,9 @@ OLD = {
     "evaluate": "evaluate",
     "supervise": "supervise",
     "analyse": "analyse",
-    "average": "average",
-    "rotate": "rotate",
-    "convert": "convert",
-    "negatives": "negatives",
     "folds": "folds",
     "sources": "sources",
     "sizes": "sizes",
-    "vectors": "vectors",
     "publish": "publish",
-    "export": "export",
     "doctor": "doctor",
 }

@@ -67,7 +67,7 @@ class ConversionRecord:
 def read_conversion(folder: Path) -> ConversionRecord:
     """Read what a conversion wrote down of an encoder."""
     path = folder / CONVERSION_FILE
-    values = read_json(path, "the folder of an encoder made by `paranmt convert`")
+    values = read_json(path, "the folder of an encoder made by `paranmt encoder convert`")
     record = from_json(ConversionRecord, values, path)
     from_json(_Stated, record.settings, path)
     from_json(_Trained, record.trained, path)
@@ -170,7 +170,7 @@ def _data(conversion: ConversionRecord) -> str:
 def _command(conversion: ConversionRecord) -> str:
     settings = conversion.settings
     words = [
-        "paranmt convert",
+        "paranmt encoder convert",
         shlex.quote(" ".join(conversion.source.split())),
         "--out FOLDER",
         f"--license {settings['license']['license']}",

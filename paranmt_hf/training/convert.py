@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, cast
 
 import numpy as np
-import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
-from paranmt_hf.encoders.modules.word import WordEmbedding
-from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import Sent2VecWords
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
@@ -31,31 +25,42 @@ from paranmt_hf.training.conversion_record import (
     read_conversion,
     write_conversion_card,
 )
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Count, Prefixed, check
 from paranmt_hf.util.work import as_json, finished, folder_aside, result_folder
 from paranmt_hf.version import __version__
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords
+    from paranmt_hf.encoders.modules.average import AverageEmbedding
+    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# How text is cut, by the name of the setting.
-CUTS = {"words": cut_chunk, "blanks": blank_tokens}
 # The program's name for the end of a line, which is no word of a text.
 END_OF_LINE = "</s>"
 # Buckets that are collected before repeated ones among them go.
 COLLECTED = 2**22
 
 
+def _cut(name: str) -> Callable[[str], list[str]]:
+    """How text is cut, by the name of the setting."""
+    from paranmt_hf.encoders.modules.ngram import blank_tokens
+
+    return cut_chunk if name == "words" else blank_tokens
+
+
 def unreachable(found: Sent2VecWords, cut: str) -> int:
     """Count the words that no text can hold, because it is cut otherwise."""
+    tokens_of = _cut(cut)
     words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
-    return sum(" " in unit or CUTS[cut](unit) != [unit] for unit in words)
+    return sum(" " in unit or tokens_of(unit) != [unit] for unit in words)
 
 
 def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
     """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
-    tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
+    from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
+
+    tokenizer, lookup = WordTokenizer(cut=_cut(cut)), WordLookup(Vocabulary("word", found.units))
     kept, waiting = np.empty(0, np.int64), []
     for _, sentences in SentenceFile(path).batches(Report()):
         (table,) = tokenizer.tables(sentences)
@@ -67,8 +72,8 @@ def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.nd
     kept = np.unique(np.concatenate([kept, *waiting]))
     if not len(kept):
         raise InputError(
-            f"--text {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
-            "of the model's language, or --order 1"
+            f"`text` {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
+            "of the model's language, or `order` 1"
         )
     return kept
 
@@ -86,6 +91,12 @@ def make_frame(
         kept: The buckets that have a row, ascending; a number for all below it.
         stock: Whether it is WORD, which is saved as a stock module.
     """
+    import torch
+
+    from paranmt_hf.encoders.modules.ngram import NgramEmbedding
+    from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
     hashes = np.arange(kept) if isinstance(kept, int) else kept
     weight = torch.zeros(len(found.units) + len(hashes), 1)
     module: AverageEmbedding = (
@@ -112,25 +123,21 @@ PACKED = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class ConvertConfig:
-    """What becomes of a model of the Sent2Vec program."""
+    """What becomes of a model of the Sent2Vec program.
 
-    order: int | None = setting(
-        None,
-        "words of the longest n-grams to keep; 1 keeps the words alone, whose average is another vector than the "
-        "program's for a model that has n-grams (default: all)",
-        at_least=1,
-    )
-    cut: Literal["words", "blanks"] = setting(
-        "words",
-        "how the encoder cuts text: words, lower-cased and parted from punctuation, for text as people write it; or "
-        "blanks, at white space as the program does, for text that was tokenised as the model's training text was",
-    )
-    precision: Literal["float32", "float16", "int8"] = setting(
-        "float32", "how numbers are stored: as they are, or in half or a quarter of the room"
-    )
-    text: str | None = setting(
-        None, "keep only n-grams that occur in this file (sentences as for `paranmt search`), for a smaller model"
-    )
+    Attributes:
+        order: Words of the longest n-grams to keep, all if not given; 1 keeps the words alone, whose average is
+            another vector than the program's for a model with n-grams.
+        cut: How the encoder cuts text: words, lower-cased and separated from punctuation, for text as people write it;
+            or blanks, at white space as the program does, for text that was tokenised as the training text was.
+        precision: How numbers are stored: as they are, or in half or a quarter of the space.
+        text: Keep only n-grams that occur in this file (sentences as for `paranmt search`), for a smaller model.
+    """
+
+    order: Count | None = None
+    cut: Literal["words", "blanks"] = "words"
+    precision: Literal["float32", "float16", "int8"] = "float32"
+    text: str | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -152,28 +159,39 @@ class Converted:
     encoder: str
     fresh: bool
 
+    def summary(self) -> str:
+        """What was converted, and how to load it."""
+        record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
+        of = f"{self.encoder} of {record.dimension} dimensions, {record.words:,} words"
+        if record.ngrams:
+            of += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
+        lines = [f"{folder}{state}: {of}"]
+        if record.unreachable:
+            lines.append(f"{record.unreachable:,} words are never met, because text is cut otherwise; see `cut`")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
+
 
 def convert_model(
-    source: str | Path,
+    model: str | Path,
     out: str | Path,
     *,
-    license: License,
+    license: Annotated[License, Prefixed],
     config: ConvertConfig | None = None,
 ) -> Converted:
-    """Write the encoder that a `.bin` file of the Sent2Vec program holds.
+    """Convert a `.bin` model of the authors' Sent2Vec program into an encoder.
 
     The file is read once, front to back, in bounded memory: the rows go straight to the encoder's weights.
 
     Args:
-        source: The file, plain or compressed by gzip; `-` reads standard input.
-        out: Folder of the encoder: a stock `StaticEmbedding` where it has only words and cuts text as WORD does, else
+        model: The file, plain or compressed by gzip; `-` reads standard input.
+        out: Folder of the encoder: a stock `StaticEmbedding` if it has only words and cuts text as WORD does, else
             the family `sent2vec`.
-        license: Under which licence the model was published; its authors decide that.
+        license: The licence under which the model was published; its authors decide that.
         config: The settings.
     """
     out, config = result_folder(out), config or ConvertConfig()
     license.check()
-    # Torch is loaded only now, so that the command's help needs none.
+    # Torch is imported inside functions, so that the help of the command does not wait for it.
     from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, read_words
 
     known = None
@@ -183,7 +201,7 @@ def convert_model(
         known = as_json(SentenceFile(config.text).identity)
     settings = {**asdict(config), "text": known, "license": license.header}
     made = finished(out, settings, read_conversion, _settings_of, made="converted")
-    with _opened(source) as (stream, name, size):
+    with _opened(model) as (stream, name, size):
         reader = BinReader(stream, name)
         found = read_words(reader)
         config = _resolved(config, found, name)
@@ -206,12 +224,12 @@ def _resolved(config: ConvertConfig, found: Sent2VecWords, name: str) -> Convert
     held = found.settings.wordNgrams
     if config.order is not None and config.order > held:
         raise InputError(
-            f"--order {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
+            f"`order` {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
             f"{held}; leave it out, or give at most {held}"
         )
     order = config.order or held
     if config.text is not None and order == 1:
-        raise InputError("--text chooses among n-grams, and words alone are kept here; leave --text or --order out")
+        raise InputError("`text` chooses among n-grams, and words alone are kept here; leave out `text` or `order`")
     return replace(config, order=order)
 
 

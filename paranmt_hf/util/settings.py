@@ -78,7 +78,7 @@ class RunOnly:
 class Prefixed:
     """Marks a parameter whose settings share field names with others of the command: `--scorer-device`.
 
-    The option of a field `name` is that of the parameter alone: `--scorer`.
+    The option of the first field is that of the parameter alone: `--scorer`.
     """
 
 

@@ -1,37 +1,34 @@
-"""Export an encoder for another library: `paranmt export`."""
+"""Export an encoder for another library: `paranmt encoder export`."""
 
 from __future__ import annotations
 
 import json
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.export.card import card
-from paranmt_hf.encoders.export.formats import Encode, Format
-from paranmt_hf.encoders.export.model2vec import MODEL2VEC
-from paranmt_hf.encoders.export.onnx import ONNX
-from paranmt_hf.encoders.export.stock import STATIC, TOKENIZERS
-from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
-from paranmt_hf.encoders.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, locate
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import read_json
+from paranmt_hf.util.settings import Advanced
 from paranmt_hf.util.work import finished, folder_aside, refuse_inside, result_folder
 
-# Says beside an export of what it is one.
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.composition import Composition
+    from paranmt_hf.encoders.export.formats import Encode, Format
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+# The record of an export, in its folder.
 EXPORT_FILE = "export.json"
-# In the order in which a better one is looked for.
-FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 # How often the sample is encoded to measure the speed.
 TIMES = 3
 # What every export is checked on, beside the sentences of the embedded sample.
@@ -68,25 +65,61 @@ class Exported:
     own_speed: float
     alphabet: int | None
 
+    def summary(self) -> str:
+        """Size, difference from the encoder, speed, and where to read how to load it."""
+        folder = shown_path(self.folder)
+        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        lines = [f"{folder}: {self.encoder} as {self.format}, {self.dimension} dimensions, {size / 1e6:.1f} MB"]
+        if self.difference is None or self.speed is None:
+            lines.append("  not compared with the encoder, because the package that reads it is not installed")
+        else:
+            measure = "1 - cosine" if self.format == "model2vec" else "difference"
+            lines += [
+                f"  largest {measure} from the encoder's own vectors, on the embedded sample: {self.difference:.0e}",
+                f"  {self.speed:,.0f} sentences a second here; paranmt_hf.load encodes {self.own_speed:,.0f}",
+            ]
+        if self.alphabet is not None:
+            slower = f", {self.own_speed / self.speed:,.0f} times as slow as paranmt_hf.load" if self.speed else ""
+            lines += [
+                f"  for portability{slower}: trigrams by stock components of the tokenizers library",
+                f"  equal for any text: {self.alphabet} characters are known, trigrams with others have no row anyway",
+            ]
+        return "\n".join([*lines, f"  how to load it: {folder}/README.md"])
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """The formats by name, in the order in which a better one is looked for."""
+    from paranmt_hf.encoders.export.model2vec import MODEL2VEC
+    from paranmt_hf.encoders.export.onnx import ONNX
+    from paranmt_hf.encoders.export.stock import STATIC, TOKENIZERS
+    from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
+
+    return {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
+
 
 def export_encoder(
-    model: str | Path, out: str | Path, *, format: str = "static", revision: str | None = None
+    model: str | Path,
+    out: str | Path,
+    *,
+    format: Literal["static", "tokenizers", "model2vec", "onnx", "transformers.js"] = "static",
+    revision: Annotated[str | None, Advanced] = None,
 ) -> Exported:
-    """Write an encoder for another library, and check that this gives the same vectors.
+    """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
-        model: Folder or Hub id of the encoder, or `embedded`.
-        out: Folder to write; must not exist, be empty, or hold this export already.
-        format: `static` (WORD as a stock sentence-transformers model), `tokenizers` (TRIGRAM as one), `model2vec`
-            (WORD or TRIGRAM), `onnx` and `transformers.js` (each of our encoders).
+        model: Folder or Hub id of the encoder; `embedded` is the one in the package.
+        out: Folder to write: new, empty, or with this export.
+        format: static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or
+            TRIGRAM; onnx: each encoder; transformers.js: each, for JavaScript.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: The format is unknown or does not hold this encoder, a package is missing, or `out` is not free.
     """
-    if format not in FORMATS:
-        raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen, out = FORMATS[format], result_folder(out)
+    from paranmt_hf.encoders.export.card import card
+    from paranmt_hf.encoders.export.trigram_tokenizer import alphabet_of
+
+    if format not in formats():
+        raise InputError(f"format must be one of {', '.join(formats())}, was {format!r}", option="format")
+    chosen, out = formats()[format], result_folder(out)
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)
@@ -123,6 +156,8 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
     """Take an encoder apart; refuse what the format cannot hold."""
+    from paranmt_hf.encoders.composition import composition_of
+
     composition = composition_of(list(encoder))
     if composition is None:
         raise InputError(
@@ -135,7 +170,7 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True"
         )
     if not _fits(composition, format):
-        better = next(other.name for other in FORMATS.values() if _fits(composition, other))
+        better = next(other.name for other in formats().values() if _fits(composition, other))
         raise InputError(
             f"format {format.name} holds {format.holds}, and {name} is {composition.title}; format {better} holds it"
         )
@@ -145,7 +180,7 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             "its config_sentence_transformers.json"
         )
     if not format.holds_unknown and any(bool(part.table.weight[0].any()) for part in composition.parts):
-        other = next(other for other in FORMATS.values() if other.holds_unknown and _fits(composition, other))
+        other = next(other for other in formats().values() if other.holds_unknown and _fits(composition, other))
         raise InputError(
             f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format {other.name}"
         )
