@@ -43,6 +43,7 @@ _NAMES = {
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.workflows.search",
     "SpaceConfig": "paranmt_hf.search.space",
+    "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.workflows.stats",
     "SuperviseConfig": "paranmt_hf.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
@@ -143,6 +144,7 @@ __all__ = [
     "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
+    "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -220,6 +222,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer

@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"vectors"},
     {"hub"},
     {"corpus", "encoders", "evaluation", "lexicon", "search"},
-    {"training", "export"},
+    {"training"},
     {"supervised", "paraphrase"},
     {"workflows"},
     {"cli"},
@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
 # The stages above others know encoders through the table of families, and nothing of the other stages.
 MAY_NOT = {
     (stage, other)
-    for stage in ("training", "export", "supervised", "paraphrase")
+    for stage in ("training", "supervised", "paraphrase")
     for other in ("corpus", "evaluation", "lexicon", "search")
 }
 
@@ -36,8 +36,8 @@ def imports(tree: ast.AST) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            # Where copies lie beside weights, a model finds the one that it builds on next to itself.
-            if node.level == 1 and node.module.startswith("modeling_"):
+            # Copies of these files next to weights find one another in this way.
+            if node.level == 1 and node.module.startswith(("modeling_", "paranmt_")):
                 continue
             assert not node.level, "imports are absolute"
             names = [f"{node.module}.{item.name}" for item in node.names]

@@ -202,7 +202,7 @@ def _convert(
     size: int | None,
 ) -> ConversionRecord:
     """Write the weights while the model goes past, and then what goes with them."""
-    from paranmt_hf.encoders.modules.average import WEIGHTS_FILE
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.encoders.sent2vec_bin import Sent2VecRows

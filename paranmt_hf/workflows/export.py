@@ -11,18 +11,13 @@ from typing import Any
 import numpy as np
 
 from paranmt_hf.encoders.composition import Composition, composition_of
-from paranmt_hf.encoders.damage import refuse_not_finite
+from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS, Encode, Format, card
+from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
+from paranmt_hf.encoders.export.tokenizers import alphabet_of
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.export.card import card
-from paranmt_hf.export.formats import Encode, Format
-from paranmt_hf.export.model2vec import MODEL2VEC
-from paranmt_hf.export.onnx import ONNX
-from paranmt_hf.export.stock import STATIC, TOKENIZERS
-from paranmt_hf.export.transformers_js import TRANSFORMERS_JS
-from paranmt_hf.export.trigram_tokenizer import alphabet_of
 from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import read_json
@@ -93,7 +88,6 @@ def export_encoder(
     refuse_inside(out, source.folder)
     identity = {"format": format, "model": source.name, "revision": source.revision}
     made = finished(out, identity, _read_record, lambda record: record, made="exported")
-    refuse_not_finite(source.folder)
     encoder = load(source, device="cpu")
     composition = _check(encoder, chosen, source.name)
     titles = [part.family.title for part in composition.parts]

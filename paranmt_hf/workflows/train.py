@@ -255,7 +255,7 @@ def _fit(
     import torch
 
     from paranmt_hf.encoders.composition import take_apart
-    from paranmt_hf.encoders.modules.lstm import padded
+    from paranmt_hf.encoders.sequences import padded
     from paranmt_hf.training.averaging import AveragingTrainer
     from paranmt_hf.training.distinct_sentences import DistinctSentences
     from paranmt_hf.training.loop import Loop, learning_rates
@@ -309,7 +309,7 @@ def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
 
 def readings(composition: Composition) -> list[Reading]:
     """Say how each part of an encoder gets its features from rows."""
-    from paranmt_hf.encoders.modules.lstm import sequence_features
+    from paranmt_hf.encoders.sequences import sequence_features
     from paranmt_hf.training.trainer import Reading
 
     return [

@@ -6,15 +6,16 @@ import torch
 
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.modules.average import AverageEmbedding, restore, store
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.lstm import AverageDirections, lstm_modules, sequence_features
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding, vocabulary_of, word_tokenizer
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections
+from paranmt_hf.encoders.modules.paranmt_tables import restore, store
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.encoders.sequences import lstm_modules, sequence_features
+from paranmt_hf.encoders.units import lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import words
+from paranmt_hf.text import vocabulary_of, word_tokenizer, words
 from paranmt_hf.tokens import WordTokenizer
 from tests.encoders.toys import (
     AVERAGES,

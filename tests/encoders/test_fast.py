@@ -9,16 +9,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paranmt_hf.encoders.fast import FastAverage
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders import sentence_encoder
 from paranmt_hf.encoders.composition import composition_of
-from paranmt_hf.encoders.fast import FastAverage
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.text import character_ngrams, words
 from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, rows, trigram, word
 

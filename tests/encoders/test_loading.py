@@ -201,7 +201,7 @@ def copy(saved, tmp_path):
         "mine.Module",
         "os.system",
         "paranmt_hf.errors.InputError",
-        "paranmt_hf_word.Other",
+        "paranmt_averages.Other",
         "sentence_transformers_evil.Module",
         "sentence_transformers.evil",
         "sentence_transformers.util.misc.json",

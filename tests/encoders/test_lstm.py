@@ -10,7 +10,7 @@ from torch import nn
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules import lstm
-from paranmt_hf.encoders.modules.lstm import directions_before, directions_behind, padded, sequence_features
+from paranmt_hf.encoders.sequences import directions_before, directions_behind, padded, sequence_features
 from tests.encoders.toys import WORDS, encoder
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.ngrams import NgramTable, ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, ngram_buckets
 
 
 def buckets_of(words: list[int], order: int, buckets: int) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
-from paranmt_hf.encoders.contents import module_list
+from paranmt_hf.encoders.model_folder import module_list
 from paranmt_hf.encoders.module_loading import load_modules
 from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, tables_of
 from paranmt_hf.errors import InputError

@@ -15,14 +15,15 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
+from paranmt_hf.encoders.building import with_precision
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
-from paranmt_hf.encoders.modules.word import WordEmbedding
-from paranmt_hf.encoders.precision import with_precision
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.workflows.average import average_encoders

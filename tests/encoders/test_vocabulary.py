@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.vocabulary import Vocabulary, count_units, lookup, most_frequent
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import character_ngrams, words
 from paranmt_hf.tokens import WordTokenizer

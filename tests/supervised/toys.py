@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.vocabulary import lookup
+from paranmt_hf.encoders.units import lookup
 from paranmt_hf.supervised.fitting import Items
 from paranmt_hf.supervised.head import HeadConfig, new_head
 from paranmt_hf.tokens import WordTokenizer

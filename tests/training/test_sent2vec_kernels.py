@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.encoders.ngrams import ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
 
 pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")

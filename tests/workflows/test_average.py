@@ -8,10 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.building import trainable, with_precision
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import folder_aside

@@ -15,8 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf import cli
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.modules.average import store
+from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.workflows.average import average_encoders
@@ -113,7 +112,6 @@ def test_written_as_modules_write(
     for name, tensor in expected.items():
         np.testing.assert_array_equal(found[name], tensor)
         assert found[name].dtype == tensor.dtype
-    refuse_not_finite(tmp_path / "out")
     encoder = paranmt_hf.load(tmp_path / "out")
     np.testing.assert_allclose(encoder[0].weight.numpy(), rows, atol=1e-2)
 
@@ -182,8 +180,8 @@ def test_published(model: Path, tmp_path: Path) -> None:
     plan = plan_model(out, "you/sent2vec", about=read_about(None, MIT))
     assert {
         "conversion.json",
-        "paranmt_hf_ngram.py",
-        "paranmt_hf_ngrams.py",
+        "paranmt_averages.py",
+        "paranmt_tables.py",
         "vocabulary.json",
     } <= plan.parcel.sizes.keys()
     assert plan.left_here == []

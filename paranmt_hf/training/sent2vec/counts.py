@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text import cut_chunk
+from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 
 # Distinct words that are counted at once; some 150 bytes each.

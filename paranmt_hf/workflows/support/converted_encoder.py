@@ -6,15 +6,15 @@ import numpy as np
 import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
-from paranmt_hf.encoders.modules.word import WordEmbedding
-from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, NgramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import Sent2VecWords
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
+from paranmt_hf.encoders.units import WordLookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text import cut_chunk
+from paranmt_hf.tokens import WordTokenizer
 from paranmt_hf.workflows.support.sentence_file import SentenceFile
 
 # How text is cut, by the name of the setting.

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from safetensors import safe_open
 
 from paranmt_hf.encoders.composition import composition_of
+from paranmt_hf.encoders.export.formats import stated_license
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.mteb.tasks import EXTRA, every_task, quiet
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
-from paranmt_hf.export.card import stated_license
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord

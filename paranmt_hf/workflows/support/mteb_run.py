@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from paranmt_hf.encoders.contents import model_settings
-from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.model_folder import model_settings
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.mteb.record import MtebRecord, MtebTask, read_task
 from paranmt_hf.evaluation.mteb.running import run_task
@@ -78,9 +77,6 @@ def run_mteb(
     chosen = find_tasks(tasks, languages)
     # Before the first evaluation: is everything there?
     located = [locate(each) for each in names]
-    for model in located:
-        # Else a task would blame its data.
-        refuse_not_finite(model.folder)
     titles = [submission_name(model, name) for model in located]
     if twice := next((title for title in titles if titles.count(title) > 1), None):
         raise InputError(

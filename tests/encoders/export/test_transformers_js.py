@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paranmt_hf.export import onnx as onnx_graph
+from paranmt_hf.export.portable_tokenizer import portable_tokenizer
+from paranmt_hf.export.tokenizers import tokenizer_of
+from paranmt_hf.export.transformers_js import TRANSFORMERS_JS
 
 from paranmt_hf import InputError
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.export import onnx as onnx_graph
-from paranmt_hf.export.portable_tokenizer import portable_tokenizer
-from paranmt_hf.export.tokenizers import tokenizer_of
-from paranmt_hf.export.transformers_js import TRANSFORMERS_JS
 from paranmt_hf.text import character_ngrams
 from paranmt_hf.util.optional import available
 from paranmt_hf.workflows import export as exporting

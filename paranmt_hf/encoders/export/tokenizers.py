@@ -1,4 +1,6 @@
-r"""TRIGRAM's units made by components of the `tokenizers` library alone, so that a stock module can read text for it.
+r"""Tokenizers made only of components of the `tokenizers` library, so that other libraries read text as ours do.
+
+That of WORD is the definition of `text/definitions.py`. TRIGRAM's needs a construction:
 
 Models and pre-tokenizers of that library cut text into pieces that do not overlap, and trigrams do. Normalizers may
 lengthen text, though: here they write behind every character the two that follow it, and then the text is cut into
@@ -23,13 +25,45 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from paranmt_hf.text import word_normalizer
+from paranmt_hf.encoders.composition import Part
+from paranmt_hf.text import CLITICS, PUNCTUATION, word_normalizer, word_tokenizer
 
 PLACES = 3
 # Control characters take one byte, which keeps the long intermediate texts small; then the private area.
 SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
+# JavaScript stores the characters behind this one as two.
+LARGEST = 0xFFFF
+
+
+def tokenizer_of(part: Part) -> Tokenizer:
+    """Make the tokenizer whose ids are the rows of an encoder's table."""
+    units = part.vocabulary.units
+    return trigram_tokenizer(units) if part.family.units == "trigram" else word_tokenizer(units)
+
+
+def portable_tokenizer(part: Part) -> Tokenizer:
+    """Make a tokenizer that gives the same in JavaScript; every text begins with the id of the unknown unit.
+
+    Three things differ there: white space that is not a regular expression is not that of Unicode; a sigma at the end
+    of a word has a lower case of its own; and characters beyond U+FFFF are two, between which a rule may find a place.
+    TRIGRAM reads all of those (emoji, rare scripts) as one unknown punctuation mark, so it has no rows for them.
+    """
+    units = part.vocabulary.units
+    tokenizer = tokenizer_of(part)
+    steps: list[normalizers.Normalizer] = [normalizers.Replace("\u03a3", "\u03c3")]
+    if part.family.units == "trigram":
+        unseen = next(symbol for symbol in map(chr, reversed(SYMBOLS)) if symbol not in alphabet_of(units))
+        steps.append(_rule(rf"[^\x{{0}}-\x{{{LARGEST:x}}}]", unseen))
+    else:
+        cut = [(r"\s+", "removed"), (f"{CLITICS}|{PUNCTUATION}", "isolated")]
+        splits = [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in cut]
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    tokenizer.normalizer = normalizers.Sequence([*steps, tokenizer.normalizer])
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{units[0]} $A", special_tokens=[(units[0], 0)])
+    tokenizer.enable_padding(pad_id=0, pad_token=units[0])
+    return tokenizer
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paranmt_hf.export.trigram_tokenizer import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
 from tokenizers import Tokenizer
 
-from paranmt_hf.export.trigram_tokenizer import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text import character_ngrams
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from paranmt_hf.export import onnx as onnx_graph
+from paranmt_hf.export.onnx import read_onnx
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -16,12 +18,10 @@ from tokenizers import Tokenizer, models
 import paranmt_hf
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.export import onnx as onnx_graph
-from paranmt_hf.export.onnx import read_onnx
 from paranmt_hf.util.optional import available
 from paranmt_hf.workflows import export as exporting
 from paranmt_hf.workflows.export import FORMATS, export_encoder
