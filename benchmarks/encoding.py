@@ -38,7 +38,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 
 Encode = Callable[[Sequence[str]], object]
 

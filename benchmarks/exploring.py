@@ -17,8 +17,8 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from paranmt_hf.corpus.exploration.explorer import Explorer
-from paranmt_hf.workflows.explore import explore_app
+from paranmt_hf.apps.explore.explore import explore_app
+from paranmt_hf.apps.explore.explorer import Explorer
 
 TEXTS = ["guitar", "the house", "parliament", "zebra", "a"]
 QUESTIONS = {

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.encoders.export.export import FORMATS, export_encoder
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.workflows.export import FORMATS, export_encoder
 
 PACKAGES = ("torch", "sentence-transformers", "tokenizers", "model2vec", "onnxruntime")
 

@@ -47,14 +47,14 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text import word_tokenizer
+from paranmt_hf.text.definitions import word_tokenizer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.building import device_trainer
 from paranmt_hf.training.device.trainer import DeviceTrainer
 from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.processes import Processes
-from paranmt_hf.workflows.train import fit
+from paranmt_hf.training.train import fit
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.
 MODELS: dict[str, tuple[dict[str, Any], float]] = {

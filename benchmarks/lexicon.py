@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 COLUMNS = ["id", "reference", "translation", "para_score", "reference_length", "translation_length"]
 

@@ -79,7 +79,7 @@ class Memory:
 
 def ours(text: Path, result: Path, **settings: object) -> None:
     """Mine with this package."""
-    from paranmt_hf.workflows.mine import MineConfig, Mining
+    from paranmt_hf.search.mine import MineConfig, Mining
 
     with tempfile.TemporaryDirectory(dir=result.parent) as work:
         made = Mining(text, config=MineConfig(**settings)).run(Path(work))  # type: ignore[arg-type]

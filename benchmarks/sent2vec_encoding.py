@@ -28,8 +28,8 @@ import torch
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.tokens import WordTokenizer
-from paranmt_hf.workflows.convert import ConvertConfig, convert_model
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.training.convert import ConvertConfig, convert_model
 
 THEIRS = "the program, less the time to read the model"
 

@@ -44,7 +44,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
-from paranmt_hf.text import word_tokenizer
+from paranmt_hf.text.definitions import word_tokenizer
 from paranmt_hf.training import averaging, trainer
 from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.config import TrainConfig
@@ -52,7 +52,7 @@ from paranmt_hf.training.loop import Loop
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
-from paranmt_hf.workflows.train import fit
+from paranmt_hf.training.train import fit
 
 Sides = tuple[list[str], list[str]]
 CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")

@@ -31,8 +31,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.decontamination import EvaluationText
-from paranmt_hf.workflows.support.training_run import sentences_of
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
+from paranmt_hf.training.inputs import sentences_of
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".

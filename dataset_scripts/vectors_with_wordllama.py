@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.encoders.distillation import components
-from paranmt_hf.vectors import WordVectors, read_vectors, write_vectors
+from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
 
 # What all words share is what the frequent ones share: rare words are many, and the mean would be theirs.
 FREQUENT = 20_000

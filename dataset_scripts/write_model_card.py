@@ -22,12 +22,12 @@ from pathlib import Path
 from paranmt_hf.encoders.building import with_precision
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
+from paranmt_hf.evaluation.evaluate import evaluate_encoder
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_sts
 from paranmt_hf.hub.model_card import model_card
+from paranmt_hf.training.card import model_record, read_about
 from paranmt_hf.training.record import read_training
-from paranmt_hf.workflows.evaluate import evaluate_encoder
-from paranmt_hf.workflows.support.model_record import model_record, read_about
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:

@@ -30,10 +30,10 @@ from paranmt_hf.evaluation.generation.record import (
 )
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.hub.repository import weights_checksum
+from paranmt_hf.paraphrase.card import card_values
 from paranmt_hf.paraphrase.record import read_paraphraser
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.yaml_files import read_yaml
-from paranmt_hf.workflows.support.paraphraser_card import card_values
 
 KINDS: dict[str, Any] = {"paraphrases": ParaphrasesRecord, "canonical": CanonicalRecord}
 

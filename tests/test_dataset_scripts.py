@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.vectors import read_vectors
+from paranmt_hf.text.word_vectors import read_vectors
 
 SCRIPTS = Path(__file__).parent.parent / "dataset_scripts"
 SAMPLE = [(ASSETS / "sample" / f"sample.{side}").read_text(encoding="utf8").split("\n")[:20] for side in ("cs", "en")]

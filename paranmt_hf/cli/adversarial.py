@@ -15,8 +15,8 @@ def configure(parser: CommandParser) -> None:
     """Options of `paranmt adversarial`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.paraphrase.adversarial import AdversarialConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
-    from paranmt_hf.workflows.adversarial import AdversarialConfig
 
     parser.add_argument("file", type=Path, help="labelled sentences: .tsv or .csv with a header, .jsonl or .parquet")
     parser.add_argument("--model", required=True, help="encoder-decoder: folder or Hub id")
@@ -33,7 +33,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser.add_argument_group("where it runs"), EngineConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.adversarial import find_adversarial
+        from paranmt_hf.paraphrase.adversarial import find_adversarial
 
         config = from_options(AdversarialConfig, arguments)
         done = find_adversarial(

@@ -62,8 +62,8 @@ def _configure_lengths(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.analysis.analyse import analyse_lengths
         from paranmt_hf.evaluation.analysis.pictures import draw_lengths
-        from paranmt_hf.workflows.analyse import analyse_lengths
 
         _check_output(arguments)
         shown = arguments.json is not None or arguments.picture is not None
@@ -89,7 +89,7 @@ def _configure_neighbours(parser: CommandParser) -> None:
     _add_output(parser, picture=False)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.analyse import analyse_neighbours
+        from paranmt_hf.evaluation.analysis.analyse import analyse_neighbours
 
         _check_output(arguments)
         table = analyse_neighbours(
@@ -129,8 +129,8 @@ def _configure_norms(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.errors import InputError
+        from paranmt_hf.evaluation.analysis.analyse import analyse_norms
         from paranmt_hf.evaluation.analysis.pictures import draw_norms
-        from paranmt_hf.workflows.analyse import analyse_norms
 
         _check_output(arguments)
         if not 0 < arguments.sif_a < float("inf"):
@@ -171,8 +171,8 @@ def _configure_under_trained(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.analysis.analyse import analyse_under_trained
         from paranmt_hf.evaluation.analysis.pictures import draw_coverage
-        from paranmt_hf.workflows.analyse import analyse_under_trained
 
         _check_output(arguments)
         table = analyse_under_trained(

@@ -28,14 +28,14 @@ def configure(parser: CommandParser) -> None:
 
 
 def _configure_sample(parser: CommandParser) -> None:
-    from paranmt_hf.corpus.annotation.sample import AnnotationConfig
+    from paranmt_hf.apps.annotate.sample import AnnotationConfig
 
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", type=Path, required=True, help="folder of the sample, and of the answers to it")
     add_options(parser, AnnotationConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import sample_for_annotation
+        from paranmt_hf.apps.annotate.annotate import sample_for_annotation
 
         config = from_options(AnnotationConfig, arguments)
         drawn = sample_for_annotation(arguments.release, arguments.out, config)
@@ -61,7 +61,7 @@ def _configure_serve(parser: CommandParser) -> None:
     parser.add_argument("--port", type=int, help="port on this computer (default: any that is free)")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import serve_annotation
+        from paranmt_hf.apps.annotate.annotate import serve_annotation
 
         def announce(address: str, annotator: str | None) -> None:
             print(f"{annotator}: {address}" if annotator else f"open {address}", flush=True)
@@ -85,7 +85,7 @@ def _configure_table(parser: CommandParser) -> None:
     add_switch(parser, "--percent", dest="percent", help="print shares of the labels, not counts")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import check_picture, draw_table, summarise_annotation, write_table
+        from paranmt_hf.apps.annotate.annotate import check_picture, draw_table, summarise_annotation, write_table
 
         if arguments.picture:
             check_picture(arguments.picture)
@@ -106,7 +106,7 @@ def _configure_export(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="the CSV file")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import export_annotation
+        from paranmt_hf.apps.annotate.annotate import export_annotation
 
         count = export_annotation(arguments.folder, arguments.out)
         print(f"{arguments.out}: {count:,} answers")
@@ -120,7 +120,7 @@ def _configure_import(parser: CommandParser) -> None:
     add_switch(parser, "--replace", dest="replace", help="take answers of the file where there are others already")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.annotate import import_annotation
+        from paranmt_hf.apps.annotate.annotate import import_annotation
 
         found = import_annotation(arguments.folder, arguments.file, replace=arguments.replace)
         print(f"{arguments.folder}: {found.added} added, {found.replaced} replaced, {found.unchanged} were there")

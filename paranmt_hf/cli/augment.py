@@ -17,8 +17,8 @@ def configure(parser: CommandParser) -> None:
     """Options of `paranmt augment`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.paraphrase.augment import AugmentConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
-    from paranmt_hf.workflows.augment import AugmentConfig
 
     parser.add_argument("file", type=Path, help="labelled sentences: .tsv or .csv with a header, .jsonl or .parquet")
     parser.add_argument("--model", required=True, help="encoder-decoder: folder or Hub id")
@@ -29,7 +29,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser.add_argument_group("where it runs"), EngineConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.augment import augment
+        from paranmt_hf.paraphrase.augment import augment
 
         done = augment(
             arguments.file,

@@ -16,7 +16,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the mean")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.average import average_encoders
+        from paranmt_hf.training.average import average_encoders
 
         average_encoders(arguments.models, arguments.out)
         print(f"{arguments.out}: the mean of {len(arguments.models)} models")

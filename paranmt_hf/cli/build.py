@@ -23,13 +23,13 @@ SUMMARY = "translate a bitext, score the pairs, release them"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt build`."""
+    from paranmt_hf.corpus.build import build, pivot_of
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
+    from paranmt_hf.corpus.language_models.stage import describe_cost
+    from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.build import build, pivot_of
-    from paranmt_hf.workflows.support.language_model import describe_cost
-    from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     text = parser.add_argument_group(
         "bitext: two aligned files, or one of --tsv, --parquet and --dataset with --columns; or --text with --pivot"

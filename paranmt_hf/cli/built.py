@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paranmt_hf.workflows.support.release_run import Built
+    from paranmt_hf.corpus.release_run import Built
 
 
 def print_built(built: Built) -> None:

@@ -13,7 +13,7 @@ SUMMARY = "turn a .bin model of the original Sent2Vec program into an encoder fo
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt convert`."""
-    from paranmt_hf.workflows.convert import ConvertConfig
+    from paranmt_hf.training.convert import ConvertConfig
 
     parser.add_argument("model", help="the .bin file, plain or compressed by gzip; - reads standard input")
     parser.add_argument("--out", type=Path, required=True, help="folder of the encoder")
@@ -26,7 +26,7 @@ def configure(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.hub.licenses import License
-        from paranmt_hf.workflows.convert import convert_model
+        from paranmt_hf.training.convert import convert_model
 
         made = convert_model(
             arguments.model,

@@ -66,10 +66,10 @@ def _configure_sts(parser: CommandParser) -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import evaluate, write_results
         from paranmt_hf.evaluation.paper_tables import TABLES
         from paranmt_hf.evaluation.results import compare, differences
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import evaluate, write_results
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
@@ -119,9 +119,9 @@ def _configure_transfer(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import transfer, write_results
         from paranmt_hf.evaluation.transfer.record import compare_transfer
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import transfer, write_results
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
@@ -147,7 +147,7 @@ def _configure_transfer(parser: CommandParser) -> None:
 
 def _configure_overfitting(parser: CommandParser) -> None:
     """Options of `paranmt evaluate overfitting`."""
-    from paranmt_hf.workflows.support.data_configs import OverfittingConfig
+    from paranmt_hf.evaluation.data_configs import OverfittingConfig
 
     _add_models(parser)
     parser.add_argument("--data", nargs="+", required=True, help=f"what they were trained on: {DATA_HELP}")
@@ -160,9 +160,9 @@ def _configure_overfitting(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import evaluate_overfitting, write_results
+        from paranmt_hf.training.pair_margins import compare_margins
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import evaluate_overfitting, write_results
-        from paranmt_hf.workflows.support.pair_margins import compare_margins
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
@@ -211,8 +211,8 @@ def _configure_mteb(parser: CommandParser) -> None:
     add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.evaluation.evaluate import evaluate_mteb
         from paranmt_hf.evaluation.mteb.record import compare_mteb
-        from paranmt_hf.workflows.evaluate import evaluate_mteb
 
         made = evaluate_mteb(
             arguments.models,
@@ -252,8 +252,8 @@ def _configure_contrast(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.evaluation.contrast import compare_contrast
+        from paranmt_hf.evaluation.evaluate import evaluate_contrast, write_results
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.evaluate import evaluate_contrast, write_results
 
         if arguments.json:
             check_result_path(arguments.json, "--json")

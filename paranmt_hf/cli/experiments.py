@@ -10,7 +10,7 @@ from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from paranmt_hf.workflows.support.experiment import Trials
+    from paranmt_hf.experiments.experiment import Trials
 
 # What a trial decides itself, or what no small run needs.
 NOT_HERE = {
@@ -57,8 +57,8 @@ def add_trials(parser: CommandParser, *, epochs: int) -> None:
 def trials_of(arguments: argparse.Namespace) -> Trials:
     """Make the trials of parsed options."""
     from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.experiments.experiment import Trials
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.workflows.support.experiment import Trials
 
     return Trials(
         tuple(arguments.models),

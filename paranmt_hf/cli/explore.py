@@ -27,7 +27,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="port on this computer (default: any that is free)")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.explore import explore
+        from paranmt_hf.apps.explore.explore import explore
 
         explore(
             arguments.folder,

@@ -27,7 +27,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.export import export_encoder
+        from paranmt_hf.encoders.export.export import export_encoder
 
         made = export_encoder(arguments.model, arguments.out, format=arguments.format)
         keep_options(arguments, made.folder)

@@ -14,14 +14,14 @@ SUMMARY = "find out which tenth of a corpus, by which score, makes the best enco
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt folds`."""
-    from paranmt_hf.workflows.support.data_configs import FoldsConfig
+    from paranmt_hf.evaluation.data_configs import FoldsConfig
 
     parser.add_argument("folder", type=Path, help="a release")
     add_options(parser, FoldsConfig)
     add_trials(parser, epochs=1)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.folds import TABLE, compare_folds, table_of
+        from paranmt_hf.experiments.folds import TABLE, compare_folds, table_of
 
         outcome, fresh = compare_folds(
             arguments.folder, arguments.out, trials_of(arguments), from_options(FoldsConfig, arguments)

@@ -44,7 +44,7 @@ def _configure_build(parser: CommandParser) -> None:
     add_options(parser, LexiconConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.lexicon import build_lexicon
+        from paranmt_hf.lexicon.verbs import build_lexicon
 
         lexicon = build_lexicon(arguments.data, arguments.out, config=from_options(LexiconConfig, arguments))
         record = lexicon.record
@@ -72,8 +72,8 @@ def _configure_nearest(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.lexicon.lexicon import Lexicon
+        from paranmt_hf.lexicon.verbs import write_json
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.lexicon import write_json
 
         if arguments.json:
             check_result_path(Path(arguments.json), "--json")
@@ -121,8 +121,8 @@ def _configure_evaluate(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help=JSON_HELP)
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.lexicon.verbs import evaluate_lexicon, write_json
         from paranmt_hf.util.files import check_result_path
-        from paranmt_hf.workflows.lexicon import evaluate_lexicon, write_json
 
         if arguments.json:
             check_result_path(Path(arguments.json), "--json")

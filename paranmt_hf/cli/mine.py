@@ -17,9 +17,9 @@ SUMMARY = "find pairs of sentences that mean the same, in a file or between two"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt mine`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.schema import MadeBy
-    from paranmt_hf.workflows.mine import MineConfig
-    from paranmt_hf.workflows.support.release_run import ReleaseConfig
+    from paranmt_hf.search.mine import MineConfig
 
     parser.add_argument("file", type=Path, help=CORPUS_HELP)
     parser.add_argument("file2", type=Path, nargs="?", help="another one, for pairs between the two")
@@ -41,7 +41,7 @@ def configure(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
-        from paranmt_hf.workflows.mine import Mining, mine, mine_pairs
+        from paranmt_hf.search.mine import Mining, mine, mine_pairs
 
         mining = Mining(
             arguments.file,

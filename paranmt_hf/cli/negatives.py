@@ -12,9 +12,9 @@ SUMMARY = "show the hard negatives that mega-batches give"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt negatives`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.hub.repository import EMBEDDED
-    from paranmt_hf.workflows.negatives import NegativesConfig
+    from paranmt_hf.training.negatives import NegativesConfig
 
     parser.add_argument("sentences", nargs="+", help="sentences whose negatives are shown")
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
@@ -22,17 +22,17 @@ def configure(parser: CommandParser) -> None:
         "--encoder", default=EMBEDDED, help="the encoder that mines: folder or Hub id (default: %(default)s)"
     )
     add_options(parser, NegativesConfig)
-    add_options(parser, SelectionConfig)
+    add_options(parser, PairSelection)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.negatives import mined_negatives
+        from paranmt_hf.training.negatives import mined_negatives
 
         results = mined_negatives(
             arguments.sentences,
             arguments.data,
             config=from_options(NegativesConfig, arguments),
             encoder=arguments.encoder,
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
         )
         for sentence, negatives in zip(arguments.sentences, results, strict=True):
             print(sentence)

@@ -40,7 +40,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser.add_argument_group("where it runs"), EngineConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.paraphrase import paraphrase_file
+        from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 
         if arguments.template and arguments.templates is not None:
             raise InputError("give either --template, or --templates for the most frequent ones")

@@ -23,8 +23,8 @@ SUMMARY = "have a language model paraphrase text, score the pairs, release them"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt paraphrase-corpus`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
     text = parser.add_argument_group("text: one of --text, --tsv, --parquet and --dataset")
     text.add_argument("--text", type=Path, help="one sentence per line (plain, .gz, .xz, .zst)")
@@ -40,8 +40,8 @@ def configure(parser: CommandParser) -> None:
     add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.paraphrase_corpus import paraphrase_corpus
-        from paranmt_hf.workflows.support.language_model import describe_cost
+        from paranmt_hf.corpus.language_models.stage import describe_cost
+        from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
 
         paraphraser, sentences = language_model_of(arguments, arguments.paraphraser), _text(arguments)
         if arguments.estimate:

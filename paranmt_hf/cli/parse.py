@@ -14,8 +14,8 @@ SUMMARY = "give pairs the constituency trees of both sentences, and count their 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt parse`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
-    from paranmt_hf.corpus.pairs import SelectionConfig
-    from paranmt_hf.workflows.parse import ParseConfig
+    from paranmt_hf.corpus.pairs import PairSelection
+    from paranmt_hf.corpus.parsing.parse import ParseConfig
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
     parser.add_argument(
@@ -24,19 +24,19 @@ def configure(parser: CommandParser) -> None:
         help="what gives trees: link-grammar, stanza, or a file with lines SENTENCE<tab>TREE",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the parsed pairs")
-    kinds = {ParseConfig: "parsing", SelectionConfig: "pairs", EngineConfig: "where it runs"}
+    kinds = {ParseConfig: "parsing", PairSelection: "pairs", EngineConfig: "where it runs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.parse import parse_pairs
+        from paranmt_hf.corpus.parsing.parse import parse_pairs
 
         parsed = parse_pairs(
             arguments.data,
             arguments.out,
             parser=arguments.parser,
             config=from_options(ParseConfig, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             engine=from_options(EngineConfig, arguments),
         )
         keep_options(arguments, parsed.folder, fresh=parsed.fresh)

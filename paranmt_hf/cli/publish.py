@@ -16,8 +16,8 @@ from paranmt_hf.cli.parser import CommandParser
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
+    from paranmt_hf.apps.publish.publish import Plan, Where
     from paranmt_hf.hub.licenses import License
-    from paranmt_hf.workflows.publish import Plan, Where
 
 # What options may say of a model as well as the file of --about.
 ABOUT = ("license", "license_name", "license_link", "datasets")
@@ -43,7 +43,7 @@ def _configure_dataset(parser: CommandParser) -> None:
     _add_license(parser, "corrects the one that the release was built with")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.publish import plan_dataset
+        from paranmt_hf.apps.publish.publish import plan_dataset
 
         options = {"license": _license(arguments), "notes": arguments.notes}
         _publish(arguments, plan_dataset(arguments.folder, arguments.name, **options, **_where(arguments)))
@@ -64,9 +64,9 @@ def _configure_model(parser: CommandParser) -> None:
     parser.add_argument("--datasets", nargs="+", default=[], help="data sets on the Hub that the model learned from")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.publish import plan_model
-        from paranmt_hf.workflows.support.model_origin import stated_license
-        from paranmt_hf.workflows.support.model_record import read_about
+        from paranmt_hf.apps.publish.publish import plan_model
+        from paranmt_hf.training.card import read_about
+        from paranmt_hf.training.provenance import stated_license
 
         given = {name: getattr(arguments, name) for name in ABOUT}
         about = read_about(arguments.about, stated_license(arguments.folder), **given)

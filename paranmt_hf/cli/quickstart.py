@@ -15,7 +15,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.quickstart import quickstart
+        from paranmt_hf.apps.quickstart import quickstart
 
         for line in quickstart(arguments.out):
             print(line, flush=True)

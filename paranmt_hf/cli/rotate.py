@@ -13,7 +13,7 @@ SUMMARY = "order the dimensions of an averaging encoder, so that cutting some of
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt rotate`."""
-    from paranmt_hf.workflows.rotate import RotateConfig
+    from paranmt_hf.training.rotate import RotateConfig
 
     parser.add_argument(
         "model", help="folder or Hub id of an encoder trained on pairs; `embedded` is the one that the package carries"
@@ -23,7 +23,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--data", nargs="+", help=f"for the order by principal components: {DATA_HELP}")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.rotate import rotate_encoder
+        from paranmt_hf.training.rotate import rotate_encoder
 
         config = from_options(RotateConfig, arguments)
         encoder = rotate_encoder(arguments.model, arguments.out, config=config, data=arguments.data)

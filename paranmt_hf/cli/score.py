@@ -16,8 +16,8 @@ SUMMARY = "score a release again with another scorer, or give it more columns"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt score`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
+    from paranmt_hf.corpus.score import rescore
     from paranmt_hf.encoders.scorer import ScorerConfig
-    from paranmt_hf.workflows.score import rescore
 
     parser.add_argument("folder", type=Path, help="a release")
     add_column_options(

@@ -38,7 +38,7 @@ def configure(parser: CommandParser) -> None:
 
 def _configure_index(parser: CommandParser) -> None:
     """Options of `paranmt search index`."""
-    from paranmt_hf.search.space import SpaceConfig
+    from paranmt_hf.search.index import SpaceConfig
 
     parser.add_argument("corpus", type=Path, help=CORPUS_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the index")
@@ -48,7 +48,7 @@ def _configure_index(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
-        from paranmt_hf.workflows.search import build_index
+        from paranmt_hf.search.index import build_index
 
         indexed = build_index(
             arguments.corpus,
@@ -71,7 +71,7 @@ def _configure_index(parser: CommandParser) -> None:
 
 def _configure_query(parser: CommandParser) -> None:
     """Options of `paranmt search query`."""
-    from paranmt_hf.workflows.search import PROBES
+    from paranmt_hf.search.index import PROBES
 
     parser.add_argument("index", type=Path, help="what `paranmt search index` wrote")
     parser.add_argument("queries", nargs="*", help="sentences; - reads them from standard input, one on a line")
@@ -88,8 +88,8 @@ def _configure_query(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
+        from paranmt_hf.search.index import SentenceIndex
         from paranmt_hf.util.files import check_result_path, write_result
-        from paranmt_hf.workflows.search import SentenceIndex
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
@@ -113,7 +113,7 @@ def _configure_query(parser: CommandParser) -> None:
 
 def _queries(arguments: argparse.Namespace) -> list[str]:
     """Collect queries from the command line, standard input and a file."""
-    from paranmt_hf.workflows.search import read_queries
+    from paranmt_hf.search.index import read_queries
 
     queries = []
     try:

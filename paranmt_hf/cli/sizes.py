@@ -14,7 +14,7 @@ SUMMARY = "find out how much encoders learn from how many pairs"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt sizes`."""
-    from paranmt_hf.workflows.support.data_configs import SizesConfig
+    from paranmt_hf.evaluation.data_configs import SizesConfig
 
     parser.add_argument("folder", type=Path, help="a release")
     add_options(parser, SizesConfig)
@@ -27,7 +27,7 @@ def configure(parser: CommandParser) -> None:
     add_trials(parser, epochs=1)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.sizes import TABLE, compare_sizes, table_of
+        from paranmt_hf.experiments.sizes import TABLE, compare_sizes, table_of
 
         outcome, fresh = compare_sizes(
             arguments.folder, arguments.out, trials_of(arguments), from_options(SizesConfig, arguments)

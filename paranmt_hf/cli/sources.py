@@ -14,14 +14,14 @@ SUMMARY = "find out which source of text makes the best encoders"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt sources`."""
-    from paranmt_hf.workflows.support.data_configs import SourcesConfig
+    from paranmt_hf.evaluation.data_configs import SourcesConfig
 
     parser.add_argument("folders", nargs="+", type=Path, help="releases")
     add_options(parser, SourcesConfig)
     add_trials(parser, epochs=5)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.sources import TABLE, compare_sources, table_of
+        from paranmt_hf.experiments.sources import TABLE, compare_sources, table_of
 
         outcome, fresh = compare_sources(
             arguments.folders, arguments.out, trials_of(arguments), from_options(SourcesConfig, arguments)

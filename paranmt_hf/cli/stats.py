@@ -15,7 +15,7 @@ SUMMARY = "measure how varied the sentences of corpora are, side by side"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt stats`."""
-    from paranmt_hf.workflows.stats import StatsConfig
+    from paranmt_hf.corpus.stats import StatsConfig
 
     parser.add_argument(
         "corpora",
@@ -45,9 +45,9 @@ def configure(parser: CommandParser) -> None:
     add_switch(parser, "--markdown", dest="markdown", help="print a Markdown table")
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.corpus.stats import describe_corpora
         from paranmt_hf.util.files import check_result_path, check_suffix, write_result
         from paranmt_hf.util.optional import require
-        from paranmt_hf.workflows.stats import describe_corpora
 
         for option in ("json", "picture"):
             if (path := getattr(arguments, option)) is not None:

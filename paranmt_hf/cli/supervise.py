@@ -14,7 +14,7 @@ SUMMARY = "train an encoder for similarity, entailment or sentiment"
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt supervise`."""
     from paranmt_hf.encoders.config import EncoderConfig
-    from paranmt_hf.supervised.config import SuperviseConfig
+    from paranmt_hf.training.supervised.config import SuperviseConfig
 
     parser.add_argument("--data", required=True, help="folder with the task's files in SentEval's layout (SICK, SST)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the model: encoder and head")
@@ -22,7 +22,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser.add_argument_group("encoder"), EncoderConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.supervise import supervise
+        from paranmt_hf.training.supervised.supervise import supervise
 
         done = supervise(
             arguments.data,
@@ -32,8 +32,8 @@ def configure(parser: CommandParser) -> None:
         )
         keep_options(arguments, done.folder, fresh=done.fresh)
         record, state = done.record, "" if done.fresh else " (was trained already)"
-        settings = record.settings["training"]
-        print(f"{arguments.out}: {settings['task']}, {settings['way']}, {record.parameters:,} parameters{state}")
+        settings = record.settings.training
+        print(f"{arguments.out}: {settings.task}, {settings.way}, {record.parameters:,} parameters{state}")
         print(f"  the weights are those of epoch {record.best_epoch} of {len(record.epochs)}")
         print(f"  {record.unknown:.1%} of the words or trigrams of the training items are unknown to the encoder")
         print(record.text())

@@ -18,8 +18,8 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write them into this file")
 
     def run(arguments: argparse.Namespace) -> None:
+        from paranmt_hf.corpus.parsing.template_counts import frequent_templates
         from paranmt_hf.util.files import check_result_path, write_result
-        from paranmt_hf.workflows.templates import frequent_templates
 
         if arguments.json is not None:
             check_result_path(arguments.json, "--json")

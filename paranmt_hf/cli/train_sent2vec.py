@@ -35,7 +35,7 @@ def configure(parser: CommandParser) -> None:
     add_options(parser.add_argument_group("advanced"), Sent2VecConfig, leave_out=USUAL)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.train_sent2vec import train_sent2vec
+        from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
 
         config = from_options(Sent2VecConfig, arguments)
         trained = train_sent2vec(arguments.data, arguments.out, columns=arguments.columns, config=config)

@@ -40,7 +40,7 @@ def _configure_distill(parser: CommandParser) -> None:
     add_options(parser, DistillConfig)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.workflows.vectors import distill_vectors
+        from paranmt_hf.training.vectors import distill_vectors
 
         vectors = distill_vectors(
             arguments.model,

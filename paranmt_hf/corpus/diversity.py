@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.trees import Reading
-from paranmt_hf.tokens import Bags, TokenTable
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.tokens import Bags, TokenTable
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 # Sentences that are cut into tokens together.
 SLICE = 20_000
@@ -25,8 +25,8 @@ TEMPLATES = 10
 # outermost bin.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
 # How text is cut, in words, of English and of another language.
-TOKENS = "lower-cased words, clitics and punctuation marks apart, as in paranmt_hf/text.py"
-OTHER_TOKENS = "lower-cased words of {}, punctuation marks apart, as in paranmt_hf/word_rules.py"
+TOKENS = "lower-cased words, clitics and punctuation marks apart, as in paranmt_hf/text/definitions.py"
+OTHER_TOKENS = "lower-cased words of {}, punctuation marks apart, as in paranmt_hf/text/word_rules.py"
 IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over the tokens of a sentence"
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.overlap import slice_table, trigram_overlap
-from paranmt_hf.protocols import Encoder, TokenEncoder
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.overlap import slice_table, trigram_overlap
+from paranmt_hf.text.protocols import Encoder, TokenEncoder
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 # Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
 SMALLEST, LARGEST = 1e-15, 1e15
@@ -61,9 +61,6 @@ def paraphrase_scores(
         translations: Strings [pair].
         encoder: The scorer.
         tokens: The word tokens of both columns, if at hand; used by encoders that can start from them.
-
-    Raises:
-        InputError: The encoder gave a vector that is not finite.
     """
     if not len(references):
         return pa.array([], pa.float32())

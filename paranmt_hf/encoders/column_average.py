@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
-from paranmt_hf.encoders.static_average import REMEMBERED_CHUNKS, AverageTable
 from paranmt_hf.encoders.units import TrigramLookup, lookup
-from paranmt_hf.text import cut_chunk
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.encoders.vocabulary import AverageTable
+from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 
 def _compiled(function: Callable[..., None]) -> Callable[..., None]:
@@ -54,11 +54,12 @@ class ColumnAverage:
     Args:
         tables: The parts of the encoder.
         mode: How the means of several are combined: `add` or `concatenate`.
+        remembered: Maximum number of chunks of text and tokens to remember.
     """
 
-    def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
+    def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         split = cut_chunk if tables[0].cut == "words" else blank_tokens
-        self._mode, self._tokenizer = mode, WordTokenizer(REMEMBERED_CHUNKS, split)
+        self._mode, self._tokenizer = mode, WordTokenizer(remembered, split)
         self._parts = [
             (_TrigramColumns if table.vocabulary.kind == "trigram" else _WordColumns)(table) for table in tables
         ]

@@ -21,7 +21,7 @@ from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import vocabulary_of
+from paranmt_hf.text.definitions import vocabulary_of
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import word_normalizer, word_pre_tokenizer
-from paranmt_hf.tokens import Bags, WordTokenizer
+from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
+from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.progress import Progress
 
 # Sentences whose states are in memory at once.

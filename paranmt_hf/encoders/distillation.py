@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.vectors import WordVectors
 
 Encode = Callable[[list[str]], np.ndarray]
 BATCH = 2_000

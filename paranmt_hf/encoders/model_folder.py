@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 
-from paranmt_hf import text
 from paranmt_hf.encoders import modules
-from paranmt_hf.encoders.families import FILES
+from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
@@ -20,10 +19,10 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
     read_rows,
     read_units,
 )
-from paranmt_hf.encoders.static_average import AverageTable
-from paranmt_hf.encoders.vocabulary import Vocabulary
+from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.text import vocabulary_of
+from paranmt_hf.text import definitions
+from paranmt_hf.text.definitions import vocabulary_of
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model
@@ -98,12 +97,12 @@ def check_module(folder: Path, kind: str) -> None:
     Raises:
         ValueError: A file is missing or damaged, with its name.
     """
-    for name in FILES.get(kind, ()):
+    required = FILES.get(kind, ())
+    for name in required:
         if not (folder / name).is_file():
             raise ValueError(f"{folder / name} is missing")
-    for path in sorted(folder.glob("*.json")):
-        found = read_json(path, list if path.name in LISTS else dict)
-        if not found and path.name in FILES.get(kind, ()):
+    for path in sorted(folder / name for name in {*required, *FURTHER_FILES} if name.endswith(".json")):
+        if path.is_file() and not read_json(path, list if path.name in LISTS else dict) and path.name in required:
             raise ValueError(f"{path} is empty")
     for path in sorted(folder.glob("*.safetensors")):
         _check_tensors(path)
@@ -202,5 +201,5 @@ def _read_stock(folder: Path) -> AverageTable | None:
 def code_files() -> dict[str, str]:
     """Name and content of the files with our modules' code, as they are next to weights."""
     sources = {path.name: path for path in sorted(Path(modules.__path__[0]).glob(f"{PREFIX}*.py"))}
-    sources["paranmt_text.py"] = Path(text.__file__)
+    sources["paranmt_text.py"] = Path(definitions.__file__)
     return {name: path.read_text(encoding="utf8") for name, path in sources.items()}

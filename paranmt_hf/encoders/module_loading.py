@@ -21,7 +21,7 @@ from paranmt_hf.encoders.sequences import directions_before
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
-from paranmt_hf.text import vocabulary_of
+from paranmt_hf.text.definitions import vocabulary_of
 
 # A letter of Linear B, which no vocabulary has.
 UNSEEN = "\U00010000"
@@ -37,7 +37,10 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
     except ValueError as error:
         raise InputError(f"{model.name}: {error}; {AGAIN}") from error
     chain = [_load_module(model, entry, kind) for entry, kind in zip(entries, kinds, strict=True)]
-    own = directions_before([own_module(chain[0]), *chain[1:]])
+    try:
+        own = directions_before([own_module(chain[0]), *chain[1:]])
+    except ValueError as error:
+        raise _unreadable(model, entries[0], kinds[0], error) from error
     composition = composition_of(own)
     if device is None and composition is not None and composition.is_bag:
         device = "cpu"
@@ -96,11 +99,16 @@ def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Mo
             model_kwargs={"use_safetensors": True},
         )
     except Exception as error:  # the tokenizers' errors have no class of their own
-        files = " and ".join(FILES.get(kind.__name__, ())) or "the files"
-        raise InputError(
-            f"{model.name}: cannot read its module {entry['type']} from {files} in {model.folder / entry['path']}: "
-            f"{_first_line(error)}"
-        ) from error
+        raise _unreadable(model, entry, kind, error) from error
+
+
+def _unreadable(model: Model, entry: dict[str, str], kind: type, error: Exception) -> InputError:
+    """Name the files of a module that cannot be made of them, though each is whole."""
+    files = " and ".join(FILES.get(kind.__name__, ())) or "the files"
+    return InputError(
+        f"{model.name}: cannot read its module {entry['type']} from {files} in {model.folder / entry['path']}: "
+        f"{_first_line(error)}"
+    )
 
 
 def _check_encodes(encoder: SentenceEncoder, model: Model) -> None:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.encoders.static_average import AverageTable
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary
+from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
-from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.yaml_files import card_header
-from paranmt_hf.vectors import WordVectors, knows_any, read_vectors
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 
 from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.saving import add_code, saved_modules
-from paranmt_hf.encoders.static_average import AverageTable, StaticAverage, unit_length
+from paranmt_hf.encoders.static_average import StaticAverage, normalize
+from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.hub.repository import Model
 
 # Options of `encode` that the fast path takes, and those that it takes with this value only.
@@ -21,6 +24,10 @@ FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "con
 FAST_OPTIONS |= {"normalize_embeddings", "truncate_dim", "task"}
 USUAL_VALUES = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
 USUAL_VALUES["chunk_size"] = None
+
+# The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class SentenceEncoder(SentenceTransformer):
@@ -133,7 +140,7 @@ class SentenceEncoder(SentenceTransformer):
         if cut is not None:
             vectors = np.ascontiguousarray(vectors[:, :cut])
         if normalize_embeddings:
-            vectors = unit_length(vectors)
+            vectors = normalize(vectors)
         if convert_to_numpy and not convert_to_tensor:
             return vectors[0] if single else vectors
         tensors = torch.from_numpy(vectors)

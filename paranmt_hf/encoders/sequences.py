@@ -18,7 +18,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
-from paranmt_hf.text import word_tokenizer
+from paranmt_hf.text.definitions import word_tokenizer
 
 # Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding.
 GROUP = 32

@@ -10,19 +10,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
-from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text import cut_chunk
+from paranmt_hf.encoders.vocabulary import AverageTable
+from paranmt_hf.text.definitions import cut_chunk
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
-    from paranmt_hf.tokens import TokenTable
+    from paranmt_hf.text.tokens import TokenTable
 
 # Characters of a call up to which its sentences are averaged one by one; a sentence of more is never.
 FEW_CHARACTERS = 4096
@@ -36,24 +35,11 @@ SMALLEST_LENGTH = 1e-12
 REMEMBERED_CHUNKS = 120_000
 
 
-def unit_length(vectors: np.ndarray) -> np.ndarray:
-    """Divide vectors [vector, dimension] by their lengths; zeros stay zeros."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), SMALLEST_LENGTH)
-
-
-@dataclass(frozen=True, eq=False)
-class AverageTable:
-    """The table of one averaging encoder.
-
-    Attributes:
-        vocabulary: What has a row.
-        rows: Vectors [row, dimension], float32; behind those of the units the rows of the n-grams.
-        cut: How text is split into words: `words`, by `text/definitions.py`, or `blanks`, at white space only.
-    """
-
-    vocabulary: Vocabulary
-    rows: np.ndarray
-    cut: str = "words"
+def normalize(vectors: np.ndarray) -> np.ndarray:
+    """Divide vectors [vector, dimension] by their lengths, in place; zeros stay zeros."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.maximum(lengths, SMALLEST_LENGTH)[:, None]
+    return vectors
 
 
 class StaticAverage:
@@ -133,7 +119,7 @@ class StaticAverage:
         except IndexError:
             from paranmt_hf.encoders.column_average import ColumnAverage
 
-            return ColumnAverage(self.tables, self.mode)
+            return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether sentences are to be averaged one by one."""

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paranmt_hf.encoders.model_folder import PREFIX, code_files, model_settings, module_list, read_tables
-from paranmt_hf.encoders.static_average import AverageTable, StaticAverage, unit_length
+from paranmt_hf.encoders.static_average import StaticAverage, normalize
+from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 
 if TYPE_CHECKING:
-    from paranmt_hf.tokens import TokenTable
+    from paranmt_hf.text.tokens import TokenTable
 
 # Endings of the files that `save_pretrained` copies.
 SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")
@@ -104,7 +105,7 @@ class StaticEncoder:
             texts = [prompt + text for text in texts]
         vectors = self._truncated(self._average.encode(texts, threads=threads), truncate_dim)
         if normalize_embeddings:
-            vectors = unit_length(vectors)
+            vectors = normalize(vectors)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
@@ -136,7 +137,7 @@ class StaticEncoder:
             order = 2 if name == "euclidean" else 1
             return np.array([-np.linalg.norm(columns - row, ord=order, axis=1) for row in rows], np.float32)
         if name == "cosine":
-            rows, columns = unit_length(rows), unit_length(columns)
+            rows, columns = normalize(rows.copy()), normalize(columns.copy())
         return rows @ columns.T
 
     def save_pretrained(self, folder: str | Path) -> None:

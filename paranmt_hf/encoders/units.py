@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text import spaced
-from paranmt_hf.tokens import Bags, TokenTable, WordTokenizer, expand
+from paranmt_hf.text.definitions import spaced
+from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, expand
 
 # Tokens that a lookup learns at once.
 TOKENS_AT_ONCE = 100_000

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable
 from paranmt_hf.errors import InputError, UnfitError
@@ -40,6 +42,21 @@ class Vocabulary:
     def row_of(self) -> dict[str, int]:
         """Row of each unit."""
         return {unit: row for row, unit in enumerate(self.units)}
+
+
+@dataclass(frozen=True, eq=False)
+class AverageTable:
+    """The table of one averaging encoder.
+
+    Attributes:
+        vocabulary: What has a row.
+        rows: Vectors [row, dimension], float32; behind those of the units the rows of the n-grams.
+        cut: How text is split into words: `words`, by `text/definitions.py`, or `blanks`, at white space only.
+    """
+
+    vocabulary: Vocabulary
+    rows: np.ndarray
+    cut: str = "words"
 
 
 def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:

@@ -1,7 +1,7 @@
 """BLEU and METEOR as similarities of sentences: what overlap of words alone achieves on STS (Table 8 of ParaNMT-50M).
 
 Neither is symmetric, so each similarity is the mean of both directions. Both look at the word tokens of
-`paranmt_hf.text`.
+`paranmt_hf.text.definitions`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.wordnet import WordNet, find_wordnet, read_wordnet
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 from paranmt_hf.util.optional import require
 
 BASELINES = ("bleu", "meteor")

@@ -20,7 +20,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.lines import parse_sentence, read_lines
 from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.tables import percent, write_table
 

@@ -13,7 +13,7 @@ from datasets import Features, Value
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
 
 evaluate: Any = require("evaluate", "evaluate")

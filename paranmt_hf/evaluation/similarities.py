@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder, fitted
+from paranmt_hf.text.protocols import Encoder, fitted
 
 # Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result.
 _BLOCK_PAIRS = 1024

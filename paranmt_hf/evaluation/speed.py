@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
 
 PASSES = 5
 SENTENCES = 2000

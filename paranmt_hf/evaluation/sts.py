@@ -18,7 +18,7 @@ from paranmt_hf.evaluation.record import YearResult
 from paranmt_hf.evaluation.results import SetResult, StsResult
 from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.progress import Progress
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.

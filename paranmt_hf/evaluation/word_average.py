@@ -9,15 +9,15 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenTable, WordTokenizer
-from paranmt_hf.vectors import WordVectors
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors
 
 
 class WordAverage:
     """Encodes a sentence as the mean of the weighted vectors of those of its words that have one.
 
     A sentence without such a word is zeros, and words of weight 0 do not count. SentEval's own example of an encoder
-    is the plain average; here words are the tokens of `paranmt_hf.text`, in lower case.
+    is the plain average; here words are the tokens of `paranmt_hf.text.definitions`, in lower case.
 
     Args:
         vectors: The word vectors; a vector for unknown words is not used.

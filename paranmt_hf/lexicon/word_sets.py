@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.lexicon.record import WORDS
-from paranmt_hf.tokens import TokenTable
+from paranmt_hf.text.tokens import TokenTable
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
-from paranmt_hf.word_rules import ENGLISH, word_tokenizer_for
 
 # A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
 REFERENCE, TRANSLATION = 1, 2
@@ -103,9 +103,6 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
         limit: Number of words of the lexicon: those in the most sentences; of equally frequent ones the first in the
             order of their characters.
         language: ISO 639-1 code, which decides what a word is.
-
-    Raises:
-        WriteError: There is no room.
     """
     tokenizer, numbers = word_tokenizer_for(language), _Numbers()
     counts, pairs = np.zeros((2, 0), np.int64), 0

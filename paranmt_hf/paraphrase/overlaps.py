@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paranmt_hf.overlap import trigram_overlap
-from paranmt_hf.text import words
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.overlap import trigram_overlap
+from paranmt_hf.text.tokens import WordTokenizer
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:

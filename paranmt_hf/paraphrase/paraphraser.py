@@ -19,9 +19,9 @@ from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
 from paranmt_hf.paraphrase.overlaps import apart, unlike
 from paranmt_hf.paraphrase.search import search
 from paranmt_hf.paraphrase.syntax.kind import check_control
-from paranmt_hf.protocols import Encoder
+from paranmt_hf.text.letters import letters
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.batches import MemoryGuard, token_batches
-from paranmt_hf.util.letters import letters
 
 EMPTY, NOT_TEXT = "empty line", "not UTF-8"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"

@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.syntax.kind import check_control
-from paranmt_hf.protocols import Encoder, Syntax
+from paranmt_hf.text.protocols import Encoder, Syntax
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 500

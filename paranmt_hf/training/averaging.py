@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import embedding_bag
 
 from paranmt_hf.errors import DivergedError
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.arithmetic import Arithmetic, choose
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.error_negatives import with_errors

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.rowwise import BETA1, BETA2, RowwiseAdam, TrainedTable
 from paranmt_hf.training.step_kernels import (
     Decay,

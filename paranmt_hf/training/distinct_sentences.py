@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 
 

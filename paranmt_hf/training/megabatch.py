@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from paranmt_hf.tokens import expand
+from paranmt_hf.text.tokens import expand
 from paranmt_hf.training.config import Negatives
 
 # Rows of a block of similarities: small enough to stay near the processor (measured: 2.6 times the full matrix).

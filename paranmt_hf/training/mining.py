@@ -18,7 +18,7 @@ from torch import nn
 from torch.utils.data import get_worker_info
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import Negatives
 from paranmt_hf.training.margin_loss import margin_loss
 from paranmt_hf.training.megabatch import select

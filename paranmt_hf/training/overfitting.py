@@ -12,8 +12,8 @@ import torch
 from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.protocols import Encoder
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.megabatch import mine
 
 # Pairs that are encoded at once.

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import Bags, TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.tokens import Bags, TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, TokenTable, WordTokenizer, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"

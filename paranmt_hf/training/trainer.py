@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import PrinterCallback, TrainerCallback
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, write_checkpoint
 from paranmt_hf.training.config import TrainConfig

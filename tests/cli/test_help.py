@@ -137,7 +137,7 @@ def test_train_shows_usual_options_first(capsys):
 
 
 def test_formats_of_exports_are_those_there_are():
-    from paranmt_hf.workflows import export
+    from paranmt_hf.encoders.export import export
 
     assert tuple(export.FORMATS) == FORMATS
 

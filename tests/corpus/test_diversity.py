@@ -20,8 +20,8 @@ from paranmt_hf.corpus.diversity import (
     spread,
 )
 from paranmt_hf.corpus.parsing.trees import read_tree, top_levels
-from paranmt_hf.text import words
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.tokens import Bags
 
 SENTENCES = ["The dog barks.", "The dog, the dog!", "A cat", "   ", "It's 3.5 miles"]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.filters import DifferentSides, FromOrigins, HasValue, InRange, LengthLimit
-from paranmt_hf.util.letters import letters
+from paranmt_hf.corpus.selection.filters import DifferentSides, FromOrigins, HasValue, InRange, LengthLimit
+from paranmt_hf.text.letters import letters
 
 
 def kept(one, **columns):

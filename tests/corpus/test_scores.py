@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus import scores
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.errors import InputError
-from paranmt_hf.overlap import trigram_overlap
-from paranmt_hf.text import words
-from paranmt_hf.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.overlap import trigram_overlap
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 VOCABULARY = ["a", "cat", "sat", "dog"]
 MATRIX = np.array([[1, 0], [0, 2], [2, 2], [0, -1]], np.float32)
@@ -83,7 +83,7 @@ def test_trigram_overlap_of_long_sentences_equals_brute_force(pairs: list[tuple[
 @pytest.mark.parametrize("bits", [16, 19, 22, 25])
 def test_many_pairs_with_many_words_do_not_fit_one_key(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     """With room for 31 words in a key, 63 and so on, a batch of 2,000 words is halved until it has so few."""
-    monkeypatch.setattr("paranmt_hf.overlap.KEY_BITS", bits)
+    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", bits)
     generator = np.random.default_rng(0)
     left = [" ".join(map(str, generator.integers(0, 2000, 6))) for _ in range(700)]
     right = [" ".join(reversed(text.split())) if row % 3 else text for row, text in enumerate(left)]
@@ -94,7 +94,7 @@ def test_many_pairs_with_many_words_do_not_fit_one_key(monkeypatch: pytest.Monke
 
 
 def test_a_pair_of_too_many_words_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paranmt_hf.overlap.KEY_BITS", 9)
+    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", 9)
     with pytest.raises(InputError, match=r"a pair of more than a million different words .* lower max_characters"):
         trigram_overlap(*WordTokenizer().tables(["a b c d"], ["e f g h"]))
 

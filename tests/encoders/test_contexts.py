@@ -15,9 +15,9 @@ from paranmt_hf.encoders.distillation import DistillConfig, distill_in_context
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import Bags
-from paranmt_hf.workflows import vectors as workflow
-from paranmt_hf.workflows.vectors import distill_vectors
+from paranmt_hf.text.tokens import Bags
+from paranmt_hf.training import vectors as workflow
+from paranmt_hf.training.vectors import distill_vectors
 from tests.training.toys import encoder_of
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e", "the", "'", "s", "."]

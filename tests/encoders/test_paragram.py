@@ -16,7 +16,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.vectors import WordVectors
+from paranmt_hf.text.word_vectors import WordVectors
 from tests.encoders.toys import SENTENCES, WORDS, dan, encoder, recurrent, rows
 
 VOCABULARY = {"word": Vocabulary("word", WORDS)}

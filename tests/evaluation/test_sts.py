@@ -12,7 +12,7 @@ from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import compare, differences, mean_absolute_differences
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, development_set
-from paranmt_hf.vectors import read_vectors
+from paranmt_hf.text.word_vectors import read_vectors
 from tests.evaluation.toys import DIAGONAL, PLANE, Knowing, Plane, write_benchmark, write_senteval
 
 

@@ -20,8 +20,8 @@ from paranmt_hf.evaluation.transfer.record import (
 )
 from paranmt_hf.evaluation.transfer.tasks import _VectorStore
 from paranmt_hf.evaluation.word_average import WordAverage
-from paranmt_hf.tokens import WordTokenizer
-from paranmt_hf.vectors import read_known
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_vectors import read_known
 from tests.evaluation.transfer_toys import FirstWord, quick_relatedness, write_all  # noqa: F401
 
 CONFIG = TransferConfig(folds=3)

@@ -13,8 +13,8 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.word_average import WordAverage
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
 from paranmt_hf.evaluation.word_weights import AverageConfig, word_weights
-from paranmt_hf.text import words
-from paranmt_hf.vectors import WordVectors, read_known, read_words, write_vectors
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.word_vectors import WordVectors, read_known, read_words, write_vectors
 
 COUNTS = WordCounts({"the": 6, "cat": 3, "dog": 1}, "a text")
 

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.workflows.import_pairs import import_pairs
-from paranmt_hf.workflows.support.release_run import ReleaseConfig
 
 
 def make_release(folder, rows=400, license="cc-by-4.0", seed=0):

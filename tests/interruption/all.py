@@ -32,11 +32,14 @@ def warm_up() -> None:
     ).split():
         importlib.import_module(module)
     for module in (
-        "build import_pairs score select train tune average export evaluate stats lexicon search mine annotate "
-        "supervise convert train_sent2vec rotate parse train_paraphraser train_controlled paraphrase augment "
-        "adversarial paraphrase_corpus"
+        "corpus.build corpus.import_pairs corpus.score corpus.select corpus.stats corpus.paraphrase_corpus "
+        "corpus.parsing.parse training.train training.average training.rotate training.convert "
+        "training.tuning.tune training.supervised.supervise training.sent2vec.train_sent2vec "
+        "encoders.export.export evaluation.evaluate lexicon.verbs search.index search.mine "
+        "apps.annotate.annotate paraphrase.train_paraphraser paraphrase.train_controlled "
+        "paraphrase.paraphrase_file paraphrase.augment paraphrase.adversarial"
     ).split():
-        importlib.import_module(f"paranmt_hf.workflows.{module}")
+        importlib.import_module(f"paranmt_hf.{module}")
     for module in COMMANDS.values():
         importlib.import_module(f"paranmt_hf.cli.{module}")
     # The names of weights of all models, hundreds of patterns, which each fork would compile.
@@ -46,7 +49,7 @@ def warm_up() -> None:
         importlib.import_module("py3langid.langid")
     if available("mteb"):
         importlib.import_module("mteb")
-        importlib.import_module("paranmt_hf.workflows.support.mteb_run")
+        importlib.import_module("paranmt_hf.evaluation.mteb.run")
     # What is there for good need not be looked through, and so copied, in each fork.
     gc.collect()
     gc.freeze()

@@ -23,7 +23,7 @@ def _train_paraphraser(root: Path) -> list[str]:
 def _paraphraser(root: Path) -> None:
     import json
 
-    from tests.workflows.paraphraser_toys import SENTENCES, label_of, write_paraphraser
+    from tests.paraphrase.paraphraser_toys import SENTENCES, label_of, write_paraphraser
 
     write_paraphraser(root / "model")
     (root / "text.txt").write_text("".join(f"{line}\n" for line in SENTENCES[:6]), encoding="utf8")
@@ -32,7 +32,7 @@ def _paraphraser(root: Path) -> None:
 
 
 def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
-    from paranmt_hf.workflows.support import paraphrase_job
+    from paranmt_hf.paraphrase import paraphrase_job
 
     # Several shards out of few sentences.
     paraphrase_job.SHARD_ROWS = 3
@@ -46,7 +46,7 @@ def _adversarial(root: Path) -> list[str]:
 
 
 def _classified(root: Path) -> None:
-    from tests.workflows.paraphraser_toys import write_classifier
+    from tests.paraphrase.paraphraser_toys import write_classifier
 
     _paraphraser(root)
     write_classifier(root / "classifier", root / "model")

@@ -7,7 +7,7 @@ from paranmt_hf.lexicon import counting, merging, word_sets
 from paranmt_hf.lexicon.counting import count_word_pairs, runs_of
 from paranmt_hf.lexicon.merging import merged
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 from tests.lexicon.toys import Oracle, random_pairs, table
 
 

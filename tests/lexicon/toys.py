@@ -9,7 +9,7 @@ from itertools import product
 
 import pyarrow as pa
 
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 Pair = tuple[str, str]
 

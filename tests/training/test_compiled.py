@@ -24,7 +24,7 @@ from paranmt_hf.training.megabatch import mine  # noqa: E402
 from paranmt_hf.training.rowwise import RowwiseAdam, TrainedTable  # noqa: E402
 from paranmt_hf.training.teacher import TeacherVectors  # noqa: E402
 from paranmt_hf.training.tile_mining import mine_tiles, rounding_errors, whole_numbers  # noqa: E402
-from paranmt_hf.workflows.train import train  # noqa: E402
+from paranmt_hf.training.train import train  # noqa: E402
 from tests.training.test_rowwise import STEPS, run_rowwise  # noqa: E402
 from tests.training.toys import encoder_of, random_text, store_of  # noqa: E402
 

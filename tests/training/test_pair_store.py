@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import pair_store as pairs
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from tests.training.toys import write_text

@@ -21,7 +21,7 @@ from paranmt_hf.training.regularisation import (
     towards_initial,
     towards_zero,
 )
-from paranmt_hf.workflows.train import bag_features, fit
+from paranmt_hf.training.train import bag_features, fit
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
 

@@ -8,7 +8,7 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import teacher
 from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, combined_loss
 from paranmt_hf.training.config import TrainConfig

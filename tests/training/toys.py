@@ -13,7 +13,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
-from paranmt_hf.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens

@@ -15,7 +15,7 @@ from itertools import accumulate, chain, count, islice, repeat
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.tokens import expand
+from paranmt_hf.text.tokens import expand
 
 Claim = tuple[str, ...]
 

@@ -28,7 +28,7 @@ from itertools import chain
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.text import CLITICS, PUNCTUATION, word_normalizer, word_tokenizer
+from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, word_normalizer, word_tokenizer
 
 PLACES = 3
 # Control characters take one byte, which keeps the long intermediate texts small; then the private area.

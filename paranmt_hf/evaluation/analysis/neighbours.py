@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.tables import write_table
-from paranmt_hf.vectors import WordVectors
 
 # The neighbours of table 8 are among the most common tokens.
 COMMON = 10_000

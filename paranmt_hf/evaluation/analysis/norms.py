@@ -15,9 +15,9 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.word_counts import WordCounts
+from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.tables import percent, write_table
-from paranmt_hf.vectors import WordVectors
 
 # Words of a file whose norms are measured: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
 FIRST_WORDS = 400_000

@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import StsResult, check_same_sets
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.tokens import WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.tables import percent, write_table
 

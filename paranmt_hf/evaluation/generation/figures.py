@@ -13,8 +13,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.generation.items import Items
 from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
-from paranmt_hf.protocols import Encoder
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
 
 # Counts the errors of meaning of each pair, by kind [pair].

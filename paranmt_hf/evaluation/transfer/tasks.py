@@ -31,7 +31,7 @@ from paranmt_hf.evaluation.transfer.heads import (
 from paranmt_hf.evaluation.transfer.protocol import TransferConfig
 from paranmt_hf.evaluation.transfer.record import TaskRecord, TransferRecord, averages
 from paranmt_hf.evaluation.transfer.relatedness import MOST_PASSES, PASSES, train_relatedness
-from paranmt_hf.protocols import Encoder, fitted
+from paranmt_hf.text.protocols import Encoder, fitted
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.version import __version__
 

@@ -17,7 +17,7 @@ from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.overlaps import apart
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser, by_score
 from paranmt_hf.paraphrase.syntax.loading import read_network
-from paranmt_hf.protocols import Encoder, Syntax
+from paranmt_hf.text.protocols import Encoder, Syntax
 
 NO_TREE = "no tree"
 # What a call that names none gets.

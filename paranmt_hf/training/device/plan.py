@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paranmt_hf.tokens import Bags
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.megabatch import draw, excluded
 from paranmt_hf.training.pair_store import MegaBatch

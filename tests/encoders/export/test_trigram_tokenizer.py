@@ -6,11 +6,11 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paranmt_hf.export.trigram_tokenizer import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
 from tokenizers import Tokenizer
 
+from paranmt_hf.encoders.export.tokenizers import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.text import character_ngrams
+from paranmt_hf.text.definitions import character_ngrams
 
 EMBEDDED = ASSETS / "word-trigram-small" / "1_0_TrigramEmbedding" / "vocabulary.json"
 # Pieces that clitics, numbers, blanks and the symbols of the tokenizer itself are made of.

@@ -15,8 +15,8 @@ from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
-from paranmt_hf.text import words
-from paranmt_hf.vectors import WordVectors
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.word_vectors import WordVectors
 
 
 class Seeded:

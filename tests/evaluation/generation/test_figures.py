@@ -12,7 +12,7 @@ from paranmt_hf.evaluation.generation.canonical import canonical, closeness
 from paranmt_hf.evaluation.generation.edits import edit_distance
 from paranmt_hf.evaluation.generation.figures import Measures, Output, corpus_bleu
 from paranmt_hf.evaluation.generation.items import Items, group, read_two_columns
-from paranmt_hf.text import words
+from paranmt_hf.text.definitions import words
 
 
 class FirstLetters:

@@ -1,0 +1,339 @@
+"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, Answer, AnswerStore, Outdated, check_name
+from paranmt_hf.apps.annotate.answers_csv import NOTHING, Imported, add_answers, read_csv, to_csv
+from paranmt_hf.apps.annotate.sample import (
+    SAMPLE_FILE,
+    AnnotationConfig,
+    Sample,
+    draw_sample,
+    read_sample,
+    sample_bytes,
+)
+from paranmt_hf.apps.annotate.table import (
+    AnnotationTable,
+    AnnotatorProgress,
+    annotation_table,
+    plot_table,
+    progress_of,
+)
+from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.release import fetch_release, read_record, release_files
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.util.files import check_suffix, replacing
+from paranmt_hf.util.local_page import address, listen, new_token, serve
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.work import finished, folder_aside, result_folder
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample in a folder, and whether it was drawn just now."""
+
+    folder: Path
+    sample: Sample
+    fresh: bool
+
+
+def sample_for_annotation(release: str | Path, out: str | Path, config: AnnotationConfig | None = None) -> Drawn:
+    """Draw a sample of a corpus for human evaluation.
+
+    Args:
+        release: Folder of a release, or its id on the Hub.
+        out: Folder of the sample; answers will lie in it too.
+        config: Which pairs.
+    """
+    out, config = result_folder(out), config or AnnotationConfig()
+    name, files, source = _located(str(release))
+    ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
+    identity = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
+    made = finished(out, identity, read_sample, lambda sample: sample.identity, made="drawn")
+    if made is not None:
+        return Drawn(out, made, fresh=False)
+    sample = draw_sample(files, config, corpus=name, identity=identity)
+    with folder_aside(out) as aside:
+        (aside / SAMPLE_FILE).write_bytes(sample_bytes(sample))
+    return Drawn(out, sample, fresh=True)
+
+
+def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
+    """Name of a release, its files, and what tells it from others."""
+    path = Path(release).expanduser()
+    if path.exists() or not is_id(split_revision(release)[0]):
+        folder = path.resolve()
+        files = release_files(folder)
+        return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
+    name, revision = split_revision(release)
+    fetched = fetch_release(name, revision, "default")
+    if fetched is None:
+        raise InputError(f"dataset {name!r} is no release of this program; `paranmt import` makes one of it")
+    return name, fetched[0], {"dataset": name, "revision": fetched[1]}
+
+
+def serve_annotation(
+    folder: str | Path,
+    *,
+    annotators: Sequence[str] = (),
+    port: int = 0,
+    announce: Callable[[str, str | None], None] = lambda address, annotator: None,
+) -> dict[str, AnnotatorProgress]:
+    """Show the page on which people rate, on this computer only, until Ctrl-C.
+
+    Args:
+        folder: Folder of the sample.
+        annotators: Who may rate; empty for anybody, by a name that they choose on the page.
+        port: Port on loopback; 0 takes any that is free.
+        announce: Gets the address of the page before the page is served, one for each of `annotators`.
+
+    Returns:
+        How far each annotator is.
+    """
+    for package in ("starlette", "uvicorn"):
+        require(package, "annotate")
+    sample = read_sample(Path(folder))
+    names = [check_name(name) for name in annotators]
+    if len({name.casefold() for name in names}) < len(names):
+        raise InputError(f"--annotator names somebody twice: {', '.join(names)}")
+    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
+        app, token = annotation_app(sample, store, names), new_token()
+        with listen(port) as listening:
+            people: list[str | None] = [*names] or [None]
+            for name in people:
+                announce(address(listening, token, **({"annotator": name} if name else {})), name)
+            # This is how the page is meant to be ended.
+            with suppress(KeyboardInterrupt):
+                serve(app, listening, token)
+        return {name: progress_of(found, len(sample.items)) for name, found in store.answers().items()}
+
+
+def _answers(folder: str | Path) -> tuple[Sample, AnswerStore]:
+    sample, path = read_sample(Path(folder)), Path(folder) / ANSWERS_FILE
+    if not path.is_file():
+        raise InputError(f"nobody has rated a pair of {folder} yet; `paranmt annotate serve {folder}` shows them")
+    return sample, AnswerStore(path, sample)
+
+
+def export_annotation(folder: str | Path, path: str | Path) -> int:
+    """Write all answers to a sample as CSV.
+
+    Args:
+        folder: Folder of the sample.
+        path: The file.
+
+    Returns:
+        Number of answers.
+    """
+    sample, store = _answers(folder)
+    with store:
+        answers = store.answers()
+    _check_writable(Path(path))
+    with replacing(Path(path).resolve()) as aside:
+        aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
+    return sum(answer.said != NOTHING for of_items in answers.values() for answer in of_items.values())
+
+
+def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = False) -> Imported:
+    """Add the answers of a CSV file to those of a sample, all or none.
+
+    Args:
+        folder: Folder of the sample.
+        path: What `export_annotation` wrote, here or on another computer.
+        replace: Whether an answer of the file replaces another one of the same person to the same pair.
+    """
+    sample = read_sample(Path(folder))
+    answers = read_csv(Path(path), sample)
+    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
+        return add_answers(store, answers, Path(path), replace_others=replace)
+
+
+def summarise_annotation(folder: str | Path) -> AnnotationTable:
+    """Count what people say of each range, and measure how far they agree.
+
+    Args:
+        folder: Folder of the sample.
+    """
+    sample, store = _answers(folder)
+    with store:
+        return annotation_table(sample, store.answers())
+
+
+def write_table(table: AnnotationTable, path: str | Path) -> None:
+    """Write a table as JSON."""
+    _check_writable(Path(path))
+    with replacing(Path(path).resolve()) as aside:
+        aside.write_text(json.dumps(table.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
+
+
+def draw_table(table: AnnotationTable, path: str | Path) -> None:
+    """Draw a table as a picture, a PNG or what else the ending says."""
+    path = Path(path)
+    check_picture(path)
+    with replacing(path.resolve()) as aside:
+        plot_table(table, aside, path.suffix.lower()[1:])
+
+
+def check_picture(path: Path) -> None:
+    """Check that a picture of the table can be written to a path."""
+    _check_writable(path)
+    check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
+
+
+def _check_writable(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}; make it first")
+
+
+PAGE = Path(__file__).parents[2] / "assets" / "annotate"
+FILES = {"/": "annotate.html", "/annotate.css": "annotate.css", "/annotate.js": "annotate.js"}
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+# Bytes of an answer; a note of 2,000 characters takes at most 24,000.
+BODY_BYTES = 30_000
+KEYS = {"annotator", "strength", "fluency", "skipped", "note", "revision"}
+
+
+def presented(sample: Sample, annotator: str) -> list[tuple[int, bool]]:
+    """Order the pairs for an annotator: the same whenever they come back, another for each.
+
+    Args:
+        sample: The sample.
+        annotator: The name.
+
+    Returns:
+        Index of each item in the order in which they are shown, and whether its translation comes first.
+    """
+    digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
+    numbers = np.arange(len(sample.items))
+    order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
+    sides = lottery(numbers, int.from_bytes(digest[8:16])) >> np.uint64(63)
+    return [(int(item), bool(sides[item])) for item in order]
+
+
+def annotation_app(sample: Sample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
+    """Make the application.
+
+    Args:
+        sample: What is rated.
+        store: Where answers go.
+        names: Who may rate; empty for anybody, by a name that they choose on the page.
+    """
+    require("starlette", "annotate")
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    pages = _Pages(sample, store, [store.name(name) for name in names])
+    return Starlette(
+        routes=[
+            *(Route(address, pages.file) for address in FILES),
+            Route("/annotators", pages.annotators),
+            Route("/items", pages.items),
+            Route("/answers/{item:int}", pages.answer, methods=["PUT"]),
+        ],
+        exception_handlers={InputError: _refuse, WriteError: _refuse},
+    )
+
+
+class _Pages:
+    """What the addresses answer."""
+
+    def __init__(self, sample: Sample, store: AnswerStore, names: Sequence[str]) -> None:
+        self.sample, self.store, self.names = sample, store, names
+        self._files = {address: (PAGE / name).read_bytes() for address, name in FILES.items()}
+
+    async def file(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        path = request.url.path
+        return Response(self._files[path], media_type=TYPES[Path(FILES[path]).suffix])
+
+    async def annotators(self, request: Request) -> Response:
+        answers = self.store.answers()
+        names = dict.fromkeys([*self.names, *answers]) if not self.names else self.names
+        pairs = len(self.sample.items)
+        found = [{"name": name, **asdict(progress_of(answers.get(name, {}), pairs))} for name in names]
+        return _json({"annotators": found, "open": not self.names, "pairs": pairs})
+
+    async def items(self, request: Request) -> Response:
+        name = self._name(request.query_params.get("annotator"))
+        answers = self.store.answers(name).get(name, {})
+        shown = []
+        for number, turned in presented(self.sample, name):
+            item = self.sample.items[number]
+            first, second = (item.translation, item.reference) if turned else (item.reference, item.translation)
+            answer = answers.get(number, Answer())
+            shown.append(
+                {"item": number, "sentences": [first, second], "translation": int(not turned)} | _shown(answer)
+            )
+        return _json({"annotator": name, "items": shown})
+
+    async def answer(self, request: Request) -> Response:
+        values = await _body(request)
+        name = self._name(values.pop("annotator"))
+        try:
+            stored = self.store.put(name, request.path_params["item"], Answer(**values))
+        except Outdated as error:
+            return _json({"error": str(error), **_shown(error.stored)}, status=409)
+        return _json(_shown(stored))
+
+    def _name(self, name: object) -> str:
+        known = self.store.name(name)
+        for allowed in self.names:
+            if allowed.casefold() == known.casefold():
+                return allowed
+        if self.names:
+            raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
+        return check_name(known)
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    values = asdict(answer)
+    del values["changed"]
+    return {"answer": values}
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Read an answer: a JSON object with exactly its keys."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise InputError("an answer must be sent as application/json")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES:
+            raise InputError(f"an answer has at most {BODY_BYTES:,} bytes")
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InputError("an answer must be JSON") from None
+    if not isinstance(values, dict) or values.keys() != KEYS:
+        raise InputError(f"an answer must be an object with {', '.join(sorted(KEYS))}")
+    return values
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    # What is wrong with the disk is no fault of the one who asks.
+    return _json({"error": str(error)}, status=503 if isinstance(error, WriteError) else 400)
+
+
+def _json(values: object, status: int = 200) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(values, status)

@@ -1,0 +1,302 @@
+"""Table 3 of ParaNMT-50M (Wieting & Gimpel 2018): what people say of each range of the score, and their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from paranmt_hf.apps.annotate.agreement import RESAMPLES, Agreement, agreement
+from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Answer
+from paranmt_hf.apps.annotate.sample import RangeSummary, Sample
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.records import to_json
+from paranmt_hf.util.tables import write_table
+
+Style = Literal["markdown", "text"]
+
+Question = Literal["paraphrase", "fluency"]
+QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
+# What agreement is measured on: the labels of the table, and the classes before they are folded.
+MEASURED: dict[str, tuple[Callable[[Answer], int | None], tuple[int, ...]]] = {
+    "paraphrase": (lambda answer: answer.paraphrase, LABELS),
+    "fluency": (lambda answer: answer.fluency, LABELS),
+    "strength": (lambda answer: answer.strength, STRENGTHS),
+}
+NAMES = {"paraphrase": "paraphrase, 3 labels", "fluency": "fluency, 3 labels", "strength": "paraphrase, 6 classes"}
+AGREED = ("equal", "linear", "quadratic")
+COLUMNS = "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus"
+KAPPA = (
+    "equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights; - where it is undefined:\n"
+    "both gave one and the same label throughout, or rated nothing in common"
+)
+NOT_THERE = "-"
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """How often the labels 1, 2 and 3 were given, by question."""
+
+    paraphrase: tuple[int, int, int]
+    fluency: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class AnnotatorProgress:
+    """How far an annotator is: pairs of the sample that are rated, skipped, and how many there are."""
+
+    rated: int
+    skipped: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class RangeAgreement:
+    """Agreement over all pairs of the sample, and over those of each range."""
+
+    all: Agreement
+    ranges: list[Agreement]
+
+
+@dataclass(frozen=True)
+class AnnotationTable:
+    """The table and the agreement.
+
+    Attributes:
+        corpus: Name of the corpus.
+        ranges: The ranges of the score over the whole corpus.
+        annotators: How far each annotator is.
+        together: Label counts of all annotators [range].
+        each: Label counts [range] of each annotator.
+        agreement: By what it is measured on; empty with one annotator.
+    """
+
+    corpus: str
+    ranges: list[RangeSummary]
+    annotators: dict[str, AnnotatorProgress]
+    together: list[LabelCounts]
+    each: dict[str, list[LabelCounts]]
+    agreement: dict[str, RangeAgreement]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give everything as JSON values; each range has its label."""
+        values: dict[str, Any] = to_json(self)
+        values["ranges"] = [
+            {"range": part.label, **found} for part, found in zip(self.ranges, values["ranges"], strict=True)
+        ]
+        return values
+
+    def text(self, *, percent: bool = False) -> str:
+        """Write the tables for a terminal.
+
+        Args:
+            percent: Whether to write shares of the labels in percent, as the paper does, and not counts.
+        """
+        return self._written("text", "", percent)
+
+    def markdown(self, *, percent: bool = False) -> str:
+        """Write the tables as Markdown; `percent` as for `text`."""
+        return self._written("markdown", "### ", percent)
+
+    def _written(self, style: Style, head: str, percent: bool) -> str:
+        said = [f"{name} ({_progress(progress)})" for name, progress in self.annotators.items()]
+        labels = "the rest are labels in percent" if percent else "the rest is how often each label was given"
+        parts = [f"{self.corpus}: rated by {', '.join(said)}"]
+        if len(self.each) > 1:
+            parts.append(f"{head}all annotators\n\n{_table(self._rows(self.together, percent), style)}")
+        for name, counts in self.each.items():
+            parts.append(f"{head}{name}\n\n{_table(self._rows(counts, percent), style)}")
+        parts.append(f"{COLUMNS}; {labels}")
+        parts += self._agreement_parts(style, head)
+        return "\n\n".join(parts) + "\n"
+
+    def _rows(self, counts: Sequence[LabelCounts], percent: bool) -> list[list[str]]:
+        header = ["range", "pairs", "overlap"]
+        header += [f"{question} {label}" if label == 1 else str(label) for question in QUESTIONS for label in LABELS]
+        rows = [header]
+        for part, found in zip(self.ranges, counts, strict=True):
+            cells = [part.label, f"{part.pairs:,}", _overlap(part)]
+            for question in QUESTIONS:
+                cells += _labels(getattr(found, question), percent)
+            rows.append(cells)
+        return rows
+
+    def _agreement_parts(self, style: Style, head: str) -> list[str]:
+        if not self.agreement:
+            return ["agreement needs two annotators"]
+        if not any(found.all.items for found in self.agreement.values()):
+            return [
+                f"agreement: {' and '.join(self.each) if len(self.each) == 2 else 'no two annotators'} have "
+                f"{'no' if len(self.each) == 2 else 'any'} pair in common, so it cannot be measured"
+            ]
+        rows = [["range", *(cell for question in QUESTIONS for cell in (f"{question}: pairs", *AGREED))]]
+        for index, part in enumerate(self.ranges):
+            found = [self.agreement[question].ranges[index] for question in QUESTIONS]
+            rows.append([part.label, *(cell for each in found for cell in _agreement_cells(each))])
+        found = [self.agreement[question].all for question in QUESTIONS]
+        rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
+        people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
+        overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
+        parts = [f"{head}agreement of {people}\n\n{_table(rows, style)}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two(), style)]
+
+    def _rows_of_two(self) -> list[list[str]]:
+        """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
+        rows = [["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]]
+        for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
+            cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
+            rows.append([f"{both[0].first}, {both[0].second}", *cells])
+        return rows
+
+
+def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
+    """Count labels per range and measure agreement.
+
+    Args:
+        sample: The sample.
+        answers: Of each annotator by item.
+    """
+    given = {name: of_items for name, of_items in answers.items() if any(map(_has_labels, of_items.values()))}
+    if not given:
+        raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
+    ranges = np.array([item.range for item in sample.items])
+    labels = {measure: _label_matrix(given, len(sample.items), read) for measure, (read, _) in MEASURED.items()}
+    each = {
+        name: [_counts(labels, [person], ranges == index) for index in range(len(sample.ranges))]
+        for person, name in enumerate(given)
+    }
+    everybody = list(range(len(given)))
+    return AnnotationTable(
+        corpus=sample.corpus,
+        ranges=sample.ranges,
+        annotators={name: progress_of(of_items, len(sample.items)) for name, of_items in given.items()},
+        together=[_counts(labels, everybody, ranges == index) for index in range(len(sample.ranges))],
+        each=each,
+        agreement=_agreements(list(given), labels, ranges, sample) if len(given) > 1 else {},
+    )
+
+
+def progress_of(answers: Mapping[int, Answer], pairs: int) -> AnnotatorProgress:
+    """Say how far an annotator is, from the answers by item."""
+    skipped = sum(answer.skipped for answer in answers.values())
+    return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
+
+
+def _has_labels(answer: Answer) -> bool:
+    return answer.strength is not None or answer.fluency is not None
+
+
+def _label_matrix(
+    answers: Mapping[str, Mapping[int, Answer]], items: int, read: Callable[[Answer], int | None]
+) -> np.ndarray:
+    """Label [annotator, item] of each; -1 for none."""
+    found = np.full((len(answers), items), -1)
+    for person, of_items in enumerate(answers.values()):
+        for item, answer in of_items.items():
+            label = read(answer)
+            found[person, item] = -1 if label is None else label
+    return found
+
+
+def _counts(labels: Mapping[str, np.ndarray], people: Sequence[int], inside: np.ndarray) -> LabelCounts:
+    counts = {}
+    for question in QUESTIONS:
+        here = labels[question][people][:, inside]
+        counts[question] = tuple(int(np.count_nonzero(here == label)) for label in LABELS)
+    return LabelCounts(**counts)  # type: ignore[arg-type]
+
+
+def _agreements(
+    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample
+) -> dict[str, RangeAgreement]:
+    found: dict[str, RangeAgreement] = {}
+    for measure, (_, values) in MEASURED.items():
+        given = labels[measure]
+        found[measure] = RangeAgreement(
+            all=agreement(names, given, values, resamples=RESAMPLES),
+            ranges=[agreement(names, given[:, ranges == index], values) for index in range(len(sample.ranges))],
+        )
+    return found
+
+
+def _progress(progress: AnnotatorProgress) -> str:
+    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+    return f"{progress.rated} of {progress.pairs}{skipped}"
+
+
+def _overlap(part: RangeSummary) -> str:
+    return NOT_THERE if part.mean_overlap is None else f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
+
+
+def _labels(counts: Sequence[int], percent: bool) -> list[str]:
+    total = sum(counts)
+    if not percent:
+        return [str(count) for count in counts]
+    return [f"{100 * count / total:.1f}" if total else NOT_THERE for count in counts]
+
+
+def _agreement_cells(found: Agreement) -> list[str]:
+    return [str(found.items), *map(_figure, (found.same, found.linear, found.quadratic))]
+
+
+def _figure(value: float | None) -> str:
+    return NOT_THERE if value is None else f"{value:.2f}"
+
+
+def _said(name: str, found: Agreement) -> str:
+    """Write the agreement over all ranges in a line."""
+    if found.quadratic is None:
+        return f"- {name}: kappa is undefined"
+    interval = ""
+    if found.interval:
+        low, high = found.interval
+        interval = f", 95 % interval {low:.2f} to {high:.2f}"
+    return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
+
+
+def _table(rows: Sequence[Sequence[str]], style: Style) -> str:
+    return write_table(rows[0], rows[1:], style)
+
+
+def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:
+    """Draw the share of each label per range, all annotators together, as a picture.
+
+    Args:
+        table: The table.
+        path: Where to.
+        kind: What kind of picture: `png`, `svg` or `pdf`.
+    """
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 0.7 + 0.42 * len(table.ranges) + 0.8), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    names = [part.label for part in table.ranges]
+    for axes, question in zip(panels, QUESTIONS, strict=True):
+        counts = np.array([getattr(found, question) for found in table.together], float)
+        totals = counts.sum(axis=1)
+        shares = np.divide(100 * counts, totals[:, None], where=totals[:, None] > 0, out=np.zeros_like(counts))
+        before = np.zeros(len(names))
+        for label, color, ink in zip(
+            LABELS, ("#c2553f", "#e3b34c", "#3f7fb5"), ("white", "black", "white"), strict=True
+        ):
+            share = shares[:, label - 1]
+            axes.barh(names, share, left=before, color=color, label=str(label), height=0.72)
+            for row, (width, left) in enumerate(zip(share, before, strict=True)):
+                if width >= 6:
+                    axes.text(left + width / 2, row, f"{width:.0f}", ha="center", va="center", color=ink, fontsize=9)
+            before = before + share
+        axes.set_title("strength of the paraphrase" if question == "paraphrase" else "fluency of the translation")
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of the labels")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("paraphrase score")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", title="label", frameon=False)
+    # No version of a library and no date: the same table gives the same bytes.
+    about = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    figure.savefig(path, format=kind, dpi=130, metadata=about)

@@ -1,0 +1,241 @@
+"""`paranmt explore`: a release on a local page; `paranmt report`: the same page as one HTML file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paranmt_hf.apps.explore.explorer import PAGE_ROWS, Explorer, View
+from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.release_card import described_columns
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.files import check_result_path, check_suffix, replacing
+from paranmt_hf.util.local_page import address, listen, new_token, serve
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.settings import LARGEST_SEED
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+
+FILES = {
+    "page.html": "text/html",
+    "page.css": "text/css",
+    "source.js": "text/javascript",
+    "charts.js": "text/javascript",
+    "pieces.js": "text/javascript",
+    "page.js": "text/javascript",
+}
+NEIGHBOURS = 20
+HINT = (
+    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE "
+    "--index INDEX` takes it."
+)
+# Pages beyond this one are reached by a narrower filter.
+MAX_PAGE = 1_000_000
+# The nearest sentences to a sentence, best first, with their cosines.
+Neighbours = Callable[[str, int], list[tuple[str, float]]]
+
+
+def explore(
+    folder: str | Path,
+    *,
+    config: str = "default",
+    port: int = 0,
+    index: str | Path | None = None,
+    opened: Callable[[str], None] = print,
+) -> None:
+    """Serve a page over a release until Ctrl-C, on loopback, to those who know its address.
+
+    Args:
+        folder: The release.
+        config: Which config of it.
+        port: Where; 0 takes any port that is free.
+        index: Index that finds the nearest sentences, see `build_index`; without one the page has none.
+        opened: Called with the address when the page can be opened.
+    """
+    require("starlette", "explore")
+    require("uvicorn", "explore")
+    neighbours = _index_neighbours(index) if index is not None else None
+    with listen(port) as listening, Explorer(Path(folder), config=config) as explorer:
+        token = new_token()
+        opened(address(listening, token))
+        serve(explore_app(explorer, folder=folder, neighbours=neighbours), listening, token)
+
+
+def _index_neighbours(folder: str | Path) -> Neighbours:
+    # Without an index there is no need of an encoder, nor of torch.
+    from paranmt_hf.search.index import SentenceIndex
+
+    index = SentenceIndex(folder)
+
+    def nearest(sentence: str, count: int) -> list[tuple[str, float]]:
+        return [(hit.sentence, hit.cosine) for hit in index.search([sentence], top=count)[0]]
+
+    return nearest
+
+
+def page_file(name: str) -> str:
+    """Read a file of the page."""
+    return (resources.files("paranmt_hf") / "assets" / "explore" / name).read_text(encoding="utf8")
+
+
+def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
+    """What the page shows of a release before anything is asked."""
+    columns = described_columns(explorer.record)
+    command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
+    return {**explorer.summary(), "columns": columns, "command": command}
+
+
+def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbours | None = None) -> Starlette:
+    """Make the application behind the page.
+
+    Args:
+        explorer: Answers what is asked of the release.
+        folder: The release, as the page names it in a command.
+        neighbours: Finds the nearest sentences.
+    """
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    def file(name: str) -> Response:
+        return Response(page_file(name), media_type=f"{FILES[name]}; charset=utf-8")
+
+    def answers(ask: Callable[[Any], dict[str, Any]]) -> Callable[[Request], JSONResponse]:
+        def answer(request: Request) -> JSONResponse:
+            try:
+                return JSONResponse(ask(request.query_params))
+            except InputError as error:
+                return JSONResponse({"error": str(error)}, status_code=400)
+
+        return answer
+
+    def view(query: Any) -> View:  # noqa: ANN401 - parameters of an address, of Starlette
+        return View.parse(query.multi_items(), explorer.columns)
+
+    def summary(query: Mapping[str, str]) -> dict[str, Any]:
+        found = summary_of(explorer, folder)
+        if neighbours is None:
+            return {**found, "neighbours_hint": HINT}
+        return {
+            **found,
+            "neighbours": "The nearest sentences of the index, by the encoder that made it.",
+            "ask_any": True,
+        }
+
+    def rows(query: Mapping[str, str]) -> dict[str, Any]:
+        chosen, page = view(query), _whole(query, "page", MAX_PAGE)
+        found = explorer.rows(
+            chosen, sort=query.get("sort") or "id", descending=bool(query.get("descending")), page=page
+        )
+        return {"total": explorer.count(chosen), "page_rows": PAGE_ROWS, "rows": found}
+
+    def histograms(query: Mapping[str, str]) -> dict[str, Any]:
+        chosen = view(query)
+        return {"total": explorer.count(chosen), "counts": explorer.histograms(chosen)}
+
+    def examples(query: Mapping[str, str]) -> dict[str, Any]:
+        return {"ranges": explorer.examples(view(query), seed=_whole(query, "seed", MAX_PAGE))}
+
+    def near(query: Mapping[str, str]) -> dict[str, Any]:
+        if neighbours is None or not query.get("sentence"):
+            raise InputError("neighbours need an index and a sentence")
+        found = neighbours(query["sentence"], NEIGHBOURS)
+        return {"neighbours": [{"sentence": sentence, "similarity": cosine} for sentence, cosine in found]}
+
+    asked = {"summary": summary, "rows": rows, "histograms": histograms, "examples": examples, "neighbours": near}
+    routes = [Route(f"/api/{name}", answers(ask)) for name, ask in asked.items()]
+    routes += [Route(f"/{name}", lambda request, name=name: file(name)) for name in FILES]
+    return Starlette(routes=[Route("/", lambda request: file("page.html")), *routes])
+
+
+def _whole(query: Mapping[str, str], name: str, largest: int) -> int:
+    text = query.get(name) or "0"
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(largest)) or int(text) > largest:
+        raise InputError(f"{name} must be a whole number from 0 to {largest:,}, was {text!r}")
+    return int(text)
+
+
+REPORT_EXAMPLES = 10
+REPORT_NEIGHBOURS = 5
+
+
+def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None = None, seed: int = 0) -> int:
+    """Write one HTML file about a release, with the rows of its config `sample`.
+
+    Histograms, ranges and counts are of all rows; filters and search work on the rows that the file carries.
+
+    Args:
+        folder: The release.
+        out: The file.
+        encoder: Finds the neighbours among the references of the file; without it there are none.
+        seed: Decides the examples of each range.
+
+    Returns:
+        The number of rows that the file carries.
+    """
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"--seed must be from 0 to {LARGEST_SEED:,}, was {seed}")
+    out = Path(out).expanduser()
+    check_result_path(out, "--out")
+    check_suffix(out, "--out", [".html", ".htm"])
+    folder = Path(folder)
+    with Explorer(folder) as explorer:
+        sample = [
+            row
+            for table in read_tables(release_files(folder, "sample"), explorer.record.columns)
+            for row in table.to_pylist()
+        ]
+        found: dict[str, Any] = {
+            "summary": summary_of(explorer, folder.name),
+            "page": PAGE_ROWS,
+            "sample": sample,
+            "examples": explorer.examples(View(), each=REPORT_EXAMPLES, seed=seed),
+            "all": explorer.histograms(View()),
+            "neighbours": {},
+        }
+    if encoder is not None:
+        found["neighbours"] = _report_neighbours([row["reference"] for row in sample], encoder)
+        found["summary"]["neighbours"] = "The nearest of the references that this report carries."
+    with replacing(out.resolve()) as aside:
+        aside.write_text(_page(found), encoding="utf8")
+    return len(sample)
+
+
+def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, list[tuple[int, float]]]:
+    """For each sentence the indices of the nearest other ones, with their cosines."""
+    distinct = list(dict.fromkeys(sentences))
+    index_of = {sentence: index for index, sentence in reversed(list(enumerate(sentences)))}
+    vectors = np.asarray(encoder.encode(distinct), np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths != 0)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -np.inf)
+    count = min(REPORT_NEIGHBOURS, len(distinct) - 1)
+    best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+    return {
+        sentence: [(index_of[distinct[other]], round(float(cosines[row, other]), 4)) for other in best[row]]
+        for row, sentence in enumerate(distinct)
+    }
+
+
+def _page(found: dict[str, Any]) -> str:
+    """Put the page's files and the rows into one file."""
+    # A sentence must not end the element that holds it, whatever it contains.
+    values = json.dumps(found, ensure_ascii=False, separators=(",", ":"), sort_keys=False).replace("<", "\\u003c")
+    page = page_file("page.html").replace(
+        '<link rel="stylesheet" href="page.css">', f"<style>\n{page_file('page.css')}</style>"
+    )
+    page = page.replace("<body>", f'<body>\n<script type="application/json" id="report">{values}</script>')
+    for name in FILES:
+        if name.endswith(".js"):
+            page = page.replace(f'<script src="{name}"></script>', f"<script>\n{page_file(name)}</script>")
+    return page

@@ -1,0 +1,372 @@
+"""Answers to what the page asks about a release: rows, histograms, examples. DuckDB over its Parquet files.
+
+Numeric columns are read from the files each time, which takes hundredths of a second for a million rows. The text is
+kept in lower case if it fits into memory, which makes a search five times as fast, and the ids of the rows that
+contain a text are cached.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, get_args
+
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.draws import Range
+from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.release import read_record, release_files
+from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
+from paranmt_hf.corpus.statistics import EDGES, RANGES
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.duck import MEMORY_BYTES, database, parquet
+
+Side = Literal["either", "reference", "translation"]
+MAX_TEXT = 1000
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows that are looked at.
+
+    Attributes:
+        ranges: Smallest and largest value of columns, both included; None is no bound. A null is outside.
+        text: What a side contains, upper and lower case alike; empty for anything.
+        side: Which side contains it.
+        origin: Where the rows come from, as the column `origin` has it; None for anywhere.
+    """
+
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    text: str = ""
+    side: Side = "either"
+    origin: str | None = None
+
+    @classmethod
+    def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
+        """Read a view from the parameters of an address, such as `min.para_score=0.4` and `text=guitar`.
+
+        Args:
+            items: Names and values; names of other things, and empty values, count for nothing.
+            columns: Names of the numeric columns.
+        """
+        ranges: dict[str, list[float | None]] = {}
+        text, side, origin = "", "either", None
+        for name, value in items:
+            bound, _, column = name.partition(".")
+            if not value:
+                continue
+            if bound in ("min", "max") and column:
+                if column not in columns:
+                    raise InputError(f"{column!r} is no numeric column of this release; it has {', '.join(columns)}")
+                ranges.setdefault(column, [None, None])[bound == "max"] = _number(name, value)
+            elif name == "text":
+                text = value
+            elif name == "side":
+                side = value
+            elif name == "origin":
+                origin = value
+        if side not in get_args(Side):
+            raise InputError(f"side must be one of {', '.join(get_args(Side))}, was {side!r}")
+        if len(text) > MAX_TEXT:
+            raise InputError(f"text must have at most {MAX_TEXT:,} characters, has {len(text):,}")
+        return cls({name: (low, high) for name, (low, high) in ranges.items()}, text, side, origin)  # type: ignore[arg-type]
+
+    def condition(self) -> tuple[str, list[float | str]]:
+        """Write the view without its text as a condition of a query.
+
+        Returns:
+            The condition, with a `?` for each value, and the values.
+        """
+        parts: list[str] = ["true"]
+        values: list[float | str] = []
+        for column, bounds in self.ranges.items():
+            for sign, bound in zip((">=", "<="), bounds, strict=True):
+                if bound is not None:
+                    # In the precision of the scores: the 0.7 that is shown is the 0.7 that the column holds.
+                    parts.append(f'"{column}" {sign} ?::FLOAT')
+                    values.append(bound)
+        if self.origin is not None:
+            parts.append("origin = ?")
+            values.append(self.origin)
+        return " AND ".join(parts), values
+
+    def sides(self) -> tuple[str, ...]:
+        """The columns that the text is looked for in."""
+        return ("reference", "translation") if self.side == "either" else (self.side,)
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a number, was {value!r}")
+    return number
+
+
+MAX_BINS = 40
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of equal width.
+
+    Attributes:
+        low: Lower edge of the first one.
+        width: Width of each.
+        count: How many there are.
+        open: Whether the last one also counts what lies above it.
+    """
+
+    low: float
+    width: float
+    count: int
+    open: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the bins as JSON values."""
+        return asdict(self)
+
+
+def bins_of(lowest: float | None, highest: float | None, usual: float | None, *, whole: bool) -> Bins:
+    """Choose the bins of a column.
+
+    Args:
+        lowest: Its smallest value; None where all rows are null.
+        highest: Its largest value.
+        usual: A value that hardly any row exceeds; a long tail above it falls into the last bin.
+        whole: Whether the values are whole numbers.
+
+    Returns:
+        At most 40 bins, whose width is 1, 2 or 5 times a power of ten.
+    """
+    if lowest is None or highest is None or usual is None:
+        return Bins(0.0, 1.0, 1, False)
+    # Half of the range is no tail.
+    top = float(highest if highest - usual <= usual - lowest else usual)
+    width = _round_width((top - lowest) / (MAX_BINS - 2), whole=whole)
+    low = math.floor(lowest / width) * width
+    count = max(1, math.floor((top - low) / width) + 1)
+    if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
+        # The largest value alone on an edge, such as a score of 1, belongs to the bin below.
+        count -= 1
+    digits = max(0, 2 - math.floor(math.log10(width)))
+    return Bins(round(low, digits), round(width, digits), count, top < highest)
+
+
+def _round_width(width: float, *, whole: bool) -> float:
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width))
+    rounded = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
+    return max(1.0, rounded) if whole else rounded
+
+
+PAGE_ROWS = 50
+# Texts whose rows are remembered.
+TEXTS = 8
+# The text may take half of the memory.
+TEXT_SHARE = 2
+SIDES = ("reference", "translation")
+# Origins that are counted; the rarest ones of a corpus with more are left out.
+ORIGINS = 200
+NUMERIC = frozenset(
+    column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"
+)
+
+
+class Explorer:
+    """A release that answers questions. A context manager; questions of several threads wait for each other.
+
+    Args:
+        folder: The release.
+        config: Which config of it.
+        memory: Bytes that queries may take before they spill to disk.
+    """
+
+    def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:
+        files = release_files(Path(folder), config)
+        self.record: ReleaseRecord = read_record(Path(folder), [config])
+        self.config = config
+        self.rows_in_all = self.record.configs[config].rows
+        # The record may name anything; queries hold names of the schema alone.
+        present = pq.read_schema(files[0]).names
+        self._shown = [column.name for column in COLUMNS if column.name in present]
+        self.columns = [name for name in self._shown if name in NUMERIC]
+        # What tells a row from all others.
+        self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
+        self._open = database(memory=memory, extra="explore")
+        self._connection = self._open.__enter__()
+        self._table, self._lock = parquet(files), threading.Lock()
+        self._lower = self._table
+        self._memory = memory
+        self._texts: OrderedDict[tuple[str, tuple[str, ...]], str] = OrderedDict()
+        self._made = 0
+        self.bins: dict[str, Bins] = {}
+
+    def __enter__(self) -> Explorer:
+        """Find what values the columns have."""
+        with self._lock:
+            if TEXT_SHARE * self.record.configs[self.config].bytes < self._memory:
+                lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
+                self._connection.execute(
+                    f"CREATE TEMP TABLE lower_case AS SELECT {self._key} AS key, {lower} FROM {self._table}"
+                )
+                self._lower = "lower_case"
+            self.bins = {name: self._bins(name) for name in self.columns}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the database."""
+        self._open.__exit__(kind, error, trace)
+
+    def _bins(self, column: str) -> Bins:
+        query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
+        lowest, highest, usual = self._connection.execute(query).fetchall()[0]
+        whole = not str(next(entry.type for entry in COLUMNS if entry.name == column)).startswith("float")
+        return bins_of(lowest, highest, usual, whole=whole)
+
+    def _condition(self, view: View) -> tuple[str, list[Any]]:
+        """Write a view as a condition; the rows that contain its text are looked up, or found now."""
+        condition, values = view.condition()
+        if view.origin is not None and "origin" not in self._shown:
+            raise InputError("this release has no column 'origin'")
+        if not view.text:
+            return condition, values
+        return f"{condition} AND {self._key} IN (SELECT key FROM {self._find(view)})", values
+
+    def _find(self, view: View) -> str:
+        # Upper and lower case alike; a sentence and a text that differ in how an accent is coded differ.
+        key = (view.text.lower(), view.sides())
+        if key in self._texts:
+            self._texts.move_to_end(key)
+            return self._texts[key]
+        self._made += 1
+        name = f"text_{self._made}"
+        sides = key[1] if self._lower != self._table else [f"lower({side})" for side in key[1]]
+        contains = " OR ".join(f"contains({side}, ?)" for side in sides)
+        key_of = "key" if self._lower != self._table else self._key
+        query = f"CREATE TEMP TABLE {name} AS SELECT {key_of} AS key FROM {self._lower} WHERE {contains}"
+        self._connection.execute(query, [key[0]] * len(key[1]))
+        self._texts[key] = name
+        if len(self._texts) > TEXTS:
+            self._connection.execute(f"DROP TABLE {self._texts.popitem(last=False)[1]}")
+        return name
+
+    def count(self, view: View) -> int:
+        """Count the rows of a view."""
+        with self._lock:
+            condition, values = self._condition(view)
+            query = f"SELECT count(*) FROM {self._table} WHERE {condition}"
+            return int(self._connection.execute(query, values).fetchall()[0][0])
+
+    def rows(
+        self, view: View, *, sort: str = "id", descending: bool = False, page: int = 0, rows: int = PAGE_ROWS
+    ) -> list[dict[str, Any]]:
+        """Give a page of the rows of a view.
+
+        Args:
+            view: Which rows.
+            sort: A numeric column or `id`; rows of the same value are in order of their ids, a null comes last.
+            descending: Whether the largest value comes first.
+            page: Number of the page, from 0.
+            rows: Rows of a page.
+        """
+        if sort not in (*self.columns, "id"):
+            raise InputError(
+                f"cannot sort by {sort!r}; this release has the numeric columns {', '.join(self.columns)}"
+            )
+        with self._lock:
+            condition, values = self._condition(view)
+            order = f'"{sort}" {"DESC" if descending else "ASC"} NULLS LAST, {self._key}'
+            # Only the keys are sorted; whole rows are read of those that are shown.
+            part = f"ORDER BY {order} LIMIT {rows:d} OFFSET {page * rows:d}"
+            query = f"SELECT {self._key} FROM {self._table} WHERE {condition} {part}"
+            keys = [row[0] for row in self._connection.execute(query, values).fetchall()]
+            return self._rows_of(keys)
+
+    def _rows_of(self, keys: Sequence[int]) -> list[dict[str, Any]]:
+        """Read whole rows, in the order of `keys`."""
+        if not keys:
+            return []
+        wanted = ", ".join(str(int(number)) for number in keys)
+        names = ", ".join(f'"{name}"' for name in self._shown)
+        query = f"SELECT {self._key}, {names} FROM {self._table} WHERE {self._key} IN ({wanted})"
+        rows = self._connection.execute(query).fetchall()
+        found = {key: dict(zip(self._shown, values, strict=True)) for key, *values in rows}
+        return [found[number] for number in keys]
+
+    def histograms(self, view: View) -> dict[str, list[int]]:
+        """Count the rows of a view for each bin of each numeric column; a null counts in none.
+
+        Returns:
+            Counts [bin] by column; `bins` says what the bins are.
+        """
+        with self._lock:
+            condition, values = self._condition(view)
+            return {name: self._histogram(name, condition, values) for name in self.columns}
+
+    def _histogram(self, column: str, condition: str, values: Sequence[Any]) -> list[int]:
+        bins = self.bins[column]
+        # In 64 bits, as the page of a report computes it too.
+        place = f'("{column}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
+        number = f"least(greatest(floor({place}), 0), {bins.count - 1})"
+        known = f'{condition} AND "{column}" IS NOT NULL'
+        query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
+        counts = [0] * bins.count
+        for index, count in self._connection.execute(query, values).fetchall():
+            counts[int(index)] = count
+        return counts
+
+    def examples(self, view: View, *, each: int = 5, seed: int = 0) -> list[dict[str, Any]]:
+        """Draw rows of each range of the paraphrase score.
+
+        Args:
+            view: Which rows.
+            each: How many of each range.
+            seed: Another seed, other rows.
+
+        Returns:
+            For each range of the paper's table 3 its name, its number of rows in the view, and the rows drawn.
+        """
+        with self._lock:
+            condition, values = self._condition(view)
+            case = " ".join(f"WHEN para_score <= {edge}::FLOAT THEN {index}" for index, edge in enumerate(EDGES))
+            columns = f"{self._key} AS key, CASE {case} ELSE {len(EDGES)} END AS part"
+            inner = f"SELECT {columns} FROM {self._table} WHERE {condition}"
+            query = f"SELECT part, count(*), arg_min(key, hash(key + {seed:d}), {each:d}) FROM ({inner}) GROUP BY part"
+            found = {part: (count, keys) for part, count, keys in self._connection.execute(query, values).fetchall()}
+            drawn = [found.get(part, (0, [])) for part in range(len(RANGES))]
+            return [
+                {"range": name, "rows": count, "examples": self._rows_of(keys)}
+                for name, (count, keys) in zip(RANGES, drawn, strict=True)
+            ]
+
+    def origins(self) -> dict[str, int]:
+        """Count the rows of each origin, most frequent first; empty where the release has no such column."""
+        if "origin" not in self._shown:
+            return {}
+        with self._lock:
+            query = (
+                f"SELECT origin, count(*) AS rows FROM {self._table} WHERE origin IS NOT NULL GROUP BY origin "
+                f"ORDER BY rows DESC, origin LIMIT {ORIGINS}"
+            )
+            return dict(self._connection.execute(query).fetchall())
+
+    def summary(self) -> Mapping[str, Any]:
+        """What is known of the release without a question: its record, bins, and origins."""
+        return {
+            "record": self.record.to_json(),
+            "config": self.config,
+            "rows": self.rows_in_all,
+            "bins": {name: bins.to_json() for name, bins in self.bins.items()},
+            "origins": self.origins(),
+        }

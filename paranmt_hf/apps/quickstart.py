@@ -1,0 +1,105 @@
+"""The whole way on a small scale and without a network: bitext, translator, release, encoder, measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from paranmt_hf.corpus.bitext.readers import LineFiles
+from paranmt_hf.corpus.build import build
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS, EMBEDDED
+from paranmt_hf.text.protocols import Encoder
+
+# After five passes over the sample's pairs the loss is near zero; more would learn them by heart.
+EPOCHS = 5
+
+
+def quickstart(out: Path) -> Iterator[str]:
+    """Build `<out>/paranmt50m` from the sample that the package carries, train `<out>/word` on it, measure that.
+
+    Args:
+        out: Folder for everything that is made.
+
+    Yields:
+        What to tell the user, line by line.
+    """
+    folder = Path(out) / "paranmt50m"
+    _check_free(Path(out))
+    yield from _build(folder)
+    yield from _train(folder, Path(out))
+
+
+def _check_free(out: Path) -> None:
+    """Refuse a folder that is a result itself, in which other results would be mixed up with its own files."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; the quickstart makes a folder, choose another --out")
+    for record in (RELEASE_RECORD, "modules.json"):
+        if (out / record).exists():
+            raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another --out")
+
+
+def _build(folder: Path) -> Iterator[str]:
+    sample = ASSETS / "sample"
+    count = len((sample / "sample.cs").read_bytes().splitlines())
+    yield f"translating the {count} sentences of the sample with beam 12"
+    built = build(
+        LineFiles({"source": sample / "sample.cs", "reference": sample / "sample.en"}),
+        folder,
+        # The engine that every install has, so that an extra installed later does not make this another corpus.
+        translator=TranslatorConfig(name="embedded", backend="transformers"),
+        scorer=ScorerConfig(),
+        # The sample and its translations are the project's own: MIT.
+        release=ReleaseConfig(license="mit", keep_source=True, rows_per_shard=250),
+    )
+    scorer = built.record.settings["scorer"]["name"]
+    yield f"{folder}: {built.record.statistics.rows} pairs, scored by {scorer}"
+
+    from datasets import load_dataset
+
+    pairs = load_dataset(str(folder), split="train")
+    yield f"load_dataset({str(folder)!r}) -> {pairs.num_rows} rows, columns {', '.join(pairs.column_names)}"
+    for row in sorted(pairs.select(range(min(60, pairs.num_rows))), key=lambda row: -row["para_score"])[:60:12]:
+        yield f"  {row['para_score']:.2f}  {row['reference']}  |  {row['translation']}"
+    yield f"the card is {folder / 'README.md'}"
+
+
+def _train(corpus: Path, out: Path) -> Iterator[str]:
+    # Torch is loaded only now, so that the corpus shows first.
+    from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.training.train import train
+    from paranmt_hf.training.vectors import distill_vectors
+
+    vectors, folder = out / "vectors.txt", out / "word"
+    words = distill_vectors(EMBEDDED, vectors, data=[corpus])
+    yield f"{vectors}: {len(words.words):,} words of the corpus, each encoded by the encoder that the package carries"
+    dimension = words.matrix.shape[1]
+    trained = train(
+        corpus,
+        folder,
+        encoder=EncoderConfig(model="word", dimension=dimension, vectors=str(vectors)),
+        config=TrainConfig(epochs=EPOCHS, batch_size=25, mega_batch=4),
+    )
+    record = trained.record
+    yield f"{folder}: WORD with {record.parameters:,} parameters, trained in {record.history.seconds:.0f} s"
+    losses = [loss for _, loss in record.history.losses]
+    yield f"  the loss went from {losses[0]:.2f} to {losses[-1]:.2f}; at 0 no other sentence comes as near as a pair's"
+    yield "how well cosines agree with people, on 40 pairs of sentences (Pearson times 100; 100 is perfect):"
+    yield f"  {_score(ScorerConfig(vectors=str(vectors)).load())}  before training: the mean of the words' vectors"
+    yield f"  {_score(trained.load())}  after training on these few pairs: {folder}"
+    yield f"  {_score(load())}  the encoder that the package carries: from much text and a larger model"
+    yield f"SentenceTransformer({str(folder)!r}) loads it; no flag and no package of ours is needed"
+
+
+def _score(encoder: Encoder) -> str:
+    """Pearson times 100 on the judged pairs that the package carries."""
+    from paranmt_hf.evaluation.scored_pairs import SAMPLE, read_scored_pairs
+    from paranmt_hf.evaluation.sts import evaluate_sts
+
+    return f"{100 * evaluate_sts(encoder, [read_scored_pairs(SAMPLE)], bootstrap=0).sets[0].pearson:.1f}"

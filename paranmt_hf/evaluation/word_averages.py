@@ -1,0 +1,195 @@
+"""Averages of word vectors as baselines, and what they need: counts of words, word vectors of encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.word_average import WordAverage
+from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
+from paranmt_hf.evaluation.word_weights import (
+    BY_FREQUENCY,
+    RANK,
+    WEIGHTINGS,
+    AverageConfig,
+    describe,
+    word_weights,
+)
+from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.hub.repository import EMBEDDED, locate
+from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, read_words
+from paranmt_hf.util.files import checksum
+from paranmt_hf.util.progress import Progress
+
+# What is counted in less time is not worth a line.
+_QUIET_SECONDS = 5.0
+
+
+def read_averages(
+    spaces: Sequence[str | Path], sentences: Sequence[str], config: AverageConfig
+) -> list[tuple[str, WordAverage]]:
+    """Make encoders that average the word vectors of files, or those of encoders with weights of another kind.
+
+    Args:
+        spaces: Files of word vectors, or encoders; see `word_vectors`.
+        sentences: The sentences that will be encoded; only the vectors of their words are read.
+        config: How words are weighted; each weighting of each space is an encoder.
+
+    Returns:
+        The encoders with their names, such as `SIF of glove.txt`, space by space.
+
+    Raises:
+        InputError: A space cannot be read, has none of the words, frequencies or norms are missing, or there is no
+            space and a setting that is not the default.
+    """
+    if not spaces:
+        config.refuse_unused()
+        return []
+    paths = [Path(space) for space in spaces]
+    vocabulary = set(WordTokenizer().tables(list(sentences))[0].vocabulary)
+    norms = None if config.norms_of is None else l1_norms(config.norms_of, vocabulary)
+    counted = count_words(config.frequencies) if config.needs_counts and config.frequencies != RANK else None
+    short = [path.name for path in paths]
+    averages = []
+    for path in paths:
+        vectors, source = word_vectors(path, vocabulary), _checksum(path)
+        ranked = counts_by_rank(words_in_order(path), path.name) if config.needs_counts and counted is None else None
+        for weighting in config.weighting:
+            counts = (counted or ranked) if weighting in BY_FREQUENCY else None
+            weights = word_weights(weighting, vectors.words, config, counts=counts, norms=norms)
+            average = WordAverage(
+                vectors,
+                weights,
+                remove_component=weighting == "sif",
+                checksum=source,
+                notes=describe(weighting, config, counts),
+            )
+            name = path.name if short.count(path.name) == 1 else str(path)
+            averages.append((f"{WEIGHTINGS[weighting]} of {name}", average))
+    return averages
+
+
+def _checksum(space: Path) -> str | None:
+    # The results of an average of an encoder's words must not be taken for those of the encoder, such as for its card.
+    return f"sha256:{checksum(space)}" if space.is_file() else None
+
+
+def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:
+    """L1 norm of the vectors of some words, in an encoder or a file of word vectors.
+
+    Raises:
+        InputError: It cannot be read, or has no vectors of words.
+    """
+    vectors = word_vectors(name, wanted)
+    norms = np.abs(vectors.matrix.astype(np.float64)).sum(axis=1)
+    return dict(zip(vectors.words, norms.tolist(), strict=True))
+
+
+def words_in_order(name: str | Path) -> list[str]:
+    """Give the words of an encoder or a file of word vectors, in its order; raises what `word_vectors` raises."""
+    return read_words(name) if Path(name).is_file() else word_vectors(name).words
+
+
+def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int | None = None) -> WordVectors:
+    """Read the word vectors of an encoder or of a file.
+
+    Args:
+        name: A file of word vectors; or the folder or Hub id of an encoder, of whose parts the first that reads words
+            counts. `embedded` is the encoder that the package carries.
+        wanted: The words, or all that are there.
+        limit: Without `wanted`, so many of the first words of a file; an encoder gives all.
+
+    Raises:
+        InputError: There is no such file or encoder, it reads no words, or a vector is not finite.
+    """
+    if Path(name).is_file():
+        return read_vectors(name, limit=limit) if wanted is None else read_known(name, wanted)
+    if str(name) != EMBEDDED and not Path(name).exists() and not is_id(split_revision(str(name))[0]):
+        raise InputError(f"there is no {name}: expected a file of word vectors, the folder of an encoder, or a Hub id")
+    from paranmt_hf.encoders.composition import take_apart
+    from paranmt_hf.encoders.loading import load
+
+    located = locate(name)
+    composition = take_apart(list(load(located)))
+    part = next((part for part in composition.parts if part.vocabulary.kind in ("word", "ngram")), None)
+    if part is None:
+        raise InputError(
+            f"{name} is {composition.title}, which reads no words; expected an encoder with word vectors (WORD, "
+            "Sent2Vec, LSTM, a combination with one of them) or a file of word vectors"
+        )
+    # Row 0 is that of unknown words.
+    words = part.vocabulary.units[1:]
+    matrix = part.table.weight.detach().float().cpu().numpy()[1 : len(words) + 1]
+    if wanted is not None:
+        rows = [row for row, word in enumerate(words) if word in wanted]
+        words, matrix = [words[row] for row in rows], matrix[rows]
+    if not words:
+        raise InputError(f"{name} has no vector of any of the {len(wanted or ()):,} words that are asked for")
+    if not (finite := np.isfinite(matrix).all(axis=1)).all():
+        raise InputError(f"{name}: the vector of {words[int(np.argmin(finite))]!r} has a number that is not finite")
+    return WordVectors(words, matrix)
+
+
+def count_words(corpus: str | Path) -> WordCounts:
+    """Count the words of a corpus, or read counts.
+
+    Args:
+        corpus: A list of words and counts (see `read_counts`); else a release, Parquet files with the columns
+            `reference` and `translation`, or a dataset on the Hub, of which both sides count; else a text file with a
+            sentence on each line, or a Parquet file with one column of text.
+
+    Raises:
+        InputError: There is no such corpus, or it holds no word.
+    """
+    path = Path(corpus).expanduser()
+    if path.is_file() and path.suffix != ".parquet" and is_count_list(path):
+        return read_counts(path)
+    counts: dict[str, float] = {}
+    tokenizer, rows = WordTokenizer(), 0
+    with Progress(f"counting words of {path.name}", None, least=_QUIET_SECONDS) as progress:
+        for column in _columns(path, str(corpus)):
+            _add(tokenizer.tables(column)[0], counts)
+            rows += len(column)
+            progress.advance_to(rows)
+    if not counts:
+        raise InputError(f"{corpus} holds no word, so no word has a frequency; name another text or a list")
+    return WordCounts(counts, f"{rows:,} sentences of {corpus}")
+
+
+def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:
+    if _holds_pairs(path):
+        for table in Pairs([name], PairSelection()).batches():
+            yield from (table[side] for side in SIDES)
+        return
+    for _, sentences in SentenceFile(path).batches(Report()):
+        yield sentences
+
+
+def _holds_pairs(path: Path) -> bool:
+    if path.is_dir():
+        return (path / RELEASE_RECORD).is_file() or any(path.glob("*.parquet"))
+    if path.suffix == ".parquet" and path.is_file():
+        import pyarrow.parquet as pq
+
+        try:
+            return set(SIDES) <= set(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError):
+            # What is wrong with it is said where it is read.
+            return False
+    return not path.exists() and is_id(split_revision(str(path))[0])
+
+
+def _add(table: TokenTable, counts: dict[str, float]) -> None:
+    found = np.bincount(table.ids, minlength=len(table.vocabulary))
+    for token in np.flatnonzero(found).tolist():
+        word = table.vocabulary[token]
+        counts[word] = counts.get(word, 0) + int(found[token])

@@ -1,0 +1,1 @@
+"""Programs for the tables and figures of the papers."""

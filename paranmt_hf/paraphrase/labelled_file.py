@@ -1,0 +1,239 @@
+"""Sentences with labels: TSV, CSV, JSON lines or Parquet with a column of text and one of labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.columns import normalise
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular, checksum, decode_line
+
+SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+# Rows that are read at once.
+ROWS = 10_000
+
+
+class LabelledFile:
+    """The rows of a file of labelled sentences.
+
+    Args:
+        path: The file, .tsv or .csv with a header, .jsonl or .parquet.
+        text: Its column of sentences.
+        label: Its column of labels: text, or whole numbers.
+        out: The file that the labels are written to, which must be able to hold them.
+
+    Raises:
+        InputError: It is missing, has no such columns, or cannot be read; with the line.
+    """
+
+    def __init__(self, path: str | Path, text: str = "text", label: str = "label", *, out: Path | None = None) -> None:
+        self.path = Path(path).expanduser()
+        check_regular(self.path)
+        if not self.path.is_file():
+            raise InputError(f"there is no file {path}; expected one with labelled sentences")
+        if self.path.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{path}: expected labelled sentences in a file that ends in {' or '.join(SUFFIXES)}")
+        if text == label:
+            raise InputError(f"text and label are both the column {text!r}; name two columns")
+        self.text, self.label = text, label
+        self.label_type: pa.DataType | None = None
+        self._to_tsv = out is not None and out.suffix.lower() == ".tsv"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the rows, as JSON values."""
+        return {"sha256": checksum(self.path), "text": self.text, "label": self.label}
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Read tables of `index` (of the row, from 0), `source` (white space normalised) and `label`.
+
+        Raises:
+            InputError: A row cannot be read, or has no label, or one that the new file cannot hold.
+        """
+        read = 0
+        for table in self._tables():
+            self._check_columns(table.column_names)
+            text, label = (table[name].combine_chunks() for name in (self.text, self.label))
+            if not pa.types.is_string(text.type) and not pa.types.is_large_string(text.type):
+                raise InputError(f"{self.path}: the column {self.text!r} holds {text.type}, expected text")
+            label = self._labels(label, read)
+            index = pa.array(range(read, read + len(text)), pa.int64())
+            read += len(text)
+            yield pa.table({"index": index, "source": normalise(text.cast(pa.string())), "label": label})
+        if not read:
+            raise InputError(f"{self.path} holds no row; expected labelled sentences")
+
+    def _check_columns(self, names: list[str]) -> None:
+        if twice := [name for name in (self.text, self.label) if names.count(name) > 1]:
+            raise InputError(f"{self.path} has several columns {twice[0]!r}; give each its own name")
+        if missing := [name for name in (self.text, self.label) if name not in names]:
+            raise InputError(
+                f"{self.path} has no column {' or '.join(map(repr, missing))}; it has {', '.join(names)}. Name them "
+                "with --text and --label"
+            )
+
+    def _labels(self, column: pa.Array, first: int) -> pa.Array:
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column, kind = column.cast(kind.value_type), kind.value_type
+        if pa.types.is_integer(kind):
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:
+                raise InputError(f"{self.path}: a {self.label!r} is larger than a whole number can be") from None
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = column.cast(pa.string())
+        else:
+            raise InputError(f"{self.path}: the column {self.label!r} holds {kind}; expected text or whole numbers")
+        missing = column.is_null().to_pylist()
+        if any(missing) or (pa.types.is_string(column.type) and "" in column.to_pylist()):
+            values = column.to_pylist()
+            at = next(row for row, value in enumerate(values) if value in (None, ""))
+            raise InputError(
+                f"{self.path}: row {first + at + 1:,} has no {self.label!r}; give each sentence its label"
+            )
+        if self._to_tsv and pa.types.is_string(column.type):
+            broken = pc.match_substring_regex(column, r"[\t\r\n]").to_pylist()
+            if any(broken):
+                raise InputError(
+                    f"{self.path}: the {self.label!r} of row {first + broken.index(True) + 1:,} holds a tab or a line "
+                    "break, which has no place in TSV; write into .jsonl, .csv or .parquet"
+                )
+        if self.label_type not in (None, column.type):
+            raise InputError(f"{self.path}: labels are text in some rows and numbers in others; make them alike")
+        self.label_type = column.type
+        return column
+
+    def _tables(self) -> Iterator[pa.Table]:
+        suffix = self.path.suffix.lower()
+        try:
+            if suffix == ".parquet":
+                with pq.ParquetFile(self.path) as file:
+                    self._check_columns(file.schema_arrow.names)
+                    for batch in file.iter_batches(ROWS, columns=[self.text, self.label]):
+                        # Whether text is UTF-8, the file only says.
+                        batch.validate(full=True)
+                        yield pa.Table.from_batches([batch])
+            elif suffix == ".jsonl":
+                yield from self._json_lines()
+            else:
+                yield from self._delimited("\t" if suffix == ".tsv" else ",")
+        except (pa.ArrowException, UnicodeError, OSError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"cannot read {self.path}: {reason}") from None
+
+    def _delimited(self, delimiter: str) -> Iterator[pa.Table]:
+        quoted = delimiter == ","
+        # A lone quotation mark in TSV is one, and no field goes over several lines.
+        parse = pa_csv.ParseOptions(
+            delimiter=delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
+        )
+        strings = {self.text: pa.string(), self.label: pa.string()}
+        with pa_csv.open_csv(
+            self.path,
+            parse_options=parse,
+            convert_options=pa_csv.ConvertOptions(column_types=strings, strings_can_be_null=False),
+        ) as reader:
+            self._check_columns(reader.schema.names)
+            for batch in reader:
+                yield pa.Table.from_batches([batch]).select([self.text, self.label])
+
+    def _json_lines(self) -> Iterator[pa.Table]:
+        with self.path.open("rb") as file:
+            numbered = enumerate(file, 1)
+            while lines := list(islice(numbered, ROWS)):
+                rows = [self._row(line, number) for number, line in lines if line.strip()]
+                if rows:
+                    yield pa.table({name: self._column(rows, name) for name in (self.text, self.label)})
+
+    def _column(self, rows: list[dict[str, Any]], name: str) -> pa.Array:
+        values = [row[name] for row in rows]
+        try:
+            return pa.array(values, None if any(value is not None for value in values) else pa.string())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+            raise InputError(
+                f"{self.path}: {name!r} is of several types, or holds no text; make all text or all whole numbers"
+            ) from None
+
+    def _row(self, line: bytes, number: int) -> dict[str, Any]:
+        text = decode_line(line, self.path, number)
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}, line {number:,}: no JSON ({error})") from None
+        if not isinstance(row, dict) or self.text not in row or self.label not in row:
+            found = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+            raise InputError(
+                f"{self.path}, line {number:,}: expected {self.text!r} and {self.label!r}, found {found}. Name other "
+                "columns with --text and --label"
+            )
+        return row
+
+
+def with_text(table: pa.Table) -> pa.Table:
+    """Make an empty sentence of what is missing in the column `source`."""
+    column = table.column_names.index("source")
+    return table.set_column(column, "source", table["source"].fill_null(""))
+
+
+class TableWriter:
+    """Writes tables into a file of the form that its name says.
+
+    Args:
+        path: The file, .tsv, .csv, .jsonl or .parquet.
+        schema: The columns.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, suffix: str) -> None:
+        self._suffix, self._schema = suffix, schema
+        self._parquet = pq.ParquetWriter(path, schema) if suffix == ".parquet" else None
+        self._text = None if self._parquet else path.open("w", encoding="utf8", newline="")
+        if suffix in (".tsv", ".csv"):
+            self._write(self._fields(schema.names))
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        (self._parquet or self._text).close()  # type: ignore[union-attr]
+
+    def _write(self, line: str) -> None:
+        assert self._text is not None
+        self._text.write(line + "\n")
+
+    def write(self, table: pa.Table) -> None:
+        """Write rows of the schema."""
+        if self._parquet is not None:
+            self._parquet.write_table(table.select(self._schema.names).cast(self._schema))
+        elif self._suffix == ".jsonl":
+            for row in table.select(self._schema.names).to_pylist():
+                self._write(json.dumps(row, ensure_ascii=False))
+        else:
+            columns = [table[name].to_pylist() for name in self._schema.names]
+            for row in zip(*columns, strict=True):
+                self._write(self._fields(row))
+
+    def _fields(self, values: Any) -> str:  # noqa: ANN401 - any sequence of fields
+        fields = [_field(value) for value in values]
+        if self._suffix == ".csv":
+            return ",".join(
+                f'"{field.replace(chr(34), chr(34) * 2)}"' if set(field) & set(',"\r\n') else field for field in fields
+            )
+        # White space of sentences is normalised, and labels with a tab were refused; those of a classifier were not.
+        return "\t".join(re.sub(r"[\t\r\n]+", " ", field) for field in fields)
+
+
+def _field(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

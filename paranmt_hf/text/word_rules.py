@@ -1,0 +1,61 @@
+"""What a word token is in languages other than English, whose clitics `text.py` cuts off.
+
+A word is a run of letters, marks and digits (Unicode); an apostrophe between letters is part of it (`geht's`,
+`м'ята`), so are the joiners of Persian and Indic scripts. Punctuation marks are tokens of their own, except a full
+stop or comma between two digits. French, Italian and Catalan words that lose their vowel before the next one (`l'`,
+`qu'`) stand alone. Scripts that put no blank between words are cut into characters, each with its marks. Case counts
+for nothing, and a typographic apostrophe counts as a plain one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from tokenizers import Regex, pre_tokenizers
+
+from paranmt_hf.text.definitions import cut_chunk, word_normalizer
+from paranmt_hf.text.tokens import WordTokenizer
+
+ENGLISH = "en"
+# Words that stand before an apostrophe and are tokens with it.
+ELISIONS = {
+    "ca": "[dlmnst]",
+    "fr": "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu",
+    "it": "[cdlmnstv]|un|gl|all|dall|dell|nell|sull|coll|quell|quest|bell|sant|anch|com|dov|cos",
+}
+NO_BLANKS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
+PUNCTUATION = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
+
+
+@cache
+def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
+    elision = rf"(?<!\w)(?:{ELISIONS[language]})'(?=\w)|" if language in ELISIONS else ""
+    pattern = Regex(f"{elision}{NO_BLANKS}|{PUNCTUATION}")
+    return pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(pattern, behavior="isolated")]
+    )
+
+
+def cutter(language: str) -> Callable[[str], list[str]]:
+    """Give what cuts text into word tokens.
+
+    Args:
+        language: ISO 639-1 code; English has the definition of `text.py`.
+
+    >>> cutter("fr")("J'ai vu l'homme d'aujourd'hui.")
+    ["j'", 'ai', 'vu', "l'", 'homme', "d'", "aujourd'hui", '.']
+    """
+    if language == ENGLISH:
+        return cut_chunk
+    normalizer, pre_tokenizer = word_normalizer(), _pre_tokenizer(language)
+
+    def cut(text: str) -> list[str]:
+        return [token for token, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
+
+    return cut
+
+
+def word_tokenizer_for(language: str) -> WordTokenizer:
+    """Make what cuts columns of sentences of a language."""
+    return WordTokenizer(cut=cutter(language))

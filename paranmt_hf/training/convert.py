@@ -1,0 +1,336 @@
+"""Turn a `.bin` model of the authors' Sent2Vec program into an encoder for the Hub."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+
+import numpy as np
+import torch
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, NgramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
+from paranmt_hf.encoders.sent2vec_bin import Sent2VecWords
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.units import WordLookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.training.conversion_record import (
+    CONVERSION_FILE,
+    ConversionRecord,
+    read_conversion,
+    write_conversion_card,
+)
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.work import as_json, finished, folder_aside, result_folder
+from paranmt_hf.version import __version__
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords
+
+# How text is cut, by the name of the setting.
+CUTS = {"words": cut_chunk, "blanks": blank_tokens}
+# The program's name for the end of a line, which is no word of a text.
+END_OF_LINE = "</s>"
+# Buckets that are collected before repeated ones among them go.
+COLLECTED = 2**22
+
+
+def unreachable(found: Sent2VecWords, cut: str) -> int:
+    """Count the words that no text can hold, because it is cut otherwise."""
+    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
+    return sum(" " in unit or CUTS[cut](unit) != [unit] for unit in words)
+
+
+def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
+    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
+    tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
+    kept, waiting = np.empty(0, np.int64), []
+    for _, sentences in SentenceFile(path).batches(Report()):
+        (table,) = tokenizer.tables(sentences)
+        bags = lookup.bags(table)
+        buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
+        waiting.append(np.unique(buckets))
+        if sum(map(len, waiting)) > max(COLLECTED, len(kept)):
+            kept, waiting = np.unique(np.concatenate([kept, *waiting])), []
+    kept = np.unique(np.concatenate([kept, *waiting]))
+    if not len(kept):
+        raise InputError(
+            f"--text {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
+            "of the model's language, or --order 1"
+        )
+    return kept
+
+
+def make_frame(
+    found: Sent2VecWords, order: int, cut: str, precision: str, kept: np.ndarray | int, *, stock: bool
+) -> SentenceEncoder:
+    """Make an encoder with all but the weights, of one dimension: when it is saved, its weights are put in place.
+
+    Args:
+        found: The words.
+        order: Words of the longest n-grams.
+        cut: How text is cut.
+        precision: How the weights are stored.
+        kept: The buckets that have a row, ascending; a number for all below it.
+        stock: Whether it is WORD, which is saved as a stock module.
+    """
+    hashes = np.arange(kept) if isinstance(kept, int) else kept
+    weight = torch.zeros(len(found.units) + len(hashes), 1)
+    module: AverageEmbedding = (
+        WordEmbedding(found.units, weight, precision)
+        if stock
+        else NgramEmbedding(
+            found.units,
+            weight,
+            precision,
+            order=order,
+            buckets=found.settings.bucket if order > 1 else 0,
+            hashes=hashes,
+            cut=cut,
+        )
+    )
+    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")
+
+
+# What stands for standard input, and what it is called.
+STREAM, STREAM_NAME = "-", "the stream on standard input"
+# What files of gzip begin with.
+PACKED = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class ConvertConfig:
+    """What becomes of a model of the Sent2Vec program."""
+
+    order: int | None = setting(
+        None,
+        "words of the longest n-grams to keep; 1 keeps the words alone, whose average is another vector than the "
+        "program's for a model that has n-grams (default: all)",
+        at_least=1,
+    )
+    cut: Literal["words", "blanks"] = setting(
+        "words",
+        "how the encoder cuts text: words, lower-cased and parted from punctuation, for text as people write it; or "
+        "blanks, at white space as the program does, for text that was tokenised as the model's training text was",
+    )
+    precision: Literal["float32", "float16", "int8"] = setting(
+        "float32", "how numbers are stored: as they are, or in half or a quarter of the room"
+    )
+    text: str | None = setting(
+        None, "keep only n-grams that occur in this file (sentences as for `paranmt search`), for a smaller model"
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion made.
+
+    Attributes:
+        folder: The encoder.
+        record: What was read, and what was made of it.
+        encoder: Name of the kind of encoder in the papers.
+        fresh: Whether this call made it; it may have been there already.
+    """
+
+    folder: Path
+    record: ConversionRecord
+    encoder: str
+    fresh: bool
+
+
+def convert_model(
+    source: str | Path,
+    out: str | Path,
+    *,
+    license: License,
+    config: ConvertConfig | None = None,
+) -> Converted:
+    """Write the encoder that a `.bin` file of the Sent2Vec program holds.
+
+    The file is read once, front to back, in bounded memory: the rows go straight to the encoder's weights.
+
+    Args:
+        source: The file, plain or compressed by gzip; `-` reads standard input.
+        out: Folder of the encoder: a stock `StaticEmbedding` where it has only words and cuts text as WORD does, else
+            the family `sent2vec`.
+        license: Under which licence the model was published; its authors decide that.
+        config: The settings.
+    """
+    out, config = result_folder(out), config or ConvertConfig()
+    license.check()
+    # Torch is loaded only now, so that the command's help needs none.
+    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, read_words
+
+    known = None
+    if config.text is not None:
+        from paranmt_hf.corpus.sentences import SentenceFile
+
+        known = as_json(SentenceFile(config.text).identity)
+    settings = {**asdict(config), "text": known, "license": license.header}
+    made = finished(out, settings, read_conversion, _settings_of, made="converted")
+    with _opened(source) as (stream, name, size):
+        reader = BinReader(stream, name)
+        found = read_words(reader)
+        config = _resolved(config, found, name)
+        if made is not None:
+            _read_on(reader, Sent2VecRows(reader, found), size)
+            _refuse_other_source(out, made, reader)
+            return Converted(out, made, _title(config), fresh=False)
+        with folder_aside(out, doing="write the folder") as aside:
+            record = _convert(reader, found, config, aside, settings, size)
+            _finish(aside, out.name, record)
+    return Converted(out, record, _title(config), fresh=True)
+
+
+def _settings_of(record: ConversionRecord) -> dict[str, Any]:
+    return record.settings
+
+
+def _resolved(config: ConvertConfig, found: Sent2VecWords, name: str) -> ConvertConfig:
+    """Fill in the order; refuse one that the file does not hold."""
+    held = found.settings.wordNgrams
+    if config.order is not None and config.order > held:
+        raise InputError(
+            f"--order {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
+            f"{held}; leave it out, or give at most {held}"
+        )
+    order = config.order or held
+    if config.text is not None and order == 1:
+        raise InputError("--text chooses among n-grams, and words alone are kept here; leave --text or --order out")
+    return replace(config, order=order)
+
+
+def _title(config: ConvertConfig) -> str:
+    return "WORD" if config.order == 1 and config.cut == "words" else "Sent2Vec"
+
+
+@contextmanager
+def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
+    """Open a model: the stream, its name, and its size, if that is known."""
+    if str(source) == STREAM:
+        yield cast(BinaryIO, sys.stdin.buffer), STREAM_NAME, None
+        return
+    path = Path(source).expanduser()
+    try:
+        with path.open("rb") as file:
+            # A pipe tells no size, and the size of a packed file is not that of the model.
+            whole = path.is_file()
+            packed = whole and file.peek(2)[:2] == PACKED
+            yield file, path.name if whole else str(path), path.stat().st_size if whole and not packed else None
+    except OSError as error:
+        if error.filename != str(path):
+            raise
+        raise InputError(
+            f"cannot read {path}: {error.strerror or error}; expected a .bin file of the Sent2Vec program, or - for "
+            "standard input"
+        ) from None
+
+
+def _read_on(reader: BinReader, rows: Sent2VecRows, size: int | None) -> None:
+    """Read the rest of a model, for its checksum alone."""
+    with _progress("reading", size) as progress:
+        for parts in (rows.blocks(), rows.rest()):
+            for _ in parts:
+                progress.advance_to(reader.position)
+
+
+def _progress(label: str, size: int | None) -> Progress:
+    return Progress(label, size, unit="bytes", least=10)
+
+
+def _refuse_other_source(out: Path, made: ConversionRecord, reader: BinReader) -> None:
+    if made.checksum != f"sha256:{reader.checksum}":
+        raise InputError(
+            f"{out} was converted from another model ({made.source}, {made.checksum[:20]}...); choose another --out "
+            "or delete it"
+        )
+
+
+def _convert(
+    reader: BinReader,
+    found: Sent2VecWords,
+    config: ConvertConfig,
+    folder: Path,
+    settings: dict[str, Any],
+    size: int | None,
+) -> ConversionRecord:
+    """Write the weights while the model goes past, and then what goes with them."""
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
+    from paranmt_hf.encoders.row_file import RowFile
+    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.encoders.sent2vec_bin import Sent2VecRows
+
+    assert config.order is not None
+    words, trained, stock = len(found.units), found.settings, _title(config) == "WORD"
+    kept: np.ndarray | int = trained.bucket if config.order > 1 else 0
+    if config.text is not None:
+        kept = kept_buckets(config.text, found, config.order, config.cut)
+    ngrams = kept if isinstance(kept, int) else len(kept)
+    rows = Sent2VecRows(reader, found)
+    weights = folder / "rows"
+    with (
+        _progress("converting", size) as progress,
+        RowFile(weights, words + ngrams, rows.dim, config.precision, None if stock else kept) as file,
+    ):
+        for start, block in rows.blocks():
+            chosen = _chosen(start, block, words, kept)
+            rows.refuse_not_finite(start, block[: max(0, words + trained.bucket - start)])
+            file.write(chosen)
+            progress.advance_to(reader.position)
+        for _ in rows.rest():
+            progress.advance_to(reader.position)
+    save(make_frame(found, config.order, config.cut, config.precision, kept, stock=stock), folder)
+    weights.replace(folder / WEIGHTS_FILE)
+    return ConversionRecord(
+        source=reader.name,
+        checksum=f"sha256:{reader.checksum}",
+        bytes=reader.position,
+        trained={**asdict(trained), "labels": found.labels},
+        settings=as_json(settings),
+        order=config.order,
+        dimension=rows.dim,
+        words=words - 1,
+        ngrams=ngrams,
+        unreachable=unreachable(found, config.cut),
+        paranmt_hf=__version__,
+    )
+
+
+def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -> np.ndarray:
+    """Choose the rows of a block that are kept: all words, and some buckets.
+
+    Args:
+        start: Index of the first row.
+        block: Rows [row, dimension]; the row of unknown words becomes zeros.
+        words: Number of words.
+        kept: The buckets, ascending; a number for all below it.
+    """
+    if start == 0:
+        block[0] = 0
+    if isinstance(kept, int):
+        return block[: max(0, words + kept - start)]
+    own = block[: max(0, words - start)]
+    first = max(start, words) - words
+    low, high = np.searchsorted(kept, [first, max(first, start + len(block) - words)])
+    return np.concatenate([own, block[kept[low:high] + words - start]])
+
+
+def _finish(folder: Path, name: str, record: ConversionRecord) -> None:
+    """Write record and card."""
+    (folder / CONVERSION_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
+    write_conversion_card(folder, name, record)

@@ -1,0 +1,150 @@
+"""What mega-batches do: the negatives that given sentences get. ParaNMT-50M (Wieting & Gimpel 2018), table 7."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import EMBEDDED
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.util.settings import check, seed_setting, setting
+
+# Below any cosine.
+EXCLUDED = -2
+
+
+@dataclass(frozen=True)
+class NegativesConfig:
+    """Which mega-batches negatives are mined in.
+
+    Attributes:
+        mega_batches: Values of M, the number of mini-batches in a mega-batch.
+        batch_size: Pairs of a mini-batch.
+        seed: Decides which pairs the mega-batches hold.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+
+    mega_batches: tuple[int, ...] = setting((1, 20, 40), "values of M", at_least=1)
+    batch_size: int = setting(100, "pairs of a mini-batch", at_least=1)
+    seed: int = seed_setting(1, "decides which pairs the mega-batches hold")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def pairs(self, mega_batch: int) -> int:
+        """Number of pairs in a mega-batch."""
+        return mega_batch * self.batch_size
+
+
+@dataclass(frozen=True)
+class Negative:
+    """The negative of a sentence: for which M, how similar (cosine, in [-1, 1]), and which sentence."""
+
+    mega_batch: int
+    similarity: float
+    sentence: str
+
+
+def mined_negatives(
+    sentences: Sequence[str],
+    data: str | Path | Sequence[str | Path],
+    *,
+    config: NegativesConfig | None = None,
+    encoder: str | Path = EMBEDDED,
+    selection: PairSelection | None = None,
+) -> list[list[Negative]]:
+    """Mine the negatives that sentences would get in random mega-batches of a corpus.
+
+    A larger mega-batch holds the smaller ones, so its negative is at least as similar.
+
+    Args:
+        sentences: Any sentences.
+        data: The corpus, as `train` takes it.
+        config: Which mega-batches.
+        encoder: Folder or Hub id of the encoder that mines.
+        selection: Which pairs of the corpus are used.
+
+    Returns:
+        For each sentence a negative for each M, in their order.
+
+    Raises:
+        InputError: The corpus has too few pairs, or a sentence has no negative in it.
+    """
+    # Torch is loaded only now, so that the command's help needs none.
+    from paranmt_hf.encoders.loading import load
+
+    config = config or NegativesConfig()
+    model = load(encoder)
+    most = config.pairs(max(config.mega_batches))
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    pool = _sample(Pairs(sources, selection or PairSelection(), seed=config.seed), most, config.seed)
+    if len(pool) < most:
+        raise InputError(
+            f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"
+        )
+    options = {"show_progress_bar": False, "normalize_embeddings": True}
+    candidates = [sentence for pair in pool for sentence in pair]
+    similarities = model.encode(list(sentences), **options) @ model.encode(candidates, **options).T
+    _exclude_paraphrases(similarities, sentences, candidates, config)
+    return [
+        [_most_similar(row, candidates, size, config.pairs(size)) for size in config.mega_batches]
+        for row in similarities
+    ]
+
+
+def _exclude_paraphrases(
+    similarities: np.ndarray, sentences: Sequence[str], candidates: Sequence[str], config: NegativesConfig
+) -> None:
+    """Give what cannot be a sentence's negative a similarity [sentence, candidate] below all others, in place.
+
+    That is what training excludes: each sentence is added to the pairs as one that is paired with itself. The two
+    sentences of a pair stand beside each other, candidate 2k is paired with 2k + 1.
+    """
+    from paranmt_hf.training.megabatch import excluded
+
+    pairs, fewest = len(candidates) // 2, config.pairs(min(config.mega_batches))
+    sides = ([*candidates[0::2], *sentences], [*candidates[1::2], *sentences])
+    hashes = TokenHashes()
+    keys = np.concatenate([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*sides)])
+    rows, columns = excluded(keys)
+    # Of the references the first are the candidates', and so of the translations, which begin at len(sides[0]).
+    side, pair = np.divmod(columns, len(sides[0]))
+    for index, sentence in enumerate(sentences):
+        own = (rows == pairs + index) & (pair < pairs)
+        similarities[index, 2 * pair[own] + side[own]] = EXCLUDED
+        if similarities[index, : 2 * fewest].max() == EXCLUDED:
+            raise InputError(
+                f"no negative for {sentence!r} among {fewest} pairs: all their sentences are copies of it or "
+                "paraphrases"
+            )
+
+
+def _most_similar(row: np.ndarray, candidates: Sequence[str], mega_batch: int, pairs: int) -> Negative:
+    """Choose the most similar [candidate] of the sentences of the first pairs."""
+    index = int(np.argmax(row[: 2 * pairs]))
+    return Negative(mega_batch, float(row[index]), candidates[index])
+
+
+def _sample(pairs: Pairs, count: int, seed: int) -> list[tuple[str, str]]:
+    """Draw pairs without knowing how many there are: each gets a random key, the smallest keys win."""
+    generator = np.random.default_rng(seed)
+    kept: list[tuple[str, str]] = []
+    keys = np.empty(0)
+    for table in pairs.batches():
+        drawn = generator.random(table.num_rows)
+        # Rows that cannot be among the smallest keys any more are not turned into Python strings.
+        bound = keys.max() if len(kept) >= count else np.inf
+        rows = np.flatnonzero(drawn < bound)
+        chosen = table.take(rows)
+        kept += list(zip(*(chosen[side].to_pylist() for side in SIDES), strict=True))
+        keys = np.concatenate([keys, drawn[rows]])
+        order = np.argsort(keys, kind="stable")[:count]
+        kept, keys = [kept[index] for index in order.tolist()], keys[order]
+    return kept

@@ -1,0 +1,145 @@
+"""`paranmt train-sent2vec`: sentences in, an encoder out. Sent2Vec (Pagliardini, Gupta and Jaggi 2018)."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
+from paranmt_hf.training.sent2vec.card import write_sent2vec_card
+from paranmt_hf.training.sent2vec.config import Sent2VecConfig
+from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
+from paranmt_hf.training.sent2vec.record import CHECKPOINT, Sent2VecRecord, Sent2VecSettings
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+logger = logging.getLogger(__name__)
+TEXT = "text"
+
+
+class TrainedSent2Vec(Result[Sent2VecRecord]):
+    """A model that was trained on sentences."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        from paranmt_hf.encoders.loading import load
+
+        return load(self.folder)
+
+
+def train_sent2vec(
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    config: Sent2VecConfig | None = None,
+) -> TrainedSent2Vec:
+    """Train an encoder on sentences: each word is predicted from the average of the rest of its sentence.
+
+    Killed at any moment and called again it goes on from the last checkpoint; with one thread it ends with the same
+    bytes.
+
+    Args:
+        data: Text files with one sentence on a line, Parquet files, releases, or data sets on the Hub.
+        out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
+        columns: Columns of Parquet, releases and data sets; by default both sides of pairs.
+        config: How it is trained.
+    """
+    require("numba", "fast")
+    config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)
+    sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns)
+    settings = Sent2VecSettings(config, sources.identity)
+    return run(
+        out,
+        settings,
+        Sent2VecRecord,
+        lambda work, folder: _train(sources, settings, work, folder, out.name),
+        result=TrainedSent2Vec,
+        command="train-sent2vec",
+        holds=lambda work: (work / CHECKPOINT).exists(),
+    )
+
+
+def _train(
+    sources: SentenceSources, settings: Sent2VecSettings, work: Path, folder: Path, name: str
+) -> Sent2VecRecord:
+    """Read the text, unless an earlier run did; train; write the model, its card and its picture."""
+    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.training.sent2vec.loop import Loop
+
+    config = settings.sent2vec
+    text = read_corpus(work / TEXT) or _read_text(sources, work / TEXT, config)
+    logger.info(
+        f"{text.sentences:,} sentences, {text.known:,} known words; rows for {len(text.words.names) - 1:,} words and "
+        f"{len(text.hashes):,} buckets of n-grams"
+    )
+    loop = Loop(text, config, work)
+    course = loop.run()
+    record = Sent2VecRecord(
+        kind="sent2vec",
+        settings=settings,
+        sources=sources.names,
+        datasets=sources.datasets,
+        sentences=text.sentences,
+        words=len(text.words.names) - 1,
+        ngrams=len(text.hashes),
+        known=text.known,
+        course=course,
+        dimension=config.dimension or 0,
+        parameters=int(loop.inputs.size),
+        **made_with("numba", "numpy", "torch", "sentence-transformers"),
+    )
+    save(_encoder(loop.inputs, text, config), folder)
+    if course.losses:
+        plot_history(course.history, folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
+    write_sent2vec_card(folder, name, record)
+    return record
+
+
+def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -> TextOnDisk:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    report = Report()
+    try:
+        text = write_corpus(sources.batches(report), folder, config)
+    except WriteError:
+        raise
+    except InputError as error:
+        # What was dropped may be why too little is left.
+        raise InputError(f"{error} ({report.describe()})" if report.dropped else str(error)) from None
+    logger.info(report.describe())
+    return text
+
+
+def _encoder(inputs: np.ndarray, text: TextOnDisk, config: Sent2VecConfig) -> SentenceEncoder:
+    """Make the encoder of the trained rows; words alone, cut as WORD cuts them, are a WORD model."""
+    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+    # The placeholder's row becomes that of unknown words, which add nothing.
+    inputs[0] = 0
+    module = (
+        WordEmbedding(text.words.names, inputs)
+        if config.ngrams == 1 and config.cut == "words"
+        else NgramEmbedding(
+            text.words.names,
+            inputs,
+            order=config.ngrams,
+            buckets=config.buckets if config.ngrams > 1 else 0,
+            hashes=text.hashes,
+            cut=config.cut,
+        )
+    )
+    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")

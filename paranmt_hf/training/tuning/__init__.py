@@ -1,0 +1,1 @@
+"""Search for settings: grids, trials, the record of a search."""

@@ -1,0 +1,236 @@
+"""Distill word vectors from models into a file."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch.nn.functional import embedding_bag
+
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.encoders.contexts import check_reads_words, mean_states
+from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors, write_vectors
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.inputs import sentences_of
+from paranmt_hf.training.teacher_text import PairsAndText
+from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
+
+# Sentences whose averages have the principal components, at least.
+SAMPLE = 50_000
+# Between two times that the states of words, of which there are hundreds of megabytes, are kept.
+CHECKPOINT_SECONDS = 60.0
+
+
+def distill_vectors(
+    models: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    data: Sequence[str | Path] | None = None,
+    text: Sequence[str | Path] | None = None,
+    vocabulary: str | Path | None = None,
+    exclude: str | Path | None = None,
+    config: DistillConfig | None = None,
+) -> WordVectors:
+    """Let SentenceTransformers read words, alone or in sentences, and write a word-vector file.
+
+    Args:
+        models: Folders or Hub ids; the vectors of several are put beside each other and reduced together.
+        out: The file, in the text format of GloVe; `.gz` compresses it.
+        data: Pairs whose most frequent words are taken first.
+        text: Sentences whose words are counted with them: text files, Parquet, releases.
+        vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
+        exclude: Folder with STS sets; pairs with one of their sentences are left out, and text that shares one, or
+            eight words in a row with one.
+        config: The settings. With `contexts`, states of words are kept in `<out>.work`; the same call goes on from
+            them after an interruption, and ends with the same bytes.
+
+    Raises:
+        InputError: There is nothing to take words from, or a file cannot be read, or does not fit; or `<out>.work`
+            holds states of other words, text or models.
+    """
+    config, out = config or DistillConfig(), Path(out).expanduser()
+    names = [models] if isinstance(models, str | Path) else list(models)
+    _check_place(out)
+    refuse_inside(out.resolve(), *(Path(name).expanduser() for name in names))
+    if data is None and text is None and vocabulary is None:
+        raise InputError(
+            "give training data, text or a vocabulary file (or several of these), from which the words are taken"
+        )
+    if config.contexts is not None and data is None and text is None:
+        raise InputError("--contexts reads words in sentences; give some with --data or --text")
+    if exclude is not None and data is None and text is None:
+        raise InputError(
+            "--exclude leaves out pairs and text, not words; give some with --data or --text, or leave it out"
+        )
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
+    sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
+    counts = count_units(sentences.columns(), ["word"])["word"]
+    if config.contexts is not None and not counts:
+        raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
+    chosen = _choose(counts, vocabulary, config)
+    located = [locate(name) for name in names]
+    encoders = [load(model) for model in located]
+    if config.contexts is not None:
+        for name, encoder in zip(names, encoders, strict=True):
+            check_reads_words(encoder, str(name))
+    # What is known beforehand is said before hours of work.
+    width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
+    check_reduction(len(chosen) if config.contexts is None else width, width, config.dimension, config.remove)
+    if config.contexts is None:
+        vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
+        write_vectors(out, vectors)
+        return vectors
+    identity = _identity(located, chosen, sentences, config)
+    work = work_folder(out.resolve())
+    with locked(work, "vectors distill", worth=_holds_states):
+        keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
+        vectors = _in_context(chosen, counts, encoders, sentences, config, work)
+        write_vectors(out, vectors)
+        remove(work)
+    return vectors
+
+
+def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, config: DistillConfig) -> Identity:
+    """What decides the states of words in sentences, as JSON values."""
+    digest = hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest()
+    revisions = [model.revision for model in models]
+    return as_json(
+        {
+            "models": revisions,
+            "words": digest,
+            "contexts": config.contexts,
+            "precision": config.precision,
+            **sentences.identity,
+        }
+    )
+
+
+def _holds_states(work: Path) -> bool:
+    return any(work.glob("states-*.safetensors"))
+
+
+class _States:
+    """The states of words under one encoder, as far as it has come, in a file of the work folder.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._saved = path, time.monotonic()
+
+    def read(self) -> dict[str, torch.Tensor] | None:
+        """Give what was kept last; None where there is nothing."""
+        found = read_checkpoint(self._path)
+        return None if found is None else found[0]
+
+    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
+        """Keep a state, if the last time is long enough ago."""
+        if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
+            write_checkpoint(self._path, state(), {})
+            self._saved = time.monotonic()
+
+
+def _check_place(out: Path) -> None:
+    if out.is_dir():
+        raise InputError(f"cannot write {out}: it is a folder; name a file in it, such as {out / 'vectors.txt.gz'}")
+    if not out.resolve().parent.is_dir():
+        raise InputError(f"cannot write {out}: there is no folder {out.parent}; make it first")
+
+
+def _choose(counts: Counter[str], vocabulary: str | Path | None, config: DistillConfig) -> list[str]:
+    """Choose words: the most frequent ones, then those of a file."""
+    words: dict[str, None] = {}
+    if counts:
+        words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
+    if vocabulary is not None:
+        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+    if config.contexts is not None:
+        # The name of what is no word there.
+        words.pop(UNKNOWN, None)
+    chosen = list(words)[: config.words]
+    if not chosen:
+        raise InputError("there is no word to make a vector of; give other data")
+    return chosen
+
+
+def _encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
+    return encoder.encode(texts, batch_size=256, show_progress_bar=False)
+
+
+def _in_context(
+    words: list[str],
+    counts: Counter[str],
+    encoders: Sequence[SentenceEncoder],
+    sentences: PairsAndText,
+    config: DistillConfig,
+    work: Path,
+) -> WordVectors:
+    """Word vectors out of the states that words have in sentences."""
+    assert config.contexts is not None
+    known = lookup(Vocabulary("word", [UNKNOWN, *words]))
+    total = sum(len(column) for column in sentences.columns())
+    states = []
+    for index, encoder in enumerate(encoders):
+        kept = _States(work / f"states-{index}.safetensors")
+        found = mean_states(
+            encoder, known, sentences.columns(), total, config.contexts, kept, in_bf16=config.precision == "bf16"
+        )
+        states.append(found[1:])
+    (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
+    bags = known.bags(table)
+
+    def average(matrix: np.ndarray) -> np.ndarray:
+        weight = torch.from_numpy(np.vstack([np.zeros((1, matrix.shape[1]), np.float32), matrix]))
+        rows, offsets = torch.from_numpy(bags.rows), torch.from_numpy(bags.offsets.astype(np.int32))
+        return embedding_bag(rows, weight, offsets, mode="mean", include_last_offset=True).numpy()
+
+    frequencies = np.array([counts[word] for word in words], np.float64)
+    return distill_in_context(words, states, frequencies, average, config)
+
+
+def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
+    """Take every so many sentences of all columns."""
+    taken, start = [], 0
+    for column in columns:
+        taken.append(column.take(pa.array(np.arange(start, len(column), step))))
+        # Where the next one lies, counted from the beginning of the next column.
+        start += step * len(taken[-1]) - len(column)
+    return pa.chunked_array(taken, pa.string())
+
+
+def _read_words(path: Path, limit: int) -> list[str]:
+    words: dict[str, None] = {}
+    check_regular(path)
+    try:
+        with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
+            for line in lines:
+                if fields := line.split():
+                    words.setdefault(fields[0])
+                if len(words) >= limit:
+                    break
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the vocabulary {path}: {error}; expected UTF-8 text, a word a line") from None
+    if not words:
+        raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")
+    return list(words)

@@ -1,1 +1,0 @@
-"""What joins the stages: one file for each command, callable from Python."""

@@ -1,0 +1,167 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
+from paranmt_hf.apps.annotate.answers_csv import Imported, add_answers, read_csv, sample_mark, to_csv
+from paranmt_hf.errors import InputError
+from tests.apps.annotate.toys import toy_sample
+
+WHEN = "2026-11-22T10:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return toy_sample(tmp_path_factory.mktemp("toys"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "answers.csv"
+
+
+def test_what_is_written(sample):
+    answers = {"Ada": {1: Answer(4, 2, note="a, b", changed=WHEN), 2: Answer(revision=2)}}
+    header, row = csv.reader(io.StringIO(to_csv(sample, answers)))
+    item = sample.items[1]
+    # An answer that was taken back is none.
+    assert dict(zip(header, row, strict=True)) == {
+        "sample": sample_mark(sample),
+        "item": "1",
+        "annotator": "Ada",
+        "strength": "4",
+        "fluency": "2",
+        "skipped": "",
+        "paraphrase": "3",
+        "note": "a, b",
+        "changed": WHEN,
+        "reference": item.reference,
+        "translation": item.translation,
+    }
+
+
+notes = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t'=+-@,;\""), max_size=20)
+given_answers = st.one_of(
+    st.builds(
+        Answer, st.integers(0, 5), st.integers(1, 3) | st.none(), st.just(False), notes, st.just(0), st.just(WHEN)
+    ),
+    st.builds(Answer, skipped=st.just(True), note=notes, changed=st.just(WHEN)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["Ada", "Grace Hopper", "\u674e"]), st.dictionaries(st.integers(0, 3), given_answers)
+    )
+)
+def test_round_trip(sample, tmp_path_factory, answers):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_text(to_csv(sample, answers), encoding="utf8", newline="")
+    expected = [(name, item, answer) for name, found in answers.items() for item, answer in found.items()]
+    assert read_csv(path, sample) == expected
+
+
+def test_no_cell_is_a_formula(sample):
+    for text in ("=1+1", "+1", "-1", "@x", "\tx", "'=1"):
+        (_, row) = csv.reader(io.StringIO(to_csv(sample, {"Ada": {0: Answer(1, 1, note=text)}})))
+        assert row[7] == f"'{text}"
+
+
+def lines(sample, *rows, header="sample,item,annotator,strength,fluency"):
+    return "\n".join([header, *(row.replace("S", sample_mark(sample)) for row in rows)]) + "\n"
+
+
+def test_what_spreadsheets_write(sample, path):
+    path.write_bytes(
+        b"\xef\xbb\xbf"
+        + lines(sample, "S;1;Ada;3;2", ";;;;", header="Sample;Item;annotator;strength;fluency").encode()
+    )
+    assert read_csv(path, sample) == [("Ada", 1, Answer(3, 2))]
+    path.write_bytes(lines(sample, "S,1,Ada,3,", "S,2,Ada,,").replace("\n", "\r\n").encode())
+    # A line without any answer counts for nothing.
+    assert read_csv(path, sample) == [("Ada", 1, Answer(3))]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("S,1,Ada,6,2", "line 3, column strength: expected a whole number from 0 to 5, or nothing, found '6'"),
+        ("S,1,Ada,2.5,2", "line 3, column strength: expected a whole number"),
+        ("S,1,Ada,\u0663,2", "line 3, column strength: expected a whole number"),
+        ("S,1,Ada,3,4", "line 3, column fluency: expected a whole number from 1 to 3, or nothing, found '4'"),
+        ("S,4,Ada,3,3", "line 3, column item: expected a whole number from 0 to 3, or nothing, found '4'"),
+        ("S,,Ada,3,3", "line 3, column item: expected the index of a pair, found nothing"),
+        ("0123456789abcdef,1,Ada,3,3", "line 3, column sample: expected S, for answers to another sample do not fit"),
+        (",1,Ada,3,3", "line 3, column sample: expected S, for"),
+        ("S,1,,3,3", "line 3: the name of an annotator must have"),
+        ("S,1,Ada,3", "line 3: expected 5 cells, found 4"),
+        ("S,0,ada,3,3", "line 3: ada answers item 0 already in line 2"),
+        ('S,1,"Ada,3,3', "line 3: this is no CSV"),
+    ],
+)
+def test_a_wrong_line_is_named(sample, path, row, message):
+    path.write_text(lines(sample, "S,0,Ada,3,3", row), encoding="utf8")
+    with pytest.raises(InputError, match=message.replace("S,", f"{sample_mark(sample)},")) as error:
+        read_csv(path, sample)
+    assert str(error.value).startswith(f"{path}, line ")
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("maybe,,,", "column skipped: expected yes or nothing, found 'maybe'"),
+        ("yes,,,", "line 2: a pair that is skipped has neither strength nor fluency"),
+        (",3,,", "column paraphrase: expected 2, as strength, found '3'"),
+        (",,yesterday,", "column changed: expected a time such as 2026"),
+    ],
+)
+def test_wrong_cells_of_other_columns(sample, path, cells, message):
+    header = "sample,item,annotator,strength,fluency,skipped,paraphrase,changed,note"
+    path.write_text(lines(sample, f"S,0,Ada,3,3,{cells}", header=header))
+    with pytest.raises(InputError, match=message):
+        read_csv(path, sample)
+
+
+def test_files_that_are_no_answers(sample, path):
+    with pytest.raises(InputError, match="cannot read .*answers.csv: No such file"):
+        read_csv(path, sample)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is not UTF-8; save it as CSV in UTF-8"):
+        read_csv(path, sample)
+    for text in ("", "a,b\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="line 1: no column sample, item, annotator, strength, fluency"):
+            read_csv(path, sample)
+
+
+def test_adding(sample, path, tmp_path):
+    with AnswerStore(tmp_path / "answers.db", sample) as store:
+        store.put("Ada", 0, Answer(5, 3))
+        same, new, other = ("ada", 0, Answer(5, 3)), ("Ada", 1, Answer(2)), ("ADA", 0, Answer(4, 3))
+        assert add_answers(store, [same, new], path, replace_others=False) == Imported(1, 0, 1)
+        with pytest.raises(
+            InputError, match=r"Ada has another answer to item 0 here \(strength 5, fluency 3\) than in that file"
+        ):
+            add_answers(store, [("Grace", 1, Answer(1)), other], path, replace_others=False)
+        assert list(store.answers()) == ["Ada"]
+        assert add_answers(store, [other], path, replace_others=True) == Imported(0, 1, 0)
+        found = store.answers()["Ada"]
+        assert (found[0].strength, found[0].revision, found[1].strength) == (4, 2, 2)
+        # What was taken back stands in nobody's way.
+        store.put("Ada", 1, Answer(revision=1))
+        assert add_answers(store, [new], path, replace_others=False) == Imported(1, 0, 0)
+
+
+def test_an_answer_that_is_given_meanwhile(sample, path, tmp_path, monkeypatch):
+    with AnswerStore(tmp_path / "answers.db", sample) as store:
+        before = store.answers()
+        store.put("Ada", 1, Answer(5, 3))
+        monkeypatch.setattr(store, "answers", lambda: before)
+        with pytest.raises(InputError, match=r"somebody answered meanwhile, so nothing was added; import it again"):
+            add_answers(store, [("Ada", 0, Answer(1)), ("Ada", 1, Answer(2))], path, replace_others=False)
+        monkeypatch.undo()
+        assert list(store.answers()["Ada"]) == [1]

@@ -1,0 +1,135 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from paranmt_hf.apps.annotate.answers import Answer
+from paranmt_hf.apps.annotate.table import annotation_table, plot_table
+from paranmt_hf.errors import InputError
+from tests.apps.annotate.toys import toy_sample
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return toy_sample(tmp_path_factory.mktemp("toys"), per_range=3)
+
+
+def of_range(sample, index):
+    return [number for number, item in enumerate(sample.items) if item.range == index]
+
+
+@pytest.fixture
+def answers(sample):
+    low, high = of_range(sample, 0), of_range(sample, 1)
+    ada = dict(
+        zip([*low, *high], [Answer(s, f) for s, f in ((0, 1), (1, 2), (3, 3), (5, 3), (4, 3), (3, 2))], strict=True)
+    )
+    grace = dict(zip(low, [Answer(2, 1), Answer(skipped=True), Answer(5, 2)], strict=True))
+    grace |= dict(zip(high, [Answer(5, 3), Answer(5), Answer()], strict=True))
+    return {"Ada": ada, "Grace": grace}
+
+
+def test_counts_by_hand(sample, answers):
+    table = annotation_table(sample, answers)
+    assert [(found.paraphrase, found.fluency) for found in table.each["Ada"]] == [
+        ((2, 1, 0), (1, 1, 1)),
+        ((0, 1, 2), (0, 1, 2)),
+    ]
+    assert [(found.paraphrase, found.fluency) for found in table.each["Grace"]] == [
+        ((1, 0, 1), (1, 1, 0)),
+        ((0, 0, 2), (0, 0, 1)),
+    ]
+    assert [found.paraphrase for found in table.together] == [(3, 1, 1), (0, 1, 4)]
+    progress = table.annotators["Grace"]
+    assert (progress.rated, progress.skipped, progress.pairs) == (3, 1, 6)
+    assert [part.pairs for part in table.ranges] == [5, 5]
+
+
+def test_agreement(sample, answers):
+    found = annotation_table(sample, answers).agreement
+    # Both rated for strength: 0 and 2, 3 and 5; 5 and 5, 4 and 5.
+    assert found["strength"].all.items == 4
+    kappa = cohen_kappa_score([0, 3, 5, 4], [2, 5, 5, 5], labels=range(6), weights="quadratic")
+    assert found["strength"].all.quadratic == pytest.approx(kappa)
+    kappa = cohen_kappa_score([1, 2, 3, 3], [1, 3, 3, 3], labels=[1, 2, 3], weights="linear")
+    assert found["paraphrase"].all.linear == pytest.approx(kappa)
+    low, high = found["paraphrase"].ranges
+    assert (low.items, low.same, high.items, high.same, high.linear) == (2, 0.5, 2, 1.0, None)
+    assert found["fluency"].all.items == 3
+    assert found["paraphrase"].all.interval is not None and low.interval is None
+
+
+def test_text(sample, answers):
+    text = annotation_table(sample, answers).text()
+    assert text.startswith("toy: rated by Ada (6 of 6), Grace (3 of 6, 1 skipped)\n\nall annotators\n\n")
+    lines = text.split("\n")
+    assert lines[4].split() == ["range", "pairs", "overlap", "paraphrase", *"123", "fluency", *"123"]
+    assert lines[5].split() == ["(0.0,", "0.5]", "5", "0.50", "±", "0.00", "3", "1", "1", "2", "2", "1"]
+    assert "agreement of 2 annotators" in text
+    assert lines[4].index("overlap") + len("overlap") == lines[5].index("0.00") + 4
+    percent = annotation_table(sample, {"Ada": answers["Ada"]}).text(percent=True)
+    assert "66.7  33.3   0.0" in percent
+    assert percent.rstrip().endswith("agreement needs two annotators")
+    assert "all annotators" not in percent
+
+
+def test_markdown(sample, answers):
+    text = annotation_table(sample, answers).markdown()
+    assert (
+        "### all annotators\n\n| range | pairs | overlap | paraphrase 1 | 2 | 3 | fluency 1 | 2 | 3 |\n| --- | ---: |"
+        in text
+    )
+    assert "| (0.0, 0.5] | 5 | 0.50 ± 0.00 | 3 | 1 | 1 | 2 | 2 | 1 |" in text
+
+
+def test_json(sample, answers):
+    values = json.loads(json.dumps(annotation_table(sample, answers).to_json()))
+    assert values["ranges"][0] == {
+        "range": "(0.0, 0.5]",
+        "low": 0.0,
+        "high": 0.5,
+        "pairs": 5,
+        "mean_overlap": 0.5,
+        "std_overlap": 0.0,
+    }
+    assert values["each"]["Ada"][0] == {"paraphrase": [2, 1, 0], "fluency": [1, 1, 1]}
+    assert values["agreement"]["fluency"]["all"]["pairs"][0]["first"] == "Ada"
+    assert len(values["agreement"]["fluency"]["ranges"]) == 2
+
+
+def test_nothing_in_common(sample, answers):
+    ada, grace = {0: answers["Ada"][0]}, {1: Answer(3, 3)}
+    text = annotation_table(sample, {"Ada": ada, "Grace": grace}).text()
+    assert "agreement: Ada and Grace have no pair in common, so it cannot be measured" in text
+    text = annotation_table(sample, {"Ada": ada, "Grace": grace, "Zoe": {2: Answer(3, 3)}}).text()
+    assert "agreement: no two annotators have any pair in common" in text
+
+
+def test_more_than_two(sample, answers):
+    three = {**answers, "Zoe": answers["Ada"]}
+    table = annotation_table(sample, three)
+    assert "agreement of 3 annotators, mean over each two" in table.text()
+    header, *rows = [line.split() for line in table.text().rstrip().split("\n")[-4:]]
+    assert header == ["quadratic", "kappa", "of", "pairs", "paraphrase", "pairs", "fluency"]
+    assert [row[:2] for row in rows] == [["Ada,", "Grace"], ["Ada,", "Zoe"], ["Grace,", "Zoe"]]
+    assert rows[1][2:] == ["6", "1.00", "6", "1.00"] and rows[0][2:] == rows[2][2:]
+    kappas = [pair.quadratic for pair in table.agreement["strength"].all.pairs]
+    assert len(kappas) == 3 and table.agreement["strength"].all.quadratic == pytest.approx(np.mean(kappas))
+
+
+def test_nobody(sample):
+    for answers in ({}, {"Ada": {0: Answer(skipped=True), 1: Answer()}}):
+        with pytest.raises(InputError, match="nobody has rated a pair of this sample yet"):
+            annotation_table(sample, answers)
+
+
+def test_picture(sample, answers, tmp_path):
+    pytest.importorskip("matplotlib")
+    table = annotation_table(sample, answers)
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        paths = [tmp_path / f"{number}.{kind}" for number in range(2)]
+        for path in paths:
+            plot_table(table, path, kind)
+        assert paths[0].read_bytes().startswith(start)
+        assert kind == "svg" or paths[0].read_bytes() == paths[1].read_bytes()

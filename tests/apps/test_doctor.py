@@ -1,0 +1,84 @@
+"""The diagnosis asks the functions that choose, shows no token, and survives whatever is broken."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paranmt_hf.apps import doctor
+from paranmt_hf.apps.doctor import diagnose
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.translation import device as devices
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_defaults_come_from_the_functions_that_choose(monkeypatch):
+    monkeypatch.setattr(EngineConfig, "resolved", lambda self: EngineConfig("local", 7, 3, 2))
+    monkeypatch.setattr(devices, "resolve_device", lambda device: "cuda")
+    found = diagnose().sections
+    assert found["defaults"]["workers"] == "7 (local), each with 3 cores and 2 GPUs"
+    assert found["defaults"]["translation"] == "cuda, float16, batches of 8,192 tokens"
+    assert found["machine"]["cores"].split(",")[0] == str(len(os.sched_getaffinity(0)))
+
+
+def test_limits_of_a_container_and_the_token(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
+    monkeypatch.setattr(doctor, "core_limit", lambda: 0.5)
+    monkeypatch.setattr(doctor, "visible_cores", lambda: 64)
+    found = diagnose()
+    assert found.sections["machine"]["cores"] == "64, limited to the time of 0.5 by the control group"
+    assert any("give --workers 1" in problem for problem in found.problems)
+    assert found.sections["Hub"]["token"] == "found"
+    for text in (found.summary(), json.dumps(found.to_json())):
+        assert "hf_secret" not in text and "(ray)" in text
+
+
+def test_the_hub_is_asked_only_online(monkeypatch):
+    import huggingface_hub
+
+    def whoami(self):
+        raise ConnectionError("no route to host for hf_secretsecretsecret")
+
+    def answer(**settings):
+        return diagnose(**settings).sections["Hub"]["answer"]
+
+    monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
+    monkeypatch.setattr(huggingface_hub.HfApi, "whoami", whoami)
+    assert answer().startswith("not asked")
+    assert answer(online=True) == "no answer (ConnectionError: no route to host for (token))"
+    monkeypatch.setattr(huggingface_hub.HfApi, "whoami", lambda self: {"name": "me"})
+    assert "knows the token as 'me'" in answer(online=True)
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:1")
+    started = time.perf_counter()
+    assert answer(online=True).startswith("no answer (")
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize("question", ["_packages", "_machine", "_gpus", "_folders", "_hub"])
+def test_a_question_that_fails_is_a_problem(monkeypatch, question):
+    def fails(*arguments):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(doctor, question, fails)
+    assert sum("ZeroDivisionError: by nothing" in problem for problem in diagnose().problems) == 1
+
+
+def test_broken_packages_are_named_and_nothing_fails(tmp_path):
+    for name in ("torch", "huggingface_hub", "numpy"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('undefined symbol: x')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "paranmt_hf.cli", "doctor"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    for section in ("GPUs", "Hub"):
+        assert f"{section} cannot be found out: ImportError: undefined symbol: x" in done.stdout

@@ -1,0 +1,323 @@
+"""parse_pairs() and frequent_templates(): pairs with trees, whatever was killed on the way, and their templates."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.parsing import parse as parse_module
+from paranmt_hf.corpus.parsing.parse import ParseConfig, parse_pairs
+from paranmt_hf.corpus.parsing.template_counts import ParseRecord, frequent_templates, parsed_files, read_parsed
+from paranmt_hf.corpus.parsing.templates import linearised
+from paranmt_hf.corpus.parsing.trees import Tree, read_tree
+from paranmt_hf.errors import InputError
+from tests.cli.commands import fails
+
+ONE = EngineConfig("local", 1, 1)
+needs_link_parser = pytest.mark.skipif(shutil.which("link-parser") is None, reason="link-parser is not installed")
+
+
+class Letters:
+    """Gives a node for each word, by its first letter; none for a sentence with a question mark."""
+
+    name, at_once = "letters 1", 2
+
+    def __init__(self, most=None):
+        self.given, self.most = [], most
+
+    def trees(self, sentences):
+        if self.most is not None and len(self.given) >= self.most:
+            raise KeyboardInterrupt
+        self.given += sentences
+        return [None if "?" in each else tree_of(each) for each in sentences]
+
+
+def tree_of(sentence):
+    nodes = [Tree(word[0].upper(), (Tree("X", (word,)),)) for word in sentence.split()]
+    return Tree("ROOT", (Tree("S", tuple(nodes)),))
+
+
+REFERENCES = ["a b", "why ?", "a c", "a b", "d", "a  b", ""]
+TRANSLATIONS = ["a b", "b a", "why ?", "c", "c", "e f g", "c"]
+A_B = "(S(A(X))(B(X)))"
+REFERENCE_PARSES = [A_B, None, "(S(A(X))(C(X)))", A_B, "(S(D(X)))", A_B, "(S)"]
+TRANSLATION_PARSES = [A_B, "(S(B(X))(A(X)))", None, "(S(C(X)))", "(S(C(X)))", "(S(E(X))(F(X))(G(X)))", "(S(C(X)))"]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.parquet"
+    system = pa.array(["x", "y", None, "x", "y", "x", "y"]).dictionary_encode()
+    columns = {
+        "number": np.arange(7),
+        "reference": pa.array(REFERENCES),
+        "translation": pa.array(TRANSLATIONS, pa.large_string()),
+        "system": system,
+        "para_score": pa.array(np.linspace(0, 0.6, 7), pa.float32()),
+    }
+    table = pa.table(columns).replace_schema_metadata({"huggingface": "{}"})
+    pq.write_table(table, path, row_group_size=3)
+    return path
+
+
+def parsed_rows(folder):
+    return pa.concat_tables(pq.read_table(file) for file in parsed_files(folder))
+
+
+def everything(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def run(pairs, out, parser=None, *, rows=3, engine=ONE, **selection):
+    settings = ParseConfig(rows_per_shard=rows)
+    chosen = PairSelection(**selection)
+    return parse_pairs(pairs, out, parser=parser or Letters(), config=settings, selection=chosen, engine=engine)
+
+
+def test_pairs_get_trees_and_keep_their_columns(pairs, tmp_path):
+    parser = Letters()
+    done = run(pairs, tmp_path / "out", parser)
+    table = parsed_rows(done.folder)
+    assert table.column_names == ["number", "reference", "translation", "system", "para_score"] + [
+        "reference_parse",
+        "translation_parse",
+    ]
+    assert table.drop_columns(["reference_parse", "translation_parse"]).to_pylist() == pq.read_table(pairs).to_pylist()
+    assert table["reference_parse"].to_pylist() == REFERENCE_PARSES
+    assert table["translation_parse"].to_pylist() == TRANSLATION_PARSES
+    assert table.schema.metadata is None or b"huggingface" not in table.schema.metadata
+    # Shards of three pairs, each distinct sentence of one once, white space normalised.
+    assert parser.given == ["a b", "why ?", "a c", "b a"] + ["a b", "d", "c", "e f g"] + ["", "c"]
+    assert done.fresh and done.sentences == 10
+    assert done.record == read_parsed(done.folder)
+    assert done.record.rows == 7
+    assert done.record.trees == {"reference": 6, "translation": 6, "both": 5}
+    assert done.record.inputs == {"data": "pairs.parquet", "parser": "letters 1"}
+    assert done.record.templates == 4
+    assert not done.folder.with_name("out.work").exists()
+
+
+def test_the_same_call_finds_what_is_there_and_another_one_refuses(pairs, tmp_path):
+    run(pairs, tmp_path / "out")
+    again = run(pairs, tmp_path / "out", Letters(most=0), rows=2)
+    assert not again.fresh and again.sentences == 0
+    with pytest.raises(InputError, match=r"was parsed with other settings: .*max_pairs: was None, now 2"):
+        run(pairs, tmp_path / "out", max_pairs=2)
+    other = Letters()
+    other.name = "letters 2"
+    with pytest.raises(InputError, match=r"parser.name: was 'letters 1', now 'letters 2'"):
+        run(pairs, tmp_path / "out", other)
+
+
+@pytest.mark.parametrize(("most", "left"), [(0, 10), (2, 10), (3, 6), (6, 6), (7, 2)])
+def test_a_stopped_call_goes_on_and_ends_with_the_same_bytes(pairs, tmp_path, most, left):
+    whole = run(pairs, tmp_path / "whole" / "out").folder
+    with pytest.raises(KeyboardInterrupt):
+        run(pairs, tmp_path / "out", Letters(most))
+    rest = Letters()
+    done = run(pairs, tmp_path / "out", rest)
+    assert everything(done.folder) == everything(whole)
+    # Sentences of shards that were done are not parsed again.
+    assert len(rest.given) == done.sentences == left
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
+
+
+def test_another_size_of_shards_is_refused_once_one_is_done(pairs, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(pairs, tmp_path / "out", Letters(4))
+    with pytest.raises(InputError, match=r"holds unfinished parsing with other settings: rows_per_shard: was 3"):
+        run(pairs, tmp_path / "out", rows=2)
+    with pytest.raises(KeyboardInterrupt):
+        run(pairs, tmp_path / "two", Letters(0))
+    assert run(pairs, tmp_path / "two", rows=2).record.rows == 7
+
+
+def test_the_choice_of_pairs_is_that_of_training(pairs, tmp_path):
+    for selection in ({"min_score": 0.2, "max_score": 0.5}, {"max_pairs": 3}, {"first_pairs": 4}):
+        wanted = pa.concat_tables(Pairs([pairs], PairSelection(**selection), seed=1).batches())
+        out = tmp_path / "-".join(selection)
+        done = run(pairs, out, **selection)
+        assert parsed_rows(out).select(wanted.column_names).to_pylist() == wanted.to_pylist()
+        left_out = 7 - wanted.num_rows if "min_score" in selection else 0
+        assert sum(done.record.left_out.values()) == left_out
+    # Trees of an earlier parser give way.
+    again = run(sorted((tmp_path / "max_pairs").glob("*.parquet")), tmp_path / "again")
+    assert parsed_rows(again.folder).to_pylist() == parsed_rows(tmp_path / "max_pairs").to_pylist()
+    with pytest.raises(InputError, match=r"nothing to parse: of 7 pairs 7 are outside the chosen ranges"):
+        run(pairs, tmp_path / "none", min_score=0.9)
+    assert not (tmp_path / "none.work").exists()
+
+
+def test_several_files_of_a_result(pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr(parse_module, "FILE_ROWS", 6)
+    done = run(pairs, tmp_path / "out")
+    assert [path.name for path in parsed_files(done.folder)] == [
+        f"pairs-0000{index}-of-00002.parquet" for index in (0, 1)
+    ]
+    assert [pq.read_metadata(path).num_rows for path in parsed_files(done.folder)] == [6, 1]
+    # They are pairs to train on like any others.
+    assert sum(table.num_rows for table in Pairs([done.folder], PairSelection()).batches()) == 7
+    (done.folder / "pairs-00001-of-00002.parquet").unlink()
+    with pytest.raises(InputError, match=r"pairs-00001-of-00002.parquet is missing or is not as it was written"):
+        parsed_files(done.folder)
+
+
+def test_trees_of_a_file(pairs, tmp_path):
+    sentences = sorted({" ".join(each.split()) for each in [*REFERENCES, *TRANSLATIONS]} - {""})
+    lines = [f"{each}\t{'' if '?' in each else tree_of(each)}\n" for each in sentences]
+    (tmp_path / "trees.tsv").write_text("".join(lines))
+    done = run(pairs, tmp_path / "out", tmp_path / "trees.tsv")
+    assert parsed_rows(done.folder)["reference_parse"].to_pylist() == [*REFERENCE_PARSES[:-1], None]
+    assert parsed_rows(done.folder)["translation_parse"].to_pylist() == TRANSLATION_PARSES
+    digest = hashlib.sha256((tmp_path / "trees.tsv").read_bytes()).hexdigest()
+    assert done.record.settings["parser"] == {"name": "the file trees.tsv", "sha256": digest}
+    (tmp_path / "trees.tsv").write_text("z\t(S z)\n")
+    with pytest.raises(InputError, match=r"not the same|was parsed with other settings"):
+        run(pairs, tmp_path / "out", tmp_path / "trees.tsv")
+    with pytest.raises(InputError, match=r"the file trees.tsv has a tree of none of 7 pairs' sentences"):
+        run(pairs, tmp_path / "other", tmp_path / "trees.tsv")
+    (tmp_path / "trees.tsv").write_text("a b\t(S a b)\nc\t(S c\n")
+    with pytest.raises(InputError, match=r"the file trees.tsv:2: expected a tree, but 1 closing brackets are missing"):
+        run(pairs, tmp_path / "broken", tmp_path / "trees.tsv")
+
+
+def test_sources_with_other_columns(pairs, tmp_path):
+    pq.write_table(pa.table({"reference": ["a"], "translation": ["b"], "source": ["c"]}), tmp_path / "more.parquet")
+    with pytest.raises(InputError, match=r"different columns \(number, para_score, source, system\); parse"):
+        run([pairs, tmp_path / "more.parquet"], tmp_path / "out")
+    shutil.copy(pairs, tmp_path / "copy.parquet")
+    assert run([pairs, tmp_path / "copy.parquet"], tmp_path / "out").record.rows == 14
+
+
+@pytest.mark.slow
+def test_several_workers_end_with_the_same_bytes(pairs, tmp_path):
+    one = run(pairs, tmp_path / "one" / "out")
+    two = run(pairs, tmp_path / "two" / "out", engine=EngineConfig("local", 2, 1))
+    assert everything(two.folder) == everything(one.folder)
+
+
+@needs_link_parser
+def test_link_grammar(tmp_path):
+    table = pa.table({"reference": ["A man plays a guitar.", "of the of"], "translation": ["The dog sleeps."] * 2})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    done = run(tmp_path / "pairs.parquet", tmp_path / "out", "link-grammar")
+    rows = parsed_rows(done.folder)
+    assert rows["reference_parse"].to_pylist() == ["(S(NP)(VP(NP)))", None]
+    assert rows["translation_parse"].to_pylist() == ["(S(NP)(VP))"] * 2
+    assert done.record.inputs["parser"].startswith("link-grammar 5.")
+
+
+def test_parsers_that_are_not_there(pairs, tmp_path, monkeypatch, capsys):
+    words = ["parse", str(pairs), "--out", str(tmp_path / "out")]
+    fails(capsys, [*words, "--parser", "stanford"], "there is no such file, nor a parser of that name: link-grammar")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fails(capsys, [*words, "--parser", "link-grammar"], "link-parser, which is not installed: apt-get install")
+    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+    fails(capsys, [*words, "--parser", "stanza"], "'stanza', which is not installed: pip install 'paranmt-hf[parse]'")
+    (tmp_path / "trees").write_text("(S a)\n")
+    fails(capsys, [*words, "--parser", tmp_path / "trees"], "expected lines SENTENCE<tab>TREE")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.parquet", "trees"]
+
+
+def test_a_parser_that_knows_no_sentence(tmp_path):
+    table = pa.table({"reference": ["of of of"], "translation": ["zz"]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    (tmp_path / "trees").write_text("a dog .\t(S(NP)(VP))\n")
+    with pytest.raises(
+        InputError, match="trees has a tree of none of 1 pairs' sentences; are they the sentences that"
+    ):
+        run(tmp_path / "pairs.parquet", tmp_path / "out", parser=tmp_path / "trees")
+    table = pa.table({"reference": ["why ?"], "translation": ["who ?"]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    with pytest.raises(InputError, match="letters 1 has a tree of none of 1 pairs' sentences; are they whole English"):
+        run(tmp_path / "pairs.parquet", tmp_path / "other", parser=Letters())
+
+
+def test_a_result_inside_its_source(pairs, tmp_path):
+    with pytest.raises(InputError, match="would lie inside"):
+        run(tmp_path, tmp_path / "out")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"taken holds no parsed pairs of this program"):
+        run(pairs, tmp_path / "taken")
+
+
+def test_the_commands(pairs, tmp_path, capsys):
+    (tmp_path / "trees.tsv").write_text("a b\t(S (NP a) (VP b))\na c\t(S (NP a) (VP c))\nd\t(NP d)\nc\t(S (NP c))\n")
+    words = ["parse", str(pairs), "--parser", str(tmp_path / "trees.tsv"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--workers", "1", "--min-score", "0.15"]) == 0
+    printed = capsys.readouterr().out
+    assert "5 pairs, parsed by the file trees.tsv\n" in printed
+    assert "  with a tree            4  80.0 % reference\n" in printed
+    assert "  left out               2 pairs outside the chosen ranges\n" in printed
+    assert main([*words, "--workers", "1", "--min-score", "0.15"]) == 0
+    assert "(were parsed already)" in capsys.readouterr().out
+    assert "parser: " in (tmp_path / "out" / "paranmt.yaml").read_text()
+    assert main(["templates", str(tmp_path / "out"), "--top", "1", "--json", str(tmp_path / "out.json")]) == 0
+    printed = capsys.readouterr().out.split("\n")
+    assert printed[0] == "2 templates of 4 references, by the file trees.tsv"
+    assert [line.split() for line in printed[1:3]] == [
+        ["template", "count", "share", "%", "cumulative", "%", "example"],
+        ["(S(NP)(VP))", "3", "75.0", "75.0", "a", "c"],
+    ]
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["templates"] == [
+        {"template": "(S(NP)(VP))", "count": 3, "example": "a c", "share": 0.75, "cumulative_share": 0.75}
+    ]
+    fails(capsys, ["templates", tmp_path / "out", "--top", "0"], "top must be at least 1, got 0")
+    fails(capsys, ["templates", tmp_path], "holds no parsed pairs of this program: it holds no parses.json")
+
+
+def test_templates_of_parsed_pairs(pairs, tmp_path):
+    done = run(pairs, tmp_path / "out")
+    found = frequent_templates(done.folder, top=None)
+    assert [(each.template, each.count, each.example) for each in found.counts] == [
+        ("(S(A)(B))", 3, "a b"),
+        ("(S(A)(C))", 1, "a c"),
+        ("(S(D))", 1, "d"),
+        ("(S)", 1, ""),
+    ]
+    assert found.shares == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
+    assert found.cumulative_shares == [3 / 6, 4 / 6, 5 / 6, 1]
+    assert linearised(read_tree(A_B)) == A_B
+
+
+def test_templates_that_were_changed_are_refused(pairs, tmp_path):
+    folder = run(pairs, tmp_path / "out").folder
+    lines = (folder / "templates.tsv").read_text().splitlines(keepends=True)
+    (folder / "templates.tsv").write_text("".join(lines[:2]))
+    with pytest.raises(InputError, match=r"templates.tsv is missing or is not as it was written; run `paranmt parse`"):
+        frequent_templates(folder)
+
+
+def test_seconds_are_for_link_grammar_alone(pairs, tmp_path, capsys):
+    with pytest.raises(InputError, match="--seconds is for link-grammar, and the parser is letters 1; leave it out"):
+        parse_pairs(pairs, tmp_path / "out", parser=Letters(), config=ParseConfig(seconds=9))
+    (tmp_path / "trees.tsv").write_text("a b\t(S (NP a) (VP b))\n")
+    words = ["parse", pairs, "--out", tmp_path / "out", "--parser", tmp_path / "trees.tsv", "--seconds", "9"]
+    fails(capsys, words, "--seconds is for link-grammar, and the parser is")
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_a_damaged_record(pairs, tmp_path):
+    done = run(pairs, tmp_path / "out")
+    assert isinstance(done.record, ParseRecord)
+    values = json.loads((done.folder / "parses.json").read_text())
+    for change, message in (
+        ({"inputs": {}}, r"parses.json is damaged: it has no 'inputs.parser'"),
+        ({"trees": {}}, r"parses.json is damaged: it has no 'trees.reference'"),
+        ({"trees": {"reference": 0}}, r"no reference of .*out has a tree, so there are no templates"),
+    ):
+        (done.folder / "parses.json").write_text(json.dumps({**values, **change}))
+        with pytest.raises(InputError, match=message):
+            frequent_templates(done.folder)
+    (done.folder / "parses.json").write_text("{}")
+    with pytest.raises(InputError, match=r"parses.json is damaged: it has no 'version'"):
+        frequent_templates(done.folder)

@@ -1,0 +1,395 @@
+"""From files to a release that `load_dataset` reads, with a translator that needs no model."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.release import release_files
+from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.score import rescore
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    generator = np.random.default_rng(0)
+    words = ["wort", "word", "a", "b", "c", *map(str, range(60))]
+    path.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in generator.normal(size=8))}\n" for word in words))
+    return path
+
+
+@pytest.fixture
+def bitext(tmp_path):
+    (tmp_path / "text.de").write_text("".join(f"wort {n} a b\n" for n in range(35)) + "1 2 3 4 5 6 7\nstumm\n\nx\n")
+    (tmp_path / "text.en").write_text("".join(f"word {n}  c\n" for n in range(35)) + "long\nsilent\nempty\nx\n")
+    return LineFiles({"source": tmp_path / "text.de", "reference": tmp_path / "text.en"})
+
+
+def test_build_by_hand(bitext, vectors, tmp_path):
+    built = make(bitext, tmp_path / "corpus", vectors)
+    rows = rows_of(tmp_path / "corpus")
+    # Lines 35 (too long), 36 (no translation) and 37 (empty source) are gone; the others keep their numbers.
+    assert [row["id"] for row in rows] == [*range(35), 38]
+    assert rows[3]["reference"] == "word 3 c"
+    assert rows[3]["translation"] == "b a 3 wort"
+    assert rows[3]["source"] == "wort 3 a b"
+    assert rows[3]["translation_score"] == pytest.approx(-0.1)
+    assert (rows[3]["reference_length"], rows[3]["translation_length"]) == (3, 4)
+    assert rows[3]["trigram_overlap"] == 0
+    assert rows[35]["trigram_overlap"] is None
+    assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
+    assert not (tmp_path / "corpus.work").exists()
+
+
+def test_load_dataset_in_a_clean_process(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    code = """
+from datasets import load_dataset
+everything = load_dataset("corpus")
+assert everything["train"].num_rows == 36, everything
+best = load_dataset("corpus", "filtered", split="train")
+few = load_dataset("corpus", "sample", split="train")
+assert 7 <= best.num_rows < 36 and few.num_rows == 36
+assert min(best["para_score"]) >= sorted(everything["train"]["para_score"])[-7] - 1e-6
+options = {"columns": ["id", "para_score"], "filters": [("para_score", ">", 0.1)]}
+stream = load_dataset("corpus", split="train", streaming=True, **options)
+rows = list(stream)
+assert set(rows[0]) == {"id", "para_score"}
+assert [r["id"] for r in rows] == [r["id"] for r in everything["train"] if r["para_score"] > 0.1] and rows
+# Flushed, because some releases of Arrow abort now and then while the interpreter ends after a stream.
+print("loaded", flush=True)
+"""
+    environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == "loaded", result.stderr
+
+
+def test_card_tells_the_truth(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    card = (tmp_path / "corpus" / "README.md").read_text()
+    header = yaml.safe_load(card.split("---\n")[1])
+    assert header["license"] == "cc-by-4.0"
+    assert [config["config_name"] for config in header["configs"]] == ["default", "filtered", "sample"]
+    for config, info in zip(header["configs"], header["dataset_info"], strict=True):
+        files = sorted((tmp_path / "corpus").glob(config["data_files"][0]["path"]))
+        assert sum(path.stat().st_size for path in files) == info["download_size"]
+        rows = sum(pq.read_metadata(path).num_rows for path in files)
+        assert f"| `{config['config_name']}` | {rows:,} |" in card
+    names = [feature["name"] for feature in header["dataset_info"][0]["features"]]
+    assert names == pq.read_schema(files[0]).names
+    assert "36 pairs" in card
+    assert "1 source over 6 pieces" in card
+    assert "average of vectors.txt" in card
+    assert "$" not in card.replace("$\\", ""), "a value of the template was not filled in"
+    record = json.loads((tmp_path / "corpus" / "build.json").read_text())
+    assert sum(part["rows"] for part in record["statistics"]["ranges"]) == 36
+    assert record["schema_version"] == SCHEMA_VERSION
+
+
+def test_text_cannot_break_out_of_the_card(vectors, tmp_path):
+    evil = "a | b <script>alert(1)</script> [x](http://y) `c`"
+    worse = "`a` <img src=x onerror=alert(1)> `b`"
+    pq.write_table(pa.table({"reference": [evil, worse], "translation": [evil, worse]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    import_pairs(pairs, tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), release=RELEASE, engine=LOCAL)
+    card = (tmp_path / "corpus" / "README.md").read_text()
+    assert not re.search(r"(?<!\\)<(script|img)", card)
+    assert r"\`a\` \<img src=x onerror=alert(1)\> \`b\`" in card
+    assert r"a \| b \<script\>alert(1)\</script\> \[x\](http://y) \`c\`" in card
+    assert rows_of(tmp_path / "corpus")[0]["reference"] == evil
+
+
+def test_same_command_again_does_nothing(bitext, vectors, tmp_path):
+    log = tmp_path / "log"
+    translator = FakeTranslatorConfig(log=str(log))
+    assert make(bitext, tmp_path / "corpus", vectors, translator=translator).fresh
+    before = bytes_of(tmp_path / "corpus"), log.read_text()
+    assert not make(bitext, tmp_path / "corpus", vectors, translator=translator).fresh
+    assert (bytes_of(tmp_path / "corpus"), log.read_text()) == before
+
+
+def test_other_settings_are_refused(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    with pytest.raises(InputError, match="built with other settings: translator.beam: was 12, now 4"):
+        make(bitext, tmp_path / "corpus", vectors, translator=FakeTranslatorConfig(beam=4))
+    with pytest.raises(InputError, match="license: was 'cc-by-4.0', now 'mit'"):
+        make(bitext, tmp_path / "corpus", vectors, release=replace(RELEASE, license="mit"))
+    with (tmp_path / "text.en").open("a") as more, (tmp_path / "text.de").open("a") as mehr:
+        more.write("y\n"), mehr.write("y\n")
+    with pytest.raises(InputError, match="bitext"):
+        make(bitext, tmp_path / "corpus", vectors)
+
+
+def test_changed_input_is_refused_in_the_middle(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors, release=replace(RELEASE, keep_work=True))
+    (tmp_path / "corpus").rename(tmp_path / "away")
+    with (tmp_path / "text.en").open("a") as more, (tmp_path / "text.de").open("a") as mehr:
+        more.write("y\n"), mehr.write("y\n")
+    with pytest.raises(InputError, match="made with other settings"):
+        make(bitext, tmp_path / "corpus", vectors)
+
+
+def test_foreign_folder_is_left_alone(bitext, vectors, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists and is not a release"):
+        make(bitext, tmp_path / "corpus", vectors)
+    assert (tmp_path / "corpus" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("licence", [None, "", "CC BY", "cc-by-4.0\nx: y"])
+def test_licence_is_required(licence):
+    with pytest.raises(InputError, match="a corpus needs a licence"):
+        ReleaseConfig(license=licence)
+
+
+def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
+    translator = TranslatorConfig("model", sample=True, beam=4)
+    with pytest.raises(InputError, match="--beam does nothing with --sample, which draws hypotheses; leave it out"):
+        make(bitext, tmp_path / "corpus", vectors, translator=translator)
+
+
+def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
+    with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
+        ReleaseConfig(license="MIT")
+    log = tmp_path / "log"
+    for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
+        with pytest.raises(InputError, match=message):
+            translator = FakeTranslatorConfig(log=str(log))
+            make(bitext, tmp_path / "out", vectors, translator=translator, release=ReleaseConfig(license=licence))
+    assert not log.exists() and not list(tmp_path.glob("out*"))
+    named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://example.org"}
+    record = make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).record
+    assert {name: record.to_json()[name] for name in named} == named
+    header = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---\n")[1])
+    assert {name: header[name] for name in named} == named
+    # The same again is there already, and scoring anew keeps the licence.
+    assert not make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(**named)).fresh
+    (tmp_path / "other.txt").write_text("word 1 0\n")
+    again = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    assert again.record.license_link == "https://example.org"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rows_per_shard": 0}, "rows_per_shard must be from 1 to 10,000,000, was 0"),
+        ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
+        ({"seed": 1.5}, "seed must be a whole number from 0 to 4,294,967,295, was 1.5"),
+    ],
+)
+def test_settings_out_of_range(values, message):
+    with pytest.raises(InputError, match=message):
+        ReleaseConfig(license="mit", **values)
+
+
+def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, monkeypatch):
+    make(bitext, tmp_path / "whole" / "corpus", vectors)
+    from paranmt_hf.corpus.jobs import job
+
+    log = tmp_path / "log"
+    calls = 0
+    real = job.run_shard
+
+    def dies(stage, task, report):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return real(stage, task, report)
+
+    translator = FakeTranslatorConfig(log=str(log))
+    monkeypatch.setattr(job, "run_shard", dies)
+    with pytest.raises(KeyboardInterrupt):
+        make(bitext, tmp_path / "corpus", vectors, translator=translator)
+    monkeypatch.undo()
+    make(bitext, tmp_path / "corpus", vectors, translator=translator)
+    whole, resumed = bytes_of(tmp_path / "whole" / "corpus"), bytes_of(tmp_path / "corpus")
+    assert whole == resumed
+    sentences = log.read_text().split("\n")[:-1]
+    assert len(sentences) == len(set(sentences)) == 38
+
+
+def test_import_keeps_awkward_text(tmp_path):
+    text = ['He said "no', "it''s", "tab\tinside", "carriage\rreturn", "back\\slash", "№ ½ ﬁ"]
+    table = pa.table({"ref": text, "mt": [t.upper() for t in text], "from": ["x", "y", None, "x", "y", "x"]})
+    pq.write_table(table, tmp_path / "p.parquet")
+    pairs = ParquetFiles(
+        [tmp_path / "p.parquet"], {"reference": "ref", "translation": "mt", "origin": "from"}, optional={"origin"}
+    )
+    (tmp_path / "he.txt").write_text("he 1 0\n")
+    scorer = ScorerConfig(vectors=str(tmp_path / "he.txt"))
+    import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    rows = rows_of(tmp_path / "corpus")
+    assert [row["reference"] for row in rows] == [
+        'He said "no', "it''s", "tab inside", "carriage return", "back\\slash", "№ ½ ﬁ"
+    ]  # fmt: skip
+    assert [row["origin"] for row in rows] == ["x", "y", None, "x", "y", "x"]
+    assert "translation_score" not in rows[0], "no column without a value"
+
+
+def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
+    folder = tmp_path / "corpus"
+    make(bitext, folder, vectors)
+    before = rows_of(folder)
+    other = tmp_path / "other.txt"
+    other.write_text("word 1 0\nwort 1 0\nc 0 1\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "mine.md").write_text("mine")
+    built = rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
+    after = rows_of(folder)
+    assert built.record.settings["scorer"]["name"] == "average of other.txt"
+    assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
+    # (1, 1) . (1, 0) / sqrt(2), and no known word at all in the last line.
+    assert [row["para_score"] for row in after] == [pytest.approx(0.5**0.5)] * 35 + [0]
+    assert [row["para_score"] for row in before] != [row["para_score"] for row in after]
+    for row in [*before, *after]:
+        del row["para_score"]
+    assert before == after
+    assert sorted(path.name for path in tmp_path.iterdir() if "corpus" in path.name) == ["corpus"]
+    assert not rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL).fresh
+    # What a person put beside the release stays.
+    assert (folder / "notes" / "mine.md").read_text() == "mine"
+
+
+def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
+    folder = tmp_path / "corpus"
+    make(bitext, folder, vectors)
+    want = bytes_of(folder)
+    work = tmp_path / "corpus.work"
+    work.mkdir()
+    (work / "command").write_text("score")
+    (work / "old").mkdir()
+    folder.rename(work / "new")
+    rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+    assert bytes_of(folder) == want
+
+
+def test_release_of_another_schema_is_refused(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    path = tmp_path / "corpus" / "build.json"
+    path.write_text(path.read_text().replace(f'"schema_version": "{SCHEMA_VERSION}"', '"schema_version": "9.0.0"'))
+    with pytest.raises(InputError, match="schema version 9.0.0, this program knows"):
+        rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+
+
+def test_every_line_dropped(vectors, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("\n\n")
+    bitext = LineFiles({"source": tmp_path / "a", "reference": tmp_path / "b"})
+    with pytest.raises(InputError, match="no usable line"):
+        make(bitext, tmp_path / "corpus", vectors)
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_folders_of_others_beside_the_release_are_left_alone(bitext, vectors, tmp_path):
+    for name in ("corpus.old", "corpus.rescored"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("mine")
+    make(bitext, tmp_path / "corpus", vectors)
+    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\n")
+    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    assert [(tmp_path / name / "thesis.txt").read_text() for name in ("corpus.old", "corpus.rescored")] == ["mine"] * 2
+    (tmp_path / "second.work").mkdir()
+    (tmp_path / "second.work" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="second.work is needed for work in progress and holds something else"):
+        make(bitext, tmp_path / "second", vectors)
+    assert (tmp_path / "second.work" / "thesis.txt").read_text() == "mine"
+
+
+def test_kept_work_stays_and_refusals_leave_nothing(bitext, vectors, tmp_path):
+    release = replace(RELEASE, keep_work=True)
+    make(bitext, tmp_path / "corpus", vectors, release=release)
+    before = bytes_of(tmp_path / "corpus.work")
+    assert len(before) > 8
+    assert not make(bitext, tmp_path / "corpus", vectors, release=release).fresh
+    assert bytes_of(tmp_path / "corpus.work") == before
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    with pytest.raises(InputError, match="is not a release"):
+        make(bitext, tmp_path / "taken", vectors)
+    assert not (tmp_path / "taken.work").exists()
+
+
+def test_mended_input_is_taken(vectors, tmp_path):
+    (tmp_path / "a").write_text("a\nb\n")
+    (tmp_path / "b").write_text("a\nb\nc\n")
+    files = {"source": tmp_path / "a", "reference": tmp_path / "b"}
+    with pytest.raises(InputError, match="equally many lines"):
+        make(LineFiles(files), tmp_path / "corpus", vectors)
+    (tmp_path / "a").write_text("a\nb\nc\n")
+    assert make(LineFiles(files), tmp_path / "corpus", vectors).record.statistics.rows == 3
+
+
+def test_build_keeps_the_origin(vectors, tmp_path):
+    from paranmt_hf.corpus.bitext.readers import TabFile
+
+    (tmp_path / "t.tsv").write_text("wort\tword\tnews\na b\tb\t\n")
+    bitext = TabFile([tmp_path / "t.tsv"], {"source": 1, "reference": 2, "origin": 3}, optional={"origin"})
+    make(bitext, tmp_path / "corpus", vectors)
+    assert [row["origin"] for row in rows_of(tmp_path / "corpus")] == ["news", None]
+
+
+def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
+    from paranmt_hf import ParaNMTBuilder
+
+    make(bitext, tmp_path / "corpus", vectors)
+    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\nc 0 1\n")
+    for _ in range(2):
+        builder = ParaNMTBuilder(data_dir=str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
+        builder.download_and_prepare()
+        built = builder.as_dataset(split="train")["para_score"][:]
+        assert list(built) == [row["para_score"] for row in rows_of(tmp_path / "corpus")]
+        rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+
+
+def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
+    long = " ".join(["a"] * 40)
+    pq.write_table(pa.table({"reference": [long], "translation": [long]}), tmp_path / "p.parquet")
+    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
+    scorer = ScorerConfig(vectors=str(vectors))
+    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    assert list(built.record.configs) == ["default", "sample"]
+    assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
+    assert not (tmp_path / "corpus" / "filtered").exists()
+
+
+def test_another_scorer_keeps_the_translations(bitext, vectors, tmp_path):
+    log = tmp_path / "log"
+    translator = FakeTranslatorConfig(log=str(log))
+    (tmp_path / "broken.txt").write_text("a nan\n")
+    with pytest.raises(InputError, match="not finite"):
+        make(bitext, tmp_path / "corpus", tmp_path / "broken.txt", translator=translator)
+    assert not log.exists(), "a broken scorer must show before the translation"
+    make(bitext, tmp_path / "corpus", vectors, translator=translator)
+    assert len(log.read_text().split("\n")[:-1]) == 38
+
+
+def test_damaged_release_is_not_taken_for_built(bitext, vectors, tmp_path):
+    make(bitext, tmp_path / "corpus", vectors)
+    path = release_files(tmp_path / "corpus")[0]
+    path.write_bytes(b"")
+    for again in (
+        lambda: make(bitext, tmp_path / "corpus", vectors),
+        lambda: rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL),
+    ):
+        with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not"):
+            again()

@@ -1,0 +1,73 @@
+"""Releases and records that are refused before anything is sent."""
+
+import json
+import shutil
+
+import pytest
+
+from paranmt_hf.apps.publish.publish import plan_dataset
+from paranmt_hf.errors import InputError
+
+DATASET = "org/corpus"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: it holds no build.json"),
+        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: expected an object, found"),
+        (lambda folder: (folder / "modules.json").write_text("[]"), "is an encoder and no release; publish it with"),
+        (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
+        (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
+        (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
+        (
+            lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
+            "is missing or not the file that was written",
+        ),
+    ],
+)
+def test_release_that_is_refused(release, spoil, message):
+    spoil(release)
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda record: record.update(license=None),
+            "a corpus needs a licence, so that its users know",
+        ),
+        (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
+        (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
+        (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
+        (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
+        (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
+        (lambda record: record.pop("statistics"), "build.json is damaged: it has no 'statistics'"),
+        (lambda record: record.pop("configs"), "build.json is damaged: it has no 'configs'; copy or build"),
+        (lambda record: record.update(dropped=3), "damaged: expected an object under 'dropped', found 3"),
+        (
+            lambda record: record["statistics"]["ranges"][0].update(examples=[{}]),
+            r"damaged: it has no 'statistics.ranges\[0\].examples\[0\].reference'",
+        ),
+        (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
+        (
+            lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
+            "names the file 'data/train-x/../../../etc/hostname', which is none of a release",
+        ),
+    ],
+)
+def test_record_that_is_refused(release, change, message):
+    record = json.loads((release / "build.json").read_text())
+    change(record)
+    (release / "build.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=message):
+        plan_dataset(release, DATASET)
+
+
+def test_linked_folder_is_refused(release, tmp_path):
+    shutil.move(release / "data", tmp_path / "elsewhere")
+    (release / "data").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="data is a link that leads out of"):
+        plan_dataset(release, DATASET)

@@ -1,0 +1,179 @@
+"""find_adversarial(): which paraphrases change the label of sentences that a classifier gets right."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from transformers import BertForSequenceClassification
+
+from paranmt_hf import AdversarialConfig, EngineConfig, InputError, ParaphraseConfig, find_adversarial
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.jobs import job
+from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.paraphrase import paraphrase_job
+from paranmt_hf.paraphrase.classifiers import find_classifier
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from tests.paraphrase.paraphraser_toys import SENTENCES, label_of, write_classifier, write_paraphraser
+
+LOCAL = EngineConfig("local", 1, 1)
+# Twelve sentences; the classifier gets those with a man or a woman right, and no others.
+ROWS = [{"text": text, "label": label_of(text)} for text in SENTENCES[::6]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_paraphraser(tmp_path_factory.mktemp("model") / "model")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def always_people(sentences):
+    return ["others" if sentence.startswith("changed") else "people" for sentence in sentences]
+
+
+def _given(own, sentences, config=None, *, draw=0):
+    """Three paraphrases, of which the second and the third are changed; of sentences about dogs none."""
+    texts = ("same {}", "changed {}", "changed again {}")
+    return [
+        Paraphrased([], "nothing generated")
+        if "dog" in source
+        else Paraphrased([Paraphrase(text.format(source), 0.8) for text in texts], None)
+        for source in sentences
+    ]
+
+
+def run(file, out, model, classifier=always_people, **config):
+    search = ParaphraseConfig(sample=True, max_length=12, device="cpu")
+    settings = AdversarialConfig(**{"min_score": -1.0, **config})
+    return find_adversarial(
+        file, out, model=model, classifier=classifier, config=settings, search=search, engine=LOCAL
+    )
+
+
+def test_by_hand(file, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(Paraphraser, "paraphrase", _given)
+    done = run(file, tmp_path / "out.jsonl", model, tries=3)
+    right = [at for at, row in enumerate(ROWS) if row["label"] == "people"]
+    tried = [at for at in right if "dog" not in ROWS[at]["text"]]
+    assert 0 < len(tried) < len(right) < len(ROWS)
+    assert (done.sentences, done.right, done.tried) == (len(ROWS), len(right), len(tried))
+    assert (done.broken, done.paraphrases, done.changed) == (len(tried), 3 * len(tried), 2 * len(tried))
+    assert done.before == len(right) / len(ROWS) and done.after == (len(right) - len(tried)) / len(ROWS)
+    assert done.labels == {
+        "others": {"right": 0, "tried": 0, "broken": 0},
+        "people": {"right": len(right), "tried": len(tried), "broken": len(tried)},
+    }
+    assert done.notes == {"nothing generated": len(right) - len(tried)}
+    rows = [json.loads(line) for line in done.path.read_text().splitlines()]
+    assert [row["index"] for row in rows] == tried
+    for row in rows:
+        text = ROWS[row["index"]]["text"]
+        assert (row["source"], row["paraphrase"], row["rank"]) == (text, f"changed {text}", 2)
+        assert (row["label"], row["predicted"], row["score"]) == ("people", "others", pytest.approx(0.8))
+    again = run(file, tmp_path / "out.jsonl", model, tries=3)
+    assert not again.fresh and again.broken == done.broken and again.before == done.before
+    with pytest.raises(InputError, match="was made with other settings: adversarial.tries: was 3, now 4"):
+        run(file, tmp_path / "out.jsonl", model, tries=4)
+
+
+def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"text": null, "label": "people"}\n{"text": "the man sees a dog .", "label": "people"}\n')
+    done = run(file, tmp_path / "out.jsonl", model, tries=1)
+    assert (done.sentences, done.right, done.tried, done.notes) == (2, 2, 1, {"empty line": 1})
+
+
+def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 2)
+
+    def by_length(sentences):
+        return ["people" if len(sentence) % 3 else "others" for sentence in sentences]
+
+    whole = run(file, tmp_path / "whole.tsv", model, by_length)
+    original, calls = job.run_shard, []
+
+    def stopping(*arguments):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(job, "run_shard", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run(file, tmp_path / "out.tsv", model, by_length)
+    monkeypatch.setattr(job, "run_shard", original)
+    again = run(file, tmp_path / "out.tsv", model, by_length)
+    assert again.path.read_bytes() == whole.path.read_bytes()
+    assert (again.sentences, again.broken) == (whole.sentences, whole.broken) and 0 < whole.broken
+
+
+@pytest.fixture(scope="module")
+def bert(model, tmp_path_factory):
+    """A tiny classifier of transformers with random weights."""
+    return write_classifier(tmp_path_factory.mktemp("bert") / "bert", model)
+
+
+def test_a_classifier_of_transformers(bert, model, tmp_path):
+    from transformers import AutoTokenizer
+
+    judge = find_classifier(bert)
+    tokenizer, plain = AutoTokenizer.from_pretrained(bert), BertForSequenceClassification.from_pretrained(bert).eval()
+    with torch.inference_mode():
+        expected = [int(plain(**tokenizer([text], return_tensors="pt")).logits.argmax()) for text in SENTENCES]
+    assert judge.labels_of(SENTENCES, 0) == expected
+    assert judge.labels_of(SENTENCES, "x") == [("others", "people")[at] for at in expected]
+    # Labels of a file are names, or numbers of classes.
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        "".join(json.dumps({"text": text, "label": at}) + "\n" for text, at in zip(SENTENCES, expected, strict=True))
+    )
+    done = run(path, tmp_path / "out.tsv", model, bert, tries=2)
+    assert done.right == done.sentences == len(SENTENCES)
+    lines = [f"{text}\t{at}\n" for text, at in zip(SENTENCES, expected, strict=True)]
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(lines))
+    same = run(tmp_path / "rows.tsv", tmp_path / "same.tsv", model, bert, tries=2)
+    assert (same.right, same.broken) == (done.right, done.broken)
+    assert (tmp_path / "same.tsv").read_bytes() == done.path.read_bytes()
+    path.write_text('{"text": "a man", "label": 2}\n')
+    with pytest.raises(
+        InputError, match=r"has the label 2, and the classifier gives others, people \(or, .* 0 to 1\)"
+    ):
+        run(path, tmp_path / "other.tsv", model, bert)
+
+
+def test_what_is_no_classifier_is_told(file, model, tmp_path):
+    with pytest.raises(InputError, match="cannot be read as a text classifier"):
+        run(file, tmp_path / "out.tsv", model, model)
+    (shutil.copytree(model, tmp_path / "trained") / "training.json").write_text("{}")
+    with pytest.raises(InputError, match=r"trained is a paraphraser and no classifier; expected a model of `paranmt"):
+        run(file, tmp_path / "out.tsv", model, tmp_path / "trained")
+    with pytest.raises(InputError, match="word-trigram-small is an encoder and no classifier"):
+        run(file, tmp_path / "out.tsv", model, ASSETS / "word-trigram-small")
+    with pytest.raises(InputError, match="no model 'nothing/at/all'"):
+        run(file, tmp_path / "out.tsv", model, "nothing/at/all")
+    with pytest.raises(InputError, match="gave 1 labels for 12 sentences|gave 1 labels for 13 sentences"):
+        run(file, tmp_path / "out.tsv", model, lambda sentences: ["people"])
+    with pytest.raises(InputError, match="tries must be from 1"):
+        AdversarialConfig(tries=0)
+
+
+def test_the_command(bert, model, tmp_path, capsys, file):
+    words = [
+        "adversarial",
+        str(file),
+        "--model",
+        str(model),
+        "--classifier",
+        str(bert),
+        "--out",
+        str(tmp_path / "o.tsv"),
+    ]
+    assert main([*words, "--tries", "2", "--min-score=-1", "--sample", "--max-length", "12", "--workers", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "sentences are broken" in printed and "accuracy" in printed

@@ -1,0 +1,247 @@
+"""augment(): labels kept, quotas, forms, what is left out, killed and continued, refused."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf import AugmentConfig, EngineConfig, InputError, ParaphraseConfig, augment
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.jobs import job
+from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
+from paranmt_hf.paraphrase import paraphrase_job
+from paranmt_hf.paraphrase.augment import _choose
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from tests.paraphrase.paraphraser_toys import SENTENCES, write_paraphraser
+
+LOCAL = EngineConfig("local", 1, 1)
+# Twelve sentences, of which every third is of another label.
+ROWS = [{"text": text, "label": "abb"[at % 3]} for at, text in enumerate(SENTENCES[:12])]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_paraphraser(tmp_path_factory.mktemp("model") / "model")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def search(n=2, **settings):
+    return ParaphraseConfig(n=n, sample=True, max_length=12, device="cpu", **settings)
+
+
+def run(file, out, model, settings=None, **config):
+    return augment(file, out, model=model, config=AugmentConfig(**config), search=settings or search(), engine=LOCAL)
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
+    done = run(file, tmp_path / "out.jsonl", model)
+    rows = rows_of(done.path)
+    assert [(row["text"], row["label"]) for row in rows if row["original"]] == [(r["text"], r["label"]) for r in ROWS]
+    assert [row["index"] for row in rows] == sorted(row["index"] for row in rows)
+    assert all(row["label"] == ROWS[row["index"]]["label"] for row in rows)
+    assert all((row["score"] is None) == row["original"] for row in rows)
+    counts = Counter((row["label"], row["original"]) for row in rows)
+    for label in "ab":
+        assert done.labels[label] == {
+            "originals": counts[label, True],
+            "paraphrases": counts[label, False],
+            "short": 0,
+        }
+    # What the paraphraser gives for each sentence, in its order, and nothing twice.
+    direct = Paraphraser(model, search()).paraphrase([row["text"] for row in ROWS])
+    expected = [[each.text for each in found.paraphrases] for found in direct]
+    assert [
+        [row["text"] for row in rows if row["index"] == at and not row["original"]] for at in range(12)
+    ] == expected
+    assert not run(file, tmp_path / "out.jsonl", model).fresh
+    assert not (tmp_path / "out.jsonl.work").exists()
+
+
+def test_a_row_without_text_stays(model, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        "".join(json.dumps({**row, "text": None if at == 1 else row["text"]}) + "\n" for at, row in enumerate(ROWS))
+    )
+    done = run(file, tmp_path / "out.jsonl", model)
+    rows = rows_of(done.path)
+    assert [row["text"] for row in rows if row["index"] == 1] == [None]
+    assert [row["label"] for row in rows if row["original"]] == [row["label"] for row in ROWS]
+    assert done.notes == {"empty line": 1}
+
+
+class _Given:
+    """A paraphraser that says what it is told, for every sentence."""
+
+    def __init__(self, *texts):
+        self.texts = texts
+
+    def __call__(self, own, sentences, config=None, *, draw=0):
+        return [
+            Paraphrased([Paraphrase(text.format(source), 0.5) for text in self.texts], None) for source in sentences
+        ]
+
+
+def test_what_is_there_already_is_left_out(file, model, tmp_path, monkeypatch):
+    given = _Given("The MAN sees a man!", "the same for all", "new: {}", "...")
+    monkeypatch.setattr(Paraphraser, "paraphrase", lambda *a, **k: given(*a, **k))
+    done = run(file, tmp_path / "out.jsonl", model)
+    added = [row["text"] for row in rows_of(done.path) if not row["original"]]
+    assert added.count("the same for all") == 1 and len(added) == 13
+    assert done.left_out == 12 * 4 - 13
+
+
+def test_quotas_take_the_best_of_each_sentence_first(file, model, tmp_path, monkeypatch):
+    given = _Given("first {}", "second {}", "third {}")
+    monkeypatch.setattr(Paraphraser, "paraphrase", lambda *a, **k: given(*a, **k))
+    done = run(file, tmp_path / "out.jsonl", model, balance=True)
+    assert done.labels == {
+        "a": {"originals": 4, "paraphrases": 4, "short": 0},
+        "b": {"originals": 8, "paraphrases": 0, "short": 0},
+    }
+    added = [row["text"] for row in rows_of(done.path) if not row["original"]]
+    assert added == [f"first {row['text']}" for row in ROWS if row["label"] == "a"]
+    more = run(file, tmp_path / "more.jsonl", model, per_label=10)
+    assert [more.labels[label]["paraphrases"] for label in "ab"] == [6, 2]
+    ranks = Counter(
+        row["text"].split()[0] for row in rows_of(more.path) if not row["original"] and row["label"] == "a"
+    )
+    assert ranks == {"first": 4, "second": 2}
+    # Which sentences get a second one is drawn.
+    drawn = [
+        frozenset(
+            r["index"]
+            for r in rows_of(run(file, tmp_path / f"{seed}.jsonl", model, search(seed=seed), per_label=10).path)
+            if r["text"].startswith("second")
+        )
+        for seed in range(4)
+    ]
+    assert len(set(drawn)) > 1
+    short = run(file, tmp_path / "short.jsonl", model, per_label=20)
+    assert short.labels["a"] == {"originals": 4, "paraphrases": 12, "short": 4}
+
+
+def test_texts_are_not_held_at_once(tmp_path):
+    """Of 24 MB of paraphrases the choice keeps numbers alone."""
+    whole, done = (Manifest.open(tmp_path / name, {}) for name in ("whole", "done"))
+    for first in range(0, 1200, 100):
+        name, index = f"shard-{first:06d}.parquet", np.arange(first, first + 100)
+        rows = {"index": index, "source": [f"sentence {row}" for row in index], "label": ["a"] * 100}
+        found = {
+            "index": np.repeat(index, 2),
+            "rank": pa.array([1, 2] * 100, pa.int32()),
+            "paraphrase": [f"{row} {rank} " + "x" * 10_000 for row in index for rank in (1, 2)],
+        }
+        for manifest, columns in ((whole, rows), (done, found)):
+            manifest.shards[name] = write_shard(pa.table(columns), manifest.folder / name)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        chosen = _choose(whole, whole, done, {"a": 1500}, seed=1)
+    finally:
+        pa.set_memory_pool(before)
+    assert len(chosen.keys) == 1500 and set(chosen.keys[:, 0].tolist()) == set(range(1200)) and not chosen.left_out
+    assert 2_000_000 < pool.max_memory() < 16_000_000
+
+
+def test_forms_hold_the_same(file, model, tmp_path):
+    expected = rows_of(run(file, tmp_path / "out.jsonl", model).path)
+    table = pa.Table.from_pylist([{"words": row["text"], "class": "ab".index(row["label"])} for row in ROWS])
+    pq.write_table(table, tmp_path / "in.parquet")
+    done = run(tmp_path / "in.parquet", tmp_path / "out.parquet", model, text="words", label="class")
+    found = pq.read_table(done.path)
+    assert found.schema.names == ["words", "class", "original", "index", "score"]
+    assert found["words"].to_pylist() == [row["text"] for row in expected]
+    assert found["class"].to_pylist() == ["ab".index(row["label"]) for row in expected]
+    for suffix, mark in ((".tsv", "\t"), (".csv", ",")):
+        path = tmp_path / f"in{suffix}"
+        path.write_text(
+            "".join(
+                f"{row['label']}{mark}{row['text']}{mark}x\n" for row in [{"label": "label", "text": "text"}, *ROWS]
+            )
+        )
+        lines = run(path, tmp_path / f"out{suffix}", model).path.read_text().splitlines()
+        assert lines[0] == mark.join(["text", "label", "original", "index", "score"])
+        assert [line.split(mark)[-2] for line in lines[1:]] == [str(row["index"]) for row in expected]
+
+
+def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 2)
+    whole = run(file, tmp_path / "whole.tsv", model, balance=True)
+    original, calls = job.run_shard, []
+
+    def stopping(*arguments):
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(job, "run_shard", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run(file, tmp_path / "out.tsv", model, balance=True)
+    assert not (tmp_path / "out.tsv").exists()
+    calls.clear()
+    monkeypatch.setattr(job, "run_shard", original)
+    again = run(file, tmp_path / "out.tsv", model, balance=True)
+    assert again.path.read_bytes() == whole.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("a.txt", "x", r"ends in .tsv or .csv or .jsonl or .parquet"),
+        (
+            "a.tsv",
+            "text\tclass\nx\ty\n",
+            "has no column 'label'; it has text, class. Name them with --text and --label",
+        ),
+        ("a.tsv", "text\tlabel\nx\ty\nx\n", "Expected 2 columns, got 1"),
+        ("a.tsv", "text\tlabel\nx\ty\nx\t\n", "row 2 has no 'label'"),
+        ("a.tsv", "text\tlabel\n", "holds no row"),
+        ("a.jsonl", '{"text": "x", "label": 1}\n{"text": "x"}\n', "line 2: expected 'text' and 'label', found text"),
+        ("a.jsonl", "nothing\n", "line 1: no JSON"),
+        ("a.jsonl", '{"text": "x", "label": 1.5}\n', "holds double; expected text or whole numbers"),
+        ("a.jsonl", '{"text": "x", "label": 1}\n{"text": "x", "label": "b"}\n', "'label' is of several types"),
+        ("a.jsonl", '{"text": 1, "label": 1}\n', "holds int64, expected text"),
+    ],
+)
+def test_files_that_are_none_are_refused(name, content, match, model, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=match):
+        run(tmp_path / name, tmp_path / "out.tsv", model)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_settings_and_names_are_checked(file, model, tmp_path):
+    with pytest.raises(InputError, match="give either balance"):
+        AugmentConfig(balance=True, per_label=3)
+    with pytest.raises(InputError, match="there is no file"):
+        run(tmp_path / "none.tsv", tmp_path / "out.tsv", model)
+    with pytest.raises(InputError, match="has the name of one that is added"):
+        run(file, tmp_path / "out.tsv", model, label="index")
+    (tmp_path / "out.tsv").write_text("mine")
+    with pytest.raises(InputError, match=r"no out.tsv.json beside it"):
+        run(file, tmp_path / "out.tsv", model)
+
+
+def test_the_command(file, model, tmp_path, capsys):
+    words = ["augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--per-sentence"]
+    assert main([*words, "201"]) == 1
+    assert "paranmt: per_sentence must be from 1 to 200, was 201" in capsys.readouterr().err
+    words.append("2")
+    assert main([*words, "--sample", "--max-length", "12", "--workers", "1", "--per-label", "40"]) == 0
+    printed = capsys.readouterr().out
+    assert "12 sentences and" in printed and "short: raise --per-sentence" in printed

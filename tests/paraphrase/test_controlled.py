@@ -1,0 +1,439 @@
+"""train_controlled(): from parsed pairs to a network whose templates decide, stopped, resumed, refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, TrainerCallback
+
+from paranmt_hf import (
+    ControlledParaphraser,
+    PairSelection,
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    load_paraphraser,
+)
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase import trainer
+from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
+from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
+from paranmt_hf.paraphrase.syntax.templates import Templates
+from paranmt_hf.paraphrase.syntax.tree_tokenizer import train_tree_tokenizer
+from paranmt_hf.paraphrase.train_controlled import train_controlled
+from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+
+NOUNS, VERBS = ["man", "woman", "dog", "child", "horse"], ["sees", "follows", "likes", "hears", "finds"]
+SMALL = ParaphraserConfig(pieces=330, embedding=32, hidden=32, dropout=0.0)
+TREES = SyntaxConfig(tree_embedding=16, tree_hidden=32)
+# Each way to say it, with its tree: the template of the target decides the order of words.
+WAYS = (
+    ("the {a} {b} a {c} .", "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"),
+    ("a {c} , the {a} {b} it .", "(S(NP(DT)(NN))(,)(NP(DT)(NN))(VP(VBZ)(NP(PRP)))(.))"),
+    ("{b} the {a} a {c} ?", "(SQ(VBZ)(NP(DT)(NN))(NP(DT)(NN))(?))"),
+)
+
+
+def training(**settings):
+    given = {"epochs": 6, "learning_rate": 0.02, "batch_tokens": 300, "held_out": 0.1, "warmup": 2, "evaluations": 1}
+    return ParaphraserTraining(**{**given, "device": "cpu", **settings})
+
+
+def rows(count, seed=0):
+    """Pairs of two ways to say the same."""
+    random = np.random.default_rng(seed)
+    columns = {name: [] for name in ("reference", "translation", "reference_parse", "translation_parse")}
+    for a, b, c in random.integers(0, 5, (count, 3)):
+        words = {"a": NOUNS[a], "b": VERBS[b], "c": NOUNS[c]}
+        ways = random.integers(0, len(WAYS), 2)
+        for side, way in zip(("reference", "translation"), ways, strict=True):
+            columns[side].append(WAYS[way][0].format(**words))
+            columns[f"{side}_parse"].append(WAYS[way][1])
+    return columns
+
+
+def write(path, count=300, **changed):
+    pq.write_table(pa.table({**rows(count), **changed}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("pairs") / "pairs.parquet")
+
+
+@pytest.fixture(scope="module")
+def trained(pairs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("network") / "out"
+    return train_controlled(pairs, out, config=SMALL, syntax=TREES, training=training())
+
+
+def test_tokens_of_trees():
+    trees = [way[1] for way in WAYS]
+    tokenizer = train_tree_tokenizer([pa.array(trees), pa.array(["(S)"])])
+    ids = tokenizer(trees).input_ids
+    assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
+    assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
+    assert all(own[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in own for own in ids)
+    assert tokenizer.convert_ids_to_tokens(tokenizer("(S(NP))").input_ids) == ["(S", "(NP", ")", ")", "</s>"]
+    assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
+
+
+def test_the_folder_holds_two_models_of_transformers(trained):
+    names = sorted(path.name for path in trained.folder.iterdir())
+    files = ["config.json", "generation_config.json", "model.safetensors"]
+    files += ["modeling_paranmt_controlled.py", "modeling_paranmt_lstm.py", "tokenizer.json", "tokenizer_config.json"]
+    assert names == sorted([*files, "README.md", "parse-generator", "templates.json", "training.json"])
+    assert sorted(path.name for path in (trained.folder / "parse-generator").iterdir()) == sorted(files)
+    readable = trained.folder.stat().st_mode & 0o666
+    assert {path.stat().st_mode & 0o777 for path in trained.folder.rglob("*.safetensors")} == {readable}
+    model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
+    trees = AutoTokenizer.from_pretrained(trained.folder, subfolder="parse-generator")
+    control = trees([WAYS[0][1]], return_tensors="pt").input_ids
+    source = tokenizer(["a dog , the man sees it ."], return_tensors="pt")
+    assert model.generate(**source, control_ids=control, num_beams=2, max_new_tokens=9).shape[0] == 1
+    assert not trained.folder.with_name("out.work").exists()
+    for folder in (trained.folder, trained.folder / "parse-generator"):
+        assert json.loads((folder / "config.json").read_text())["use_cache"] is True
+    counts = json.loads((trained.folder / "templates.json").read_text())
+    assert sum(counts.values()) == 300 and list(counts.values()) == sorted(counts.values(), reverse=True)
+    assert set(counts) == {"(S(NP)(VP)(.))", "(S(NP)(,)(NP)(VP)(.))", "(SQ(VBZ)(NP)(NP)(?))"}
+
+
+def test_figures(trained):
+    record = trained.record
+    assert record.pairs + record.held_out == 300 and record.templates == 3
+    assert (record.without_tree, record.long_trees, record.too_long) == (0, 0, 0)
+    for course in (record.course, record.parse_course):
+        assert course.steps == course.measured[-1].step
+        assert course.best.perplexity == pytest.approx(np.exp(course.best.loss))
+    assert record.course.best.template_match is None and 0 <= record.course.best.bleu <= 100
+    assert record.parse_course.best.bleu is None and 0.3 <= record.parse_course.best.template_match <= 1
+
+
+def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
+    """Computed anew from text, pair by pair: both models."""
+    from paranmt_hf.corpus.parsing.templates import template_of
+    from paranmt_hf.paraphrase.piece_store import held_out_keys
+
+    table = pq.read_table(pairs)
+    apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1))).to_pylist()
+    trees = AutoTokenizer.from_pretrained(trained.folder, subfolder="parse-generator")
+    words = AutoTokenizer.from_pretrained(trained.folder)
+    assert len(apart) == trained.record.held_out
+
+    def loss(folder, tokenizer, items):
+        model, total, count = AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), 0.0, 0
+        for source, target, control in items:
+            labels = tokenizer([target], return_tensors="pt").input_ids
+            ids, control_ids = (
+                kind([text], return_tensors="pt").input_ids for kind, text in ((tokenizer, source), (trees, control))
+            )
+            found = model(input_ids=ids, control_ids=control_ids, labels=labels).loss
+            total, count = total + float(found.detach()) * labels.numel(), count + labels.numel()
+        return total / count
+
+    sentences = [(row["translation"], row["reference"], row["reference_parse"]) for row in apart]
+    assert trained.record.course.best.loss == pytest.approx(loss(trained.folder, words, sentences), rel=1e-4)
+    parses = [(r["translation_parse"], r["reference_parse"], template_of(r["reference_parse"])) for r in apart]
+    found = loss(trained.folder / "parse-generator", trees, parses)
+    assert trained.record.parse_course.best.loss == pytest.approx(found, rel=1e-4)
+
+
+def test_the_card_says_how_it_was_made(trained):
+    text = (trained.folder / "README.md").read_text()
+    assert (
+        "paranmt train-controlled pairs.parquet --pieces 330 --embedding 32 --hidden 32 --dropout 0.0 "
+        "--tree-embedding 16 --tree-hidden 32 --epochs 6 --batch-tokens 300 --learning-rate 0.02 --warmup 2 "
+        "--held-out 0.1 --evaluations 1 --device cpu --out FOLDER\n" in text
+    )
+    assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
+    assert f"{trained.record.parse_course.best.template_match:.1%}" in text
+
+
+class _Stop(TrainerCallback):
+    def __init__(self, step):
+        self.step = step
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("during", ["train parses", "train paraphrases"])
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, monkeypatch, during):
+    original = trainer.train_pieces
+
+    def stopping(*arguments, label):
+        callbacks = (_Stop(45),) if label == during else ()
+        return original(*arguments, callbacks=callbacks, label=label)
+
+    monkeypatch.setattr("paranmt_hf.paraphrase.train_controlled.train_pieces", stopping)
+    settings = {"config": SMALL, "syntax": TREES, "training": training(checkpoint_seconds=0)}
+    with pytest.raises(KeyboardInterrupt):
+        train_controlled(pairs, tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()
+    assert any((tmp_path / "out.work" / during.split()[1] / "trainer").glob("checkpoint-*/complete"))
+    monkeypatch.undo()
+    torch.manual_seed(99)
+    done = train_controlled(pairs, tmp_path / "out", **settings)
+    assert done.record.course.losses == trained.record.course.losses
+    names = {path.relative_to(trained.folder) for path in trained.folder.rglob("*") if path.is_file()}
+    # These say how many seconds training took.
+    names -= {Path("training.json"), Path("README.md")}
+    assert len(names) == 15
+    for name in names:
+        assert (done.folder / name).read_bytes() == (trained.folder / name).read_bytes(), name
+    assert not train_controlled(pairs, tmp_path / "out", **settings).fresh
+
+
+def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
+    columns = rows(100)
+    columns["translation_parse"][:10] = [None] * 10
+    columns["reference_parse"][5:20] = ["(S" + "(NP)" * 80 + ")"] * 15
+    path = write(tmp_path / "pairs.parquet", 100, **columns)
+    settings = training(max_steps=1, held_out=0, direction="both")
+    done = train_controlled(path, tmp_path / "out", config=SMALL, syntax=TREES, training=settings)
+    assert (done.record.without_tree, done.record.long_trees, done.record.pairs) == (10, 10, 2 * 80)
+    assert done.record.course.steps == done.record.parse_course.steps == 1 and not done.record.course.measured
+    assert "No pairs were held out" in (done.folder / "README.md").read_text()
+
+
+def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
+    def train(data, config=SMALL, syntax=TREES, **settings):
+        return train_controlled(data, tmp_path / "out", config=config, syntax=syntax, training=training(**settings))
+
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(pq.read_table(pairs).select(["reference", "translation"]), plain)
+    with pytest.raises(InputError, match=r"plain.parquet has no column reference_parse, .* run `paranmt parse`"):
+        train(plain)
+    empty = write(tmp_path / "empty.parquet", 5, reference_parse=pa.nulls(5, pa.string()))
+    with pytest.raises(InputError, match=r"nothing to train on: .* 5 have a sentence without a tree"):
+        train(empty)
+    for column, kind in ((pa.array([["(S(NP)(VP))"]] * 5), "list"), (pa.array([b"\xff"] * 5), "binary")):
+        empty = write(tmp_path / "empty.parquet", 5, reference_parse=column)
+        with pytest.raises(InputError, match=rf"empty.parquet: reference_parse holds {kind}.*expected trees as text"):
+            train(empty)
+    with pytest.raises(InputError, match="base is of no use here"):
+        train(pairs, ParaphraserConfig(base="some/model"))
+    with pytest.raises(InputError, match="decoder_layers must be at least 2"):
+        train(pairs, ParaphraserConfig(decoder_layers=1))
+    with pytest.raises(InputError, match="must be even, was 15"):
+        train(pairs, syntax=SyntaxConfig(tree_hidden=15))
+    with pytest.raises(InputError, match="has no column para_score"):
+        train_controlled(pairs, tmp_path / "out", selection=PairSelection(min_score=0.5))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.parquet", "plain.parquet"]
+
+
+LINES = [
+    "the man sees a dog .",
+    "",
+    "a dog , the child likes it .",
+    "the man sees a dog . " * 30,
+    "no tree here .",
+    "?",
+]
+TEMPLATES = {"(S(NP)(VP)(.))": WAYS[0], "(S(NP)(,)(NP)(VP)(.))": WAYS[1], "(SQ(VBZ)(NP)(NP)(?))": WAYS[2]}
+QUESTION = "(SQ(VBZ)(NP)(NP)(?))"
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A network that has seen enough of the toy language to speak it."""
+    folder = tmp_path_factory.mktemp("learned")
+    pairs = write(folder / "pairs.parquet", 600)
+    settings = training(epochs=8, held_out=0)
+    return train_controlled(pairs, folder / "out", config=SMALL, syntax=TREES, training=settings).folder
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    """Trees of the sentences of the toy language, with words, as parsers give them."""
+    path = tmp_path_factory.mktemp("trees") / "trees.tsv"
+    lines = {}
+    for way, tree in WAYS:
+        for a in NOUNS:
+            for b in VERBS:
+                for c in NOUNS:
+                    lines[way.format(a=a, b=b, c=c)] = f"(ROOT {tree.replace('(', ' (')})"
+    path.write_text(
+        "".join(f"{sentence}\t{tree}\n" for sentence, tree in lines.items()) + "?\t(S" + "(NP)" * 90 + ")\n"
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def network(trained):
+    return trained.folder
+
+
+def paraphrased(model, trees, lines, out, **settings):
+    text = out.with_name("text.txt")
+    text.write_bytes("\n".join(lines).encode() + b"\n\xff\xfe\n")
+    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", **settings.pop("config", {})})
+    engine = EngineConfig("local", 1, 1)
+    return paraphrase_file(text, out, model=model, config=config, engine=engine, parser=trees, **settings)
+
+
+@pytest.mark.slow
+def test_templates_decide_the_order_of_words(learned, trees):
+    paraphraser = load_paraphraser(learned, parser=trees)
+    assert isinstance(paraphraser, ControlledParaphraser)
+    sentences = [WAYS[way][0].format(a="man", b=verb, c="dog") for way in range(3) for verb in VERBS]
+    right = 0
+    for template, (way, _) in TEMPLATES.items():
+        # A sentence that has the template already is answered by itself.
+        found = paraphraser(sentences, templates=[template], beams=1, keep_copies=True)
+        assert all(len(own) == 1 and own[0].template == template for own in found)
+        wanted = [way.format(a="man", b=verb, c="dog") for _ in range(3) for verb in VERBS]
+        right += sum(own[0].text == text for own, text in zip(found, wanted, strict=True))
+    assert right >= 0.9 * 3 * len(sentences)
+
+
+def test_a_batch_finds_what_each_sentence_finds_alone_the_best_score_first(network, trees):
+    paraphraser = load_paraphraser(network, parser=trees)
+    sentences = [LINES[0], LINES[2], "", LINES[0]]
+    found = paraphraser(sentences, n=2, templates=3)
+    assert found[0] == found[3] and found[2] == [] and {each.template for each in found[0]} == set(TEMPLATES)
+    assert all(len(own) <= 6 and [-e.score for e in own] == sorted(-e.score for e in own) for own in found)
+    for template in TEMPLATES:
+        assert sum(each.template == template for each in found[0]) <= 2
+    assert paraphraser(sentences[:1], n=2, templates=3) == found[:1]
+    bound = found[0][1].score
+    good = paraphraser(sentences, n=2, templates=3, min_score=bound)[0]
+    assert good[0].score >= found[0][0].score and all(each.score >= bound for each in good)
+    drawn = [paraphraser(sentences, n=2, templates=[QUESTION], sample=True, seed=seed) for seed in (1, 1)]
+    assert drawn[0] == drawn[1]
+    own = paraphraser([LINES[0]], templates=[f"(ROOT {QUESTION.replace('(', ' (')})"])
+    assert own == paraphraser([LINES[0]], templates=[QUESTION])
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
+    """Both searches by hand, through transformers alone."""
+    words, tokens = AutoTokenizer.from_pretrained(network), AutoTokenizer.from_pretrained(network / "parse-generator")
+    parses, model = (AutoModelForSeq2SeqLM.from_pretrained(network / name).eval() for name in ("parse-generator", "."))
+    settings = {"num_beams": beams, "do_sample": False, "early_stopping": beams > 1}
+
+    def ids(tokenizer, text):
+        return tokenizer([text], return_tensors="pt").input_ids
+
+    tree = parses.generate(
+        input_ids=ids(tokens, WAYS[0][1]), control_ids=ids(tokens, QUESTION), max_length=150, **settings
+    )
+    given = {"input_ids": ids(words, LINES[0]), "control_ids": tree[:, 1:]}
+    found = model.generate(**given, max_length=40, num_return_sequences=beams, **settings)
+    expected = {" ".join(text.split()) for text in words.batch_decode(found, skip_special_tokens=True)}
+    paraphraser = load_paraphraser(network, parser=trees)
+    own = paraphraser([LINES[0]], n=beams, templates=[QUESTION], beams=beams)[0]
+    assert {each.text for each in own} == expected
+
+
+def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
+    wanted = ["(S (NP) (VP) (.))", QUESTION]
+    done = paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted)
+    rows = pq.read_table(done.path).to_pylist()
+    assert list(rows[0]) == ["index", "source", "paraphrase", "template", "rank", "score", "note"]
+    marked = {row["index"]: row["note"] for row in rows if row["note"]}
+    assert marked == {
+        1: "empty line",
+        3: "over 40 pieces",
+        4: "no tree",
+        5: "tree over 150 tokens",
+        6: "not UTF-8",
+    }
+    assert [row["index"] for row in rows] == [0, 0, 1, 2, 2, 3, 4, 5, 6]
+    for index in (0, 2):
+        own = [row for row in rows if row["index"] == index]
+        assert [row["rank"] for row in own] == [1, 2] and own[0]["score"] >= own[1]["score"]
+        assert {row["template"] for row in own} == {"(S(NP)(VP)(.))", QUESTION}
+    assert not (tmp_path / "out.parquet.work").exists()
+    assert not paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted).fresh
+    paraphrased(network, trees, LINES[:1], tmp_path / "all.tsv", templates=9)
+    assert f"{network.name} knows 3 templates, fewer than 9; all are taken" in caplog.messages
+    with pytest.raises(InputError, match="made with other settings: templates"):
+        paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=2)
+    lines = paraphrased(network, trees, LINES, tmp_path / "out.tsv", templates=wanted).path.read_text().splitlines()
+    assert lines[0] == "index\tsource\tparaphrase\ttemplate\trank\tscore\tnote" and len(lines) == len(rows) + 1
+
+
+def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_path):
+    def run(model=network, parser=trees, **settings):
+        return paraphrased(model, parser, LINES, tmp_path / "out.tsv", **settings)
+
+    with pytest.raises(InputError, match=r"'\(S\(NP\)' is no template"):
+        run(templates=["(S(NP)"])
+    with pytest.raises(InputError, match="is no template, which has no words"):
+        run(templates=["(S (NP the) (VP))"])
+    with pytest.raises(
+        InputError, match=r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* near ones are \(SQ\(VBZ\)\("
+    ):
+        run(templates=["(SQ(VBZ)(NP)(?))"])
+    with pytest.raises(InputError, match="templates must be at least 1, was 0"):
+        run(templates=0)
+    with pytest.raises(InputError, match="so it needs templates; `paranmt paraphrase` takes them, with --template"):
+        run()
+    with pytest.raises(InputError, match="is not syntactically controlled, so it knows no templates"):
+        run(trained_plain, templates=2)
+    with pytest.raises(InputError, match="nowhere.tsv: there is no such file, nor a parser of that name"):
+        run(parser=tmp_path / "nowhere.tsv", templates=2)
+    with pytest.raises(InputError, match="so it needs templates"):
+        Paraphraser(network)
+    with pytest.raises(InputError, match="put it into a list"):
+        load_paraphraser(network, parser=trees)([LINES[0]], templates=QUESTION)
+    broken = shutil.copytree(network, tmp_path / "broken")
+    (broken / "templates.json").write_text("{}")
+    with pytest.raises(InputError, match="it has no templates"):
+        run(broken, templates=2)
+    (broken / "templates.json").unlink()
+    with pytest.raises(InputError, match=r"has no templates.json, so it is incomplete"):
+        load_paraphraser(broken, parser=trees)
+    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
+
+
+@pytest.fixture(scope="module")
+def trained_plain(pairs, tmp_path_factory):
+    settings = training(max_steps=1, held_out=0)
+    return train_paraphraser(pairs, tmp_path_factory.mktemp("plain") / "out", config=SMALL, training=settings).folder
+
+
+def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="apt-get install link-grammar"):
+        load_paraphraser(network)
+
+
+def test_near_templates():
+    templates = Templates(
+        {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
+    )
+    assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"
+    assert templates.near("(X(Y))") == ["(S(NP)(VP))", "(S(S)(S))", "(SBARQ(WHNP)(SQ))"]
+    assert templates.chosen(2, str) == ["(S(NP)(VP))", "(S(S)(S))"]
+    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"], str) == ["(S(S)(S))"]
+
+
+def test_the_commands(pairs, trees, tmp_path, capsys):
+    model, text, out = tmp_path / "model", tmp_path / "text.txt", tmp_path / "out.tsv"
+    text.write_text("\n".join(LINES) + "\n")
+    shape = ["--pieces", "330", "--embedding", "16", "--hidden", "16", "--tree-hidden", "16", "--max-steps", "2"]
+    shape += ["--max-tree", "40", "--max-pieces", "40", "--evaluations", "1"]
+    assert main(["train-controlled", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
+    printed = capsys.readouterr().out
+    assert "trees, step" in printed and "template as asked" in printed and "--templates 5" in printed
+    words = ["paraphrase", str(text), "--model", str(model), "--out", str(out), "--max-length", "40", "--workers", "1"]
+    words += ["--parser", str(trees)]
+    assert main([*words, "--template", "(S(NP)(VP)(.))", "--template", QUESTION]) == 0
+    printed = capsys.readouterr().out
+    assert "of 6 lines" in printed and "1 no tree" in printed
+    assert main([*words, "--template", "(S(NP)(VP)(.))", "--templates", "2"]) == 1
+    assert "give either --template, or --templates" in capsys.readouterr().err

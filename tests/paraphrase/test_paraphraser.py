@@ -1,0 +1,494 @@
+"""train_paraphraser() and paraphrase_file(): from pairs to a model to paraphrases, killed, resumed, refused."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
+    TrainerCallback,
+)
+
+from paranmt_hf import (
+    PairSelection,
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    load_paraphraser,
+)
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.jobs import job
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase import paraphrase_job, trainer
+from paranmt_hf.paraphrase.card import card_values
+from paranmt_hf.paraphrase.config import MOST_BEAMS
+from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
+from paranmt_hf.paraphrase.paraphraser import _without_copies
+from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+
+NOUNS, VERBS = ["man", "woman", "dog", "child", "horse", "bird"], ["sees", "follows", "likes", "hears", "finds"]
+SMALL = ParaphraserConfig(pieces=330, embedding=32, hidden=32)
+LOCAL = EngineConfig("local", 1, 1)
+
+
+def training(**settings):
+    given = {
+        "epochs": 8,
+        "learning_rate": 0.01,
+        "batch_tokens": 200,
+        "held_out": 0.1,
+        "warmup": 2,
+        "evaluations": 2,
+        "device": "cpu",
+    }
+    return ParaphraserTraining(**{**given, **settings})
+
+
+def sentences(count, seed=0):
+    random = np.random.default_rng(seed)
+    rows = [(NOUNS[a], VERBS[b], NOUNS[c]) for a, b, c in random.integers(0, 5, (count, 3))]
+    return [f"the {a} {b} a {c} ." for a, b, c in rows], [f"a {c} , the {a} {b} it ." for a, b, c in rows]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    reference, translation = sentences(300)
+    path = tmp_path_factory.mktemp("pairs") / "pairs.parquet"
+    scores = pa.array(np.linspace(0, 1, 300), pa.float32())
+    pq.write_table(pa.table({"reference": reference, "translation": translation, "para_score": scores}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(pairs, tmp_path_factory):
+    return train_paraphraser(pairs, tmp_path_factory.mktemp("model") / "out", config=SMALL, training=training())
+
+
+def test_who_reads_the_folder_reads_its_weights(trained):
+    modes = {path.name: path.stat().st_mode & 0o777 for path in trained.folder.iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"] == trained.folder.stat().st_mode & 0o666
+
+
+def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
+    names = sorted(path.name for path in trained.folder.iterdir())
+    assert names == sorted(
+        ["README.md", "config.json", "generation_config.json", "model.safetensors", "modeling_paranmt_lstm.py"]
+        + ["tokenizer.json", "tokenizer_config.json", "training.json"]
+    )
+    model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
+    found = model.generate(**tokenizer(["the man sees a dog ."], return_tensors="pt"), num_beams=2, max_new_tokens=9)
+    assert found.shape[0] == 1 and model.config.use_cache
+    assert not trained.folder.with_name("out.work").exists()
+    record = trained.record
+    assert record.pairs + record.held_out == 300 and 10 < record.held_out < 60
+    assert record.course.steps == record.course.measured[-1].step
+    assert record.course.pairs == 8 * record.pairs
+    assert record.course.measured[0].loss > record.course.measured[-1].loss
+    assert record.course.best.perplexity == pytest.approx(np.exp(record.course.best.loss))
+    assert 0 <= record.course.best.bleu <= 100
+
+
+def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
+    """Computed anew from text: the mean negative log-probability of the pieces of held-out references."""
+    model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
+    from paranmt_hf.paraphrase.piece_store import held_out_keys
+
+    table = pq.read_table(pairs)
+    apart = held_out_keys(table["reference"], 0.1)
+    assert apart.sum() == trained.record.held_out
+    total = count = 0
+    for reference, translation in zip(
+        table["reference"].filter(pa.array(apart)).to_pylist(),
+        table["translation"].filter(pa.array(apart)).to_pylist(),
+        strict=True,
+    ):
+        labels = tokenizer([reference], return_tensors="pt").input_ids
+        loss = model(**tokenizer([translation], return_tensors="pt"), labels=labels).loss
+        total, count = total + float(loss.detach()) * labels.numel(), count + labels.numel()
+    assert trained.record.course.best.loss == pytest.approx(total / count, rel=1e-4)
+
+
+def test_the_card_says_how_it_was_made(trained):
+    text = (trained.folder / "README.md").read_text()
+    (line,) = re.findall(r"^paranmt train-paraphraser .*$", text, re.M)
+    assert line == (
+        "paranmt train-paraphraser pairs.parquet --pieces 330 --embedding 32 --hidden 32 --epochs 8 "
+        "--batch-tokens 200 --learning-rate 0.01 --warmup 2 --held-out 0.1 --evaluations 2 --device cpu --out FOLDER"
+    )
+    assert f"{trained.record.pairs:,} pairs of pairs.parquet" in text
+
+
+def test_the_card_names_the_languages_of_its_sentences(trained):
+    german, english = {"release": "a", "language": "de", "files": {}}, {"release": "b", "files": {}}
+    for sources, codes, named in (
+        ([german], ["de"], "German"),
+        ([english, german], ["de", "en"], "German and English"),
+    ):
+        settings = {**trained.record.settings, "data": {**trained.record.settings["data"], "sources": sources}}
+        values = card_values("mine", replace(trained.record, settings=settings))
+        assert values["languages"] == codes
+        assert values["summary"].startswith(f"Generates paraphrases of {named} sentences: a bidirectional LSTM")
+    assert "paraphrases of English sentences" in (trained.folder / "README.md").read_text()
+
+
+def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
+    again = train_paraphraser(pairs, trained.folder, config=SMALL, training=training())
+    assert not again.fresh and again.record == trained.record
+    with pytest.raises(InputError, match=r"was trained with other settings: training.seed: was 1, now 2"):
+        train_paraphraser(pairs, trained.folder, config=SMALL, training=training(seed=2))
+
+
+class _Stop(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 45:
+            raise KeyboardInterrupt
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, monkeypatch):
+    original = trainer.train_pieces
+    settings = training(checkpoint_seconds=0)
+    monkeypatch.setattr(
+        "paranmt_hf.paraphrase.train_paraphraser.train_pieces",
+        lambda *arguments: original(*arguments, callbacks=(_Stop(),)),
+    )
+    assert trained.record.course.steps > 45
+    with pytest.raises(KeyboardInterrupt):
+        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
+    assert not (tmp_path / "out").exists()
+    assert any((tmp_path / "out.work" / "trainer").glob("checkpoint-*/complete"))
+    monkeypatch.undo()
+    torch.manual_seed(99)
+    done = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
+    assert done.record.course.losses == trained.record.course.losses
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        assert (done.folder / name).read_bytes() == (trained.folder / name).read_bytes()
+
+
+def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
+    settings = training(direction="both", held_out=0, max_steps=1)
+    done = train_paraphraser(
+        pairs, tmp_path / "out", config=SMALL, training=settings, selection=PairSelection(min_score=0.5)
+    )
+    assert (done.record.pairs, done.record.held_out) == (2 * 150, 0)
+    assert done.record.course.steps == 1 and not done.record.course.measured
+
+
+def test_pairs_of_which_none_is_chosen_or_held_out_are_told(pairs, tmp_path, caplog):
+    options = {"config": SMALL, "selection": PairSelection(min_score=3)}
+    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs 300 are outside the chosen ranges"):
+        train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
+    settings = training(max_steps=1, held_out=1e-9)
+    train_paraphraser(pairs, tmp_path / "one", config=SMALL, training=settings)
+    assert "nothing will be measured: of 300 pairs none is held out at a share of 1e-09" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def bart(tmp_path_factory):
+    """A tiny encoder-decoder of transformers with random weights."""
+    folder = tmp_path_factory.mktemp("bart") / "bart"
+    tokenizer = train_tokenizer([pa.array(sentences(100)[0])], 330)
+    torch.manual_seed(0)
+    sizes = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))
+    }
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        max_position_embeddings=40,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+        **sizes,
+    )
+    BartForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_another_encoder_decoder_is_trained_the_same_way(bart, pairs, tmp_path):
+    settings = training(learning_rate=3e-3, max_pieces=30)
+    done = train_paraphraser(pairs, tmp_path / "out", config=ParaphraserConfig(base=str(bart)), training=settings)
+    measured = done.record.course.measured
+    assert done.record.model_type == "bart" and measured[0].loss > measured[-1].loss
+    assert type(AutoModelForSeq2SeqLM.from_pretrained(done.folder)) is BartForConditionalGeneration
+    assert len(done.load()(["the man sees a dog ."], n=2)) == 1
+    assert "trained further on pairs" in (done.folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"hidden": 15}, "must be even, was 15"),
+        ({"base": "m", "hidden": 16}, "base m has its own shape and pieces; leave out --hidden"),
+        ({"pieces": 10}, "pieces must be from 300"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(settings, match):
+    with pytest.raises(InputError, match=match):
+        ParaphraserConfig(**settings)
+
+
+def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
+    def train(data, **settings):
+        return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
+
+    with pytest.raises(InputError, match="no pairs 'nothing'"):
+        train("nothing")
+    with pytest.raises(InputError, match=r"nothing to train on: of 300 chosen pairs 300 have .* more than 3 pieces"):
+        train(pairs, max_pieces=3)
+    with pytest.raises(InputError, match="training diverged"):
+        train(pairs, learning_rate=1e30)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("text")
+    with pytest.raises(InputError, match="is no paraphraser of this program"):
+        train(pairs)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+LINES = ["the man sees a dog .", "", "the dog likes a bird .", "the man sees a dog . " * 30, "the bird finds a man ."]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes("\n".join(LINES).encode() + b"\n\xff\xfe\n")
+    return path
+
+
+def run(text, out, model, **settings):
+    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", **settings})
+    return paraphrase_file(text, out, model=model, config=config, engine=LOCAL)
+
+
+def test_every_line_keeps_its_place(trained, text, tmp_path):
+    done = run(text, tmp_path / "out.parquet", trained.folder, n=2)
+    table = pq.read_table(done.path)
+    assert table.column_names == ["index", "source", "paraphrase", "rank", "score", "note"]
+    rows = table.to_pylist()
+    marked = {row["index"]: row["note"] for row in rows if row["note"]}
+    assert marked == {1: "empty line", 3: "over 40 pieces", 5: "not UTF-8"}
+    assert all((row["paraphrase"] is None) == (row["rank"] == 0) == (row["note"] is not None) for row in rows)
+    assert [row["index"] for row in rows] == sorted(row["index"] for row in rows)
+    assert sorted({row["index"] for row in rows}) == list(range(6))
+    assert [row["source"] for row in rows if row["rank"] < 2][:3] == [LINES[0], "", LINES[2]]
+    direct = Paraphraser(trained.folder, ParaphraseConfig(max_length=40))([LINES[0], LINES[2]], n=2)
+    kept = [[(r["paraphrase"], r["score"]) for r in rows if r["index"] == index] for index in (0, 2)]
+    assert kept == [[(each.text, np.float32(each.score)) for each in own] for own in direct]
+    assert (done.lines, done.paraphrases) == (6, sum(row["rank"] > 0 for row in rows))
+    assert not (tmp_path / "out.parquet.work").exists()
+    assert not run(text, tmp_path / "out.parquet", trained.folder, n=2).fresh
+
+
+def test_a_null_of_parquet_is_an_empty_line(trained, tmp_path):
+    pq.write_table(pa.table({"text": [LINES[0], None]}), tmp_path / "rows.parquet")
+    done = run(tmp_path / "rows.parquet", tmp_path / "out.parquet", trained.folder)
+    last = pq.read_table(done.path).to_pylist()[-1]
+    assert (last["index"], last["source"], last["rank"], last["note"]) == (1, "", 0, "empty line")
+
+
+def test_forms_hold_the_same(trained, text, tmp_path):
+    table = pq.read_table(run(text, tmp_path / "out.parquet", trained.folder).path).to_pylist()
+    lines = run(text, tmp_path / "out.jsonl", trained.folder).path.read_text().splitlines()
+    assert [json.loads(line) for line in lines] == table
+    head, *rows = run(text, tmp_path / "out.tsv", trained.folder).path.read_text().splitlines()
+    assert head.split("\t") == list(table[0])
+    assert [row.split("\t")[:3] for row in rows] == [
+        [str(row["index"]), row["source"] or "", row["paraphrase"] or ""] for row in table
+    ]
+
+
+@pytest.mark.parametrize("settings", [{}, {"sample": True, "n": 2, "seed": 4}])
+def test_work_that_was_stopped_goes_on(trained, tmp_path, monkeypatch, settings):
+    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 3)
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(sentences(8, seed=3)[0]) + "\n")
+    whole = run(path, tmp_path / "whole.tsv", trained.folder, **settings)
+    original, calls = job.run_shard, []
+
+    def stopping(*arguments):
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(job, "run_shard", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run(path, tmp_path / "out.tsv", trained.folder, **settings)
+    assert not (tmp_path / "out.tsv").exists()
+    calls.clear()
+    again = run(path, tmp_path / "out.tsv", trained.folder, **settings)
+    assert len(calls) == 1 and again.fresh
+    assert again.path.read_bytes() == whole.path.read_bytes()
+
+
+def test_scores_and_settings_of_the_call(trained):
+    paraphraser = Paraphraser(trained.folder)
+    texts = [LINES[0], LINES[2], "", LINES[0]]
+    many = paraphraser(texts, n=4, beams=6)
+    assert many[0] == many[3] and many[2] == []
+    # Half of a surrogate pair is no text.
+    halves = paraphraser.paraphrase([f"{texts[0]}\udcff", texts[0]], replace(paraphraser.config, n=4, beams=6))
+    assert (halves[0].paraphrases, halves[0].note) == ([], "not UTF-8") and halves[1].paraphrases == many[0]
+    assert all(len({each.text for each in own}) == len(own) <= 4 for own in many)
+    scores = [each.score for own in many for each in own]
+    assert all(-1 <= score <= 1 for score in scores)
+    bound = float(np.median(scores))
+    good = paraphraser(texts, n=4, beams=6, min_score=bound)
+    assert all(each.score >= bound for own in good for each in own)
+    drawn = [paraphraser(texts, n=3, sample=True, temperature=1.5, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert paraphraser([LINES[0]], n=3) == [paraphraser(texts, n=3)[0]]
+
+
+class _Lengths:
+    """Vectors whose cosines fall with the difference in length."""
+
+    def encode(self, sentences):
+        angles = np.array([len(sentence) for sentence in sentences]) / 100
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def test_copies_are_left_out_and_the_best_score_can_come_first(trained, monkeypatch):
+    paraphraser = Paraphraser(trained.folder, scorer=_Lengths())
+    sentence = "the man sees a dog ."
+    # From the most probable: a copy but for case and mark, a long one, a short one, one of equal length.
+    beams = ["The man sees a dog", "the man sees a dog and a dog and a dog .", "the man .", "the dog sees a man ."]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
+
+    def texts(**settings):
+        (found,) = paraphraser([sentence], **settings)
+        return [each.text for each in found]
+
+    hindi = ["वह किताब पढ़ता है", "वह किताब पढ़ती है"]
+    assert _without_copies([sentence, "x", hindi[0]], [beams, [], hindi]) == [beams[1:], [], hindi[1:]]
+    assert texts(n=2) == beams[1:3]
+    assert texts(n=2, keep_copies=True) == beams[:2]
+    assert texts(n=2, order="score") == [beams[3], beams[2]]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams[:1])])
+    (result,) = paraphraser.paraphrase([sentence])
+    assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
+    with pytest.raises(InputError, match="order score needs a scorer, and this paraphraser was made without one"):
+        Paraphraser(trained.folder, scorer=None)([sentence], order="score")
+
+
+def test_groups_differ_more_than_beams(trained):
+    paraphraser = Paraphraser(trained.folder, scorer=None)
+    texts = sentences(10, seed=5)[0]
+
+    def shared(found):
+        """Share of equal words at equal places, over all pairs of paraphrases of a sentence."""
+        pairs = [(a.text.split(), b.text.split()) for own in found for a in own for b in own if a is not b]
+        return np.mean([np.mean([x == y for x, y in zip(a, b, strict=False)]) for a, b in pairs])
+
+    alike = shared(paraphraser(texts, n=4, beams=4))
+    apart = paraphraser(texts, n=4, beams=4, groups=4, diversity=3.0)
+    assert shared(apart) < alike - 0.1
+    assert paraphraser(texts, n=4, beams=4, groups=4, diversity=0.0) == paraphraser(texts, beams=1)
+    # What is found does not depend on the batch.
+    assert [paraphraser([text], n=4, beams=4, groups=4, diversity=3.0)[0] for text in texts[:3]] == apart[:3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"sample": True, "groups": 2}, "either sample or groups"),
+        ({"temperature": 0.5}, "change nothing of beams"),
+        ({"diversity": 1.0}, "diversity changes nothing of one group; add groups, or leave it out"),
+        ({"n": MOST_BEAMS + 1}, "n must be from 1 to 200"),
+        ({"device": "tpu"}, "device must be cpu, cuda or cuda:N"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, match):
+    with pytest.raises(InputError, match=match):
+        ParaphraseConfig(**settings)
+
+
+def test_models_and_files_of_another_kind_are_told(trained, text, tmp_path):
+    from paranmt_hf.hub.repository import ASSETS
+
+    with pytest.raises(InputError, match=r"holds an encoder of sentences; expected what `paranmt train-paraphraser`"):
+        run(text, tmp_path / "out.tsv", ASSETS / "word-trigram-small")
+    with pytest.raises(InputError, match="no model 'nothing/at/all'"):
+        run(text, tmp_path / "out.tsv", "nothing/at/all")
+    broken = shutil.copytree(trained.folder, tmp_path / "broken")
+    values = json.loads((broken / "config.json").read_text())
+    (broken / "config.json").write_text(json.dumps({**values, "model_type": "bert", "is_encoder_decoder": False}))
+    with pytest.raises(InputError, match="is a bert model, no encoder-decoder"):
+        run(text, tmp_path / "out.tsv", broken)
+    for change, message in (
+        ({"hidden_size": "x"}, "has no readable configuration and tokenizer: .*'hidden_size' expected int"),
+        ({"dropout": None}, "has no readable configuration and tokenizer: .*'dropout'"),
+        ({"dtype": "x"}, "has no readable configuration and tokenizer: module 'torch' has no attribute 'x'"),
+    ):
+        (broken / "config.json").write_text(json.dumps({**values, **change}))
+        with pytest.raises(InputError, match=message):
+            run(text, tmp_path / "out.tsv", broken)
+    (broken / "config.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"config.json cannot be read \(RecursionError: "):
+        run(text, tmp_path / "out.tsv", broken)
+    (broken / "config.json").write_text(json.dumps(values))
+    (broken / "model.safetensors").write_bytes(b"\0" * 100)
+    with pytest.raises(InputError, match="cannot be read as a model of paraphrases"):
+        run(text, tmp_path / "out.tsv", broken)
+    with pytest.raises(InputError, match=r"expected a name that ends in .parquet or .jsonl or .tsv"):
+        run(text, tmp_path / "out.txt", trained.folder)
+    (tmp_path / "mine.tsv").write_text("mine")
+    with pytest.raises(InputError, match=r"mine.tsv exists, and no mine.tsv.json beside it"):
+        run(text, tmp_path / "mine.tsv", trained.folder)
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(InputError, match="the file is empty"):
+        run(tmp_path / "empty.txt", tmp_path / "out.tsv", trained.folder)
+    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
+    with pytest.raises(InputError, match="put it into a list"):
+        Paraphraser(trained.folder)("a sentence")
+    with pytest.raises(InputError, match="expected a list of sentences, got bytes at place 1 of it"):
+        Paraphraser(trained.folder)(["a sentence", b"another"])
+    for call in (Paraphraser(trained.folder), lambda _, **settings: load_paraphraser(trained.folder, **settings)):
+        with pytest.raises(InputError, match="there is no setting beam of a paraphraser; there are n, beams, groups"):
+            call(["a sentence"], beam=8)
+
+
+def test_the_commands(pairs, text, tmp_path, capsys):
+    model = tmp_path / "model"
+    shape = ["--pieces", "330", "--embedding", "16", "--hidden", "16", "--batch-tokens", "400", "--epochs", "1"]
+    assert main(["train-paraphraser", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
+    printed = capsys.readouterr().out
+    assert "held-out perplexity" in printed and f"paranmt paraphrase FILE --model {model}" in printed
+    out = tmp_path / "out.tsv"
+    words = ["paraphrase", str(text), "--model", str(model), "--out", str(out), "--max-length", "40", "--workers", "1"]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "of 6 lines" in printed and "1 empty line" in printed
+    assert main([*words, "--n", "2"]) == 1
+    assert "was made with other settings: generation.n: was 1, now 2" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_200_pairs_are_learned_by_heart(tmp_path):
+    """Overfitting: all targets come back, and the loss goes to zero."""
+    words, random = [*NOUNS, *VERBS, "the", "a", "some", "with", "red", "blue", "old", "new"], np.random.default_rng(1)
+    sides = [[" ".join(random.choice(words, random.integers(3, 7))) for _ in range(200)] for _ in range(2)]
+    path = tmp_path / "pairs.parquet"
+    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
+    config = ParaphraserConfig(pieces=400, embedding=64, hidden=64, dropout=0.0)
+    settings = training(epochs=100, held_out=0, label_smoothing=0.0, batch_tokens=100, learning_rate=5e-3, warmup=50)
+    done = train_paraphraser(path, tmp_path / "out", config=config, training=settings)
+    assert done.record.course.losses[-1][1] < 0.05
+    found = done.load()(sides[1])
+    assert np.mean([own[0].text == target for own, target in zip(found, sides[0], strict=True)]) > 0.98

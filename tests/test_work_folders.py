@@ -1,0 +1,184 @@
+"""Whose a work folder is, what a refused input leaves, and what becomes of damaged shards."""
+
+import resource
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus import release_run, score
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.score import rescore
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training.train import train
+from tests.toys import LOCAL, RELEASE, bytes_of, make
+from tests.training.toys import small, synonyms, write_data
+
+COLUMNS = {"reference": "reference", "translation": "translation"}
+
+
+class Killed(BaseException):
+    pass
+
+
+def kill(*arguments, **options):
+    raise Killed
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    generator, words = np.random.default_rng(0), ["wort", "word", "a", "b", *map(str, range(20))]
+    lines = (f"{word} {' '.join(f'{x:.3f}' for x in generator.normal(size=8))}\n" for word in words)
+    (tmp_path / "vectors.txt").write_text("".join(lines))
+    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\na 0 1\n")
+    return tmp_path / "vectors.txt"
+
+
+@pytest.fixture
+def bitext(tmp_path):
+    (tmp_path / "text.de").write_text("".join(f"wort {n} a b\n" for n in range(20)))
+    (tmp_path / "text.en").write_text("".join(f"word {n} a\n" for n in range(20)))
+    return LineFiles({"source": tmp_path / "text.de", "reference": tmp_path / "text.en"})
+
+
+def imported(data, out, vectors):
+    scorer = ScorerConfig(vectors=str(vectors))
+    return import_pairs(ParquetFiles([data], COLUMNS), out, scorer=scorer, release=RELEASE, engine=LOCAL)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_import_leaves_the_checkpoints_of_training(tmp_path, vectors, monkeypatch):
+    data, settings = write_data(tmp_path / "pairs.parquet", synonyms(100)), small(checkpoint_seconds=0)
+    count, original = iter(range(3)), AveragingTrainer.train_on
+
+    def train_on(self, *arguments):
+        return kill() if next(count, None) is None else original(self, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(AveragingTrainer, "train_on", train_on)
+        train(data, tmp_path / "out", **settings)
+    before = bytes_of(tmp_path / "out.work")
+    assert "checkpoint.safetensors" in before
+    with pytest.raises(InputError, match=r"out.work holds work of `paranmt train`, unfinished or kept; let that"):
+        imported(data, tmp_path / "out", vectors)
+    assert bytes_of(tmp_path / "out.work") == before
+    assert train(data, tmp_path / "out", **settings).record.history.pairs == 200
+
+
+def test_scoring_leaves_the_work_that_was_kept(tmp_path, bitext, vectors):
+    make(bitext, tmp_path / "out", vectors, release=replace(RELEASE, keep_work=True))
+    before = bytes_of(tmp_path / "out.work")
+    other = ScorerConfig(vectors=str(tmp_path / "other.txt"))
+    with pytest.raises(
+        InputError, match="out.work holds work of `paranmt build`, unfinished or kept; .* move it away"
+    ):
+        rescore(tmp_path / "out", scorer=other, engine=LOCAL)
+    assert bytes_of(tmp_path / "out.work") == before
+    shutil.move(tmp_path / "out.work", tmp_path / "kept")
+    assert rescore(tmp_path / "out", scorer=other, engine=LOCAL).fresh
+    assert not (tmp_path / "out.work").exists()
+
+
+@pytest.mark.parametrize("moment", ["before the swap", "in the swap", "after the swap"])
+def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, moment):
+    out, work = tmp_path / "out", tmp_path / "out.work"
+    make(bitext, out, vectors)
+    other, third = ScorerConfig(vectors=str(tmp_path / "other.txt")), ScorerConfig()
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        if moment == "before the swap":
+            patch.setattr(release_run, "write_card", kill)
+        elif moment == "in the swap":
+            patch.setattr(score, "put_in_place", kill)
+        else:
+            patch.setattr(score, "clear", kill)
+        rescore(out, scorer=other, engine=LOCAL)
+    if moment == "before the swap":
+        expected = (
+            f"^{work} holds unfinished scoring with other settings: scorer.name: was 'average of other.txt', now"
+        )
+        with pytest.raises(InputError, match=expected):
+            rescore(out, scorer=third, engine=LOCAL)
+        # What determines the release that is there has not changed.
+        assert rescore(out, scorer=other, engine=LOCAL).fresh
+    else:
+        # The scores that were finished have their name by now.
+        assert rescore(out, scorer=third, engine=LOCAL).record.settings["scorer"] == third.identity
+    assert not work.exists()
+
+
+def test_building_again_leaves_the_work_of_scoring(tmp_path, bitext, vectors, monkeypatch):
+    make(bitext, tmp_path / "out", vectors)
+    other = ScorerConfig(vectors=str(tmp_path / "other.txt"))
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(release_run, "write_card", kill)
+        rescore(tmp_path / "out", scorer=other, engine=LOCAL)
+    before = bytes_of(tmp_path / "out.work")
+    assert not make(bitext, tmp_path / "out", vectors).fresh
+    assert bytes_of(tmp_path / "out.work") == before
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(InputError, match="out.work holds work of `paranmt score`"):
+        make(bitext, tmp_path / "out", vectors)
+
+
+def test_refused_inputs_leave_no_work_folder(tmp_path, bitext, vectors):
+    before = names(tmp_path)
+    with (tmp_path / "text.en").open("a") as more:
+        more.write("one line more\n")
+    with pytest.raises(InputError, match="equally many lines"):
+        make(bitext, tmp_path / "out", vectors)
+    pq.write_table(pa.table({"reference": ["", " "], "translation": ["", ""]}), tmp_path / "empty.parquet")
+    with pytest.raises(InputError, match="no usable line"):
+        imported(tmp_path / "empty.parquet", tmp_path / "out", vectors)
+    with pytest.raises(InputError, match="nothing to train on"):
+        train(tmp_path / "empty.parquet", tmp_path / "out", **small())
+    same = write_data(tmp_path / "same.parquet", (["a b"] * 30, ["a b"] * 30))
+    with pytest.raises(InputError, match="nothing was learned"):
+        train(same, tmp_path / "out", **small())
+    assert names(tmp_path) == sorted([*before, "empty.parquet", "same.parquet"])
+
+
+@pytest.mark.parametrize("damage", [lambda content: bytes(len(content)), lambda content: content[: len(content) // 2]])
+@pytest.mark.parametrize("stage", ["0-input", "1-translate", "2-score"])
+def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, caplog, stage, damage):
+    make(bitext, tmp_path / "whole" / "out", vectors)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(release_run, "write_card", kill)
+        make(bitext, tmp_path / "out", vectors)
+    path = tmp_path / "out.work" / stage / "shard-000001.parquet"
+    path.write_bytes(damage(path.read_bytes()))
+    make(bitext, tmp_path / "out", vectors)
+    assert f"{path} is missing or damaged and is made again" in caplog.text
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole" / "out")
+    assert not (tmp_path / "out.work").exists()
+
+
+@pytest.mark.parametrize("what", ["_write", "write_card"])
+def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
+    make(bitext, tmp_path / "whole" / "out", vectors)
+    original, before = getattr(release_run, what), resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def full(*arguments):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(release_run, what, full)
+        expected = f"^cannot (write|save) {tmp_path}/out.work/release.*: .*File too large; make room and run the same"
+        try:
+            with pytest.raises(WriteError, match=expected):
+                make(bitext, tmp_path / "out", vectors)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "out").exists()
+    make(bitext, tmp_path / "out", vectors)
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole" / "out")
+    assert not (tmp_path / "out.work").exists()

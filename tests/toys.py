@@ -1,0 +1,74 @@
+"""A translator without a model, and releases made with it; tests of the pipeline share these."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.build import build
+from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.translation import engines
+from paranmt_hf.corpus.translation.translator import Translations
+from paranmt_hf.encoders.scorer import ScorerConfig
+
+RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
+LOCAL = EngineConfig("local", 1, 1)
+
+
+@dataclass(frozen=True)
+class FakeTranslatorConfig:
+    """Stands in for `TranslatorConfig`: writes the source backwards, word by word."""
+
+    name: str = "fake"
+    beam: int = 12
+    seconds: float = 0.0
+    log: str = ""
+    hypotheses: int = 1
+
+
+def identity_of(config: FakeTranslatorConfig) -> dict:
+    return {"model": "fake", "revision": "1", "beam": config.beam, "max_source_tokens": 6}
+
+
+class FakeTranslator:
+    def __init__(self, config):
+        self.config = config
+        self.identity = identity_of(config)
+
+    def translate(self, sentences):
+        time.sleep(self.config.seconds)
+        if self.config.log:
+            with Path(self.config.log).open("a") as log:
+                log.writelines(f"{sentence}\n" for sentence in sentences)
+        texts = [None if len(s.split()) > 6 else "" if s == "stumm" else " ".join(s.split()[::-1]) for s in sentences]
+        return Translations(texts, np.array([-len(s) / 100 for s in sentences], np.float32))
+
+
+def rows_of(folder: Path) -> list[dict]:
+    return pa.concat_tables(read_tables(release_files(folder))).to_pylist()
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def make(bitext, out, vectors, **changes):
+    arguments = {
+        "translator": FakeTranslatorConfig(),
+        "scorer": ScorerConfig(vectors=str(vectors)),
+        "release": RELEASE,
+        "engine": LOCAL,
+        **changes,
+    }
+    # In place of the engines; all is done in this process.
+    with mock.patch.multiple(
+        engines,
+        load_translator=lambda config, threads: FakeTranslator(config),
+        translator_identity=identity_of,
+    ):
+        return build(bitext, out, **arguments)

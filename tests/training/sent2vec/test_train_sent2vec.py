@@ -1,0 +1,304 @@
+"""train_sent2vec(): from sentences to an encoder, killed and resumed, and what it refuses."""
+
+import gzip
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf.apps.publish.publish import plan_model
+from paranmt_hf.cli import _parser
+from paranmt_hf.cli.options import from_options
+from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
+from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.card import AboutModel
+from paranmt_hf.training.checkpoint import write_checkpoint
+from paranmt_hf.training.record import read_training
+from paranmt_hf.training.sent2vec.config import Sent2VecConfig
+from paranmt_hf.training.sent2vec.record import Sent2VecRecord
+from paranmt_hf.util import optional
+from paranmt_hf.util.records import as_json
+from tests.training.toys import random_text, synonyms
+
+pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
+from paranmt_hf.training.sent2vec import loop  # noqa: E402
+from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
+
+SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
+
+
+def config(**settings):
+    buckets = {"buckets": 1000} if "ngrams" in settings else {}
+    return Sent2VecConfig(**{**SMALL, **buckets, **settings})
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return random_text(300)[0]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory, lines):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pairs_of_words(tmp_path_factory, text):
+    return train_sent2vec(text, tmp_path_factory.mktemp("model") / "out", config=config(ngrams=2, dropped_ngrams=1))
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def weights(folder):
+    (path,) = folder.rglob("model.safetensors")
+    return load_file(path)
+
+
+def test_words_alone_are_a_stock_model(tmp_path, text, lines):
+    trained = train_sent2vec(text, tmp_path / "out", config=config())
+    model = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    assert type(model[0]).__name__ == "StaticEmbedding"
+    table = model[0].embedding.weight.detach().numpy()
+    tokenizer = model[0].tokenizer.get_vocab()
+    rows = [tokenizer[word] for word in lines[0].split()]
+    np.testing.assert_allclose(model.encode(lines[0]), table[rows].mean(axis=0), atol=1e-6)
+    assert not table[0].any()
+    assert trained.record.words == len(table) - 1 == 50
+    assert not (tmp_path / "out.work").exists()
+
+
+def test_ngrams_are_averaged_with_their_words(pairs_of_words, lines):
+    encoder = load(pairs_of_words.folder)
+    (module,) = encoder
+    assert isinstance(module, NgramEmbedding)
+    row_of = {word: row for row, word in enumerate(module.units)}
+    rows = np.array([row_of[word] for word in lines[1].split()])
+    buckets, _ = ngram_buckets(rows, np.array([0, len(rows)]), 2, 1000)
+    places = len(row_of) + np.searchsorted(module.hashes, buckets)
+    table = module.weight.detach().numpy()
+    expected = table[np.concatenate([rows, places])].mean(axis=0)
+    np.testing.assert_allclose(encoder.encode([lines[1]])[0], expected, atol=1e-6)
+    assert pairs_of_words.record.ngrams == len(module.hashes) > 100
+
+
+def test_words_of_one_context_become_alike(tmp_path):
+    # Each concept has two words, which never meet but share their neighbours.
+    generator = np.random.default_rng(1)
+    rows = generator.integers(0, 2, size=(4000, 4)) + 2 * generator.permuted(np.tile(range(4), (4000, 1)), axis=1)
+    topics = generator.integers(0, 5, size=4000)
+    lines = [" ".join(f"w{topic}x{word}" for word in line) for topic, line in zip(topics, rows.tolist(), strict=True)]
+    (tmp_path / "text.txt").write_text("\n".join(lines))
+    settings = config(dimension=16, epochs=8, negatives=5)
+    trained = train_sent2vec(tmp_path / "text.txt", tmp_path / "out", config=settings)
+    vectors = trained.load().encode([f"w{topic}x{word}" for topic in range(5) for word in range(8)])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (vectors @ vectors.T).reshape(5, 8, 5, 8)
+    topic, concept = np.indices((5, 4))
+    twins = cosines[topic, 2 * concept, topic, 2 * concept + 1]
+    strangers = [cosines[left, :, right] for left in range(5) for right in range(5) if left != right]
+    assert twins.min() > 0.8 > 0.3 > np.mean(strangers)
+    losses = [loss for _, loss in trained.record.course.losses]
+    # Six logistic losses of scores of zero are 6 log 2 = 4.16.
+    assert losses[-1] < losses[0] < 4.16
+
+
+def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
+    settings = config(ngrams=2, dropped_ngrams=1)
+    again = train_sent2vec(text, tmp_path / "out", config=settings)
+    expected = weights(pairs_of_words.folder)
+    found = weights(tmp_path / "out")
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert not train_sent2vec(text, tmp_path / "out", config=settings).fresh
+    assert again.record.settings == pairs_of_words.record.settings
+    with pytest.raises(InputError, match=r"was made with other settings: sent2vec.seed: was 1, now 2"):
+        train_sent2vec(text, tmp_path / "out", config=config(ngrams=2, dropped_ngrams=1, seed=2))
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
+    settings = config(ngrams=2, dropped_ngrams=1, checkpoint_seconds=0)
+    monkeypatch.setattr(loop.Loop.__init__, "__kwdefaults__", {"block": 60})
+    calls = iter(range(after))
+    original = loop.train_sentences
+
+    def dying(*arguments):
+        if next(calls, None) is None:
+            raise Killed
+        return original(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(loop, "train_sentences", dying)
+        train_sent2vec(text, tmp_path / "out", config=settings)
+    assert (tmp_path / "out.work" / "checkpoint.safetensors").exists() == (after > 0)
+    text.touch()
+    record = train_sent2vec(text, tmp_path / "out", config=settings).record
+    expected, found = weights(pairs_of_words.folder), weights(tmp_path / "out")
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert record.course.targets == pairs_of_words.record.course.targets
+    assert record.course.mean == pytest.approx(pairs_of_words.record.course.mean)
+
+
+def test_threads(tmp_path, text, pairs_of_words):
+    settings = config(ngrams=2, dropped_ngrams=1, threads=3)
+    record = train_sent2vec(text, tmp_path / "out", config=settings).record
+    assert record.course.words == pairs_of_words.record.course.words
+    assert record.course.mean == pytest.approx(pairs_of_words.record.course.mean, rel=0.02)
+
+
+def test_every_kind_of_text(tmp_path):
+    left, right = synonyms(30)
+    plain, packed, table = tmp_path / "a.txt", tmp_path / "b.txt.gz", tmp_path / "c.parquet"
+    plain.write_text("\n".join(left[:10]))
+    packed.write_bytes(gzip.compress("\n".join(right[:10]).encode()))
+    pq.write_table(pa.table({"reference": left[10:], "translation": right[10:], "other": left[10:]}), table)
+    trained = train_sent2vec([plain, packed, table], tmp_path / "out", config=config())
+    assert (trained.record.sentences, trained.record.sources) == (60, ["a.txt", "b.txt.gz", "c.parquet"])
+    named = train_sent2vec(table, tmp_path / "named", columns=["other"], config=config())
+    assert (named.record.sentences, named.record.settings.data[0]["columns"]) == (20, {"sentence": "other"})
+
+
+def test_both_sides_of_a_release(tmp_path, release):
+    record = train_sent2vec(release, tmp_path / "out", config=config(epochs=1)).record
+    assert record.sentences == 120
+    assert json.loads((tmp_path / "out" / "training.json").read_text())["kind"] == "sent2vec"
+
+
+def test_rates_out_of_range():
+    for name, value in {"learning_rate": 1e30, "threshold": 2.0}.items():
+        with pytest.raises(InputError, match=f"^{name} must be above 0 and at most 1, was"):
+            config(**{name: value})
+
+
+def test_weights_beyond_all_bounds(tmp_path, text, any_number):
+    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower --learning-rate"):
+        train_sent2vec(text, tmp_path / "out", config=config(learning_rate=1e9, epochs=20))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"", "expected lines of text, but the file is empty"),
+        (b"one two three\n", "of 1 sentences 1 have two words"),
+        (b"\xe9t\xe9 \xe0 Paris\n" * 3, r"no word occurs 1 times in the 0 sentences.*dropped 3 \(3 undecodable\)"),
+    ],
+)
+def test_text_that_is_none(tmp_path, content, message):
+    path = tmp_path / "text.txt"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        train_sent2vec(path, tmp_path / "out", config=config())
+    assert [found.name for found in tmp_path.iterdir()] == ([] if content is None else ["text.txt"])
+
+
+def test_too_large_for_memory(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(loop, "total_memory", lambda: 1000)
+    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower --dimension"):
+        train_sent2vec(text, tmp_path / "out", config=config())
+
+
+@pytest.mark.parametrize(
+    "unused",
+    [{"dropped_ngrams": 2}, {"buckets": 1000}, {"min_ngram_count": 2}, {"placeholder_ngrams": "train"}],
+)
+def test_settings_of_ngrams_change_nothing_of_words(unused):
+    assert as_json(config(**unused).resolved()) == as_json(config().resolved())
+
+
+def test_no_word_would_be_predicted(tmp_path, text):
+    with pytest.raises(InputError, match=r"with --threshold 1e-15 .* words of this text would be predicted in 3"):
+        train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
+    """The kernels do not look where a table ends, so its size must be that of the text."""
+    monkeypatch.setattr(loop, "train_sentences", lambda *_: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        train_sent2vec(text, tmp_path / "out", config=config())
+    tables = {"inputs": torch.zeros(50, 8), "outputs": torch.zeros(51, 8)}
+    write_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors", tables, {})
+    with pytest.raises(InputError, match="checkpoint.safetensors is of other text; remove it"):
+        train_sent2vec(text, tmp_path / "out", config=config())
+
+
+def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch):
+    """Dots stand in names and revisions on the Hub too; `--columns` of text files alone is refused."""
+    asked = []
+    monkeypatch.setattr(SentenceSources, "_of_hub", lambda self, source, columns: asked.append(source) or [])
+    monkeypatch.chdir(tmp_path)
+    hub = ["you/news-v1.0", "you/news@v2.1", "you/news"]
+    assert SentenceSources(hub).datasets == ["you/news-v1.0", "you/news", "you/news"]
+    assert asked == hub
+    for name in ("nowhere/text.txt", f"{tmp_path.name}/train.en", "you/pairs.parquet"):
+        (tmp_path / tmp_path.name).mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="no such file"):
+            SentenceSources([name])
+    with pytest.raises(InputError, match="--columns is for Parquet files, releases and data sets, and text files"):
+        SentenceSources([text], ["reference"])
+
+
+def test_without_numba(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(optional, "available", lambda package: False)
+    with pytest.raises(InputError, match=r"needs the package 'numba'.*paranmt-hf\[fast\]"):
+        train_sent2vec(text, tmp_path / "out", config=config())
+
+
+def test_a_record_of_another_kind(pairs_of_words):
+    with pytest.raises(InputError, match=r"training.json is that of a model trained on sentences; expected"):
+        read_training(pairs_of_words.folder)
+
+
+def test_damaged_record(pairs_of_words, tmp_path):
+    values = json.loads((pairs_of_words.folder / "training.json").read_text())
+    for damage, message in (
+        ({"words": "many"}, "expected a whole number under 'words'"),
+        ({"settings": {"sent2vec": {"ngrams": 0}, "data": []}}, "ngrams must be from 1 to 20"),
+        ({"settings": {}}, "it has no 'settings.sent2vec'"),
+        ({"settings": {"sent2vec": {}, "data": 5}}, "expected a list under 'settings.data'"),
+        ({"settings": {"sent2vec": {}, "data": ["a"]}}, "expected an object under 'settings.data"),
+        ({"settings": {"sent2vec": {}, "data": [{"columns": 3}]}}, "do not say which columns were read"),
+    ):
+        (tmp_path / "training.json").write_text(json.dumps({**values, **damage}))
+        with pytest.raises(InputError, match=message):
+            Sent2VecRecord.read(tmp_path)
+
+
+def test_published_with_a_card_that_is_true(pairs_of_words):
+    about = AboutModel("mit", summary="A sentence.")
+    plan = plan_model(pairs_of_words.folder, "you/sent2vec", about=about)
+    text = plan.card
+    assert "A sentence." in text
+    assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
+    assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
+    assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
+    assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
+    assert {"training.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
+    assert "README.md (the card" not in " ".join(plan.left_here)
+
+
+def test_the_command_repeats_the_settings(pairs_of_words):
+    (line,) = re.findall(r"^paranmt train-sent2vec .*$", (pairs_of_words.folder / "README.md").read_text(), re.M)
+    arguments = _parser("train-sent2vec").parse_args(line.split()[1:])
+    assert as_json(from_options(Sent2VecConfig, arguments).resolved()) == as_json(
+        pairs_of_words.record.settings.sent2vec
+    )

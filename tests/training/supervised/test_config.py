@@ -1,0 +1,110 @@
+"""Settings and records of supervised runs."""
+
+import json
+
+import pytest
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.supervised.config import (
+    Epoch,
+    SuperviseConfig,
+    SupervisedRecord,
+    SupervisedSettings,
+)
+from paranmt_hf.util.records import made_with
+
+
+def test_defaults_are_those_of_the_authors_program():
+    similarity = SuperviseConfig("SICK-R").resolved(start=False)
+    assert (similarity.way, similarity.hidden, similarity.epochs, similarity.batch_size) == ("scratch", 50, 10, 25)
+    assert (similarity.optimizer, similarity.learning_rate) == ("adam", 0.001)
+    assert (similarity.lambda_s, similarity.lambda_c, similarity.lambda_w) == (1e-6, 1e-6, 1e-5)
+    entailment = SuperviseConfig("SICK-E").resolved(start=True)
+    assert (entailment.way, entailment.hidden) == ("regularised", 150)
+    assert (entailment.optimizer, entailment.learning_rate, entailment.lambda_w) == ("adagrad", 0.05, 1e-5)
+    sentiment = SuperviseConfig("SST2", way="initialised").resolved(start=True)
+    assert (sentiment.hidden, sentiment.optimizer, sentiment.lambda_w) == (300, "adam", 0.0)
+    fixed = SuperviseConfig("SST5", way="fixed", projection=1200).resolved(start=True)
+    assert (fixed.epochs, fixed.projection, fixed.lambda_w) == (20, 1200, 0.0)
+
+
+def test_what_is_given_stays():
+    given = SuperviseConfig("SICK-R", "initialised", None, 7, 3, 2, "adagrad", 0.5, 0.1, 0.2, 0.3, 4)
+    assert given.resolved(start=True) == given
+
+
+@pytest.mark.parametrize(
+    ("start", "settings", "message"),
+    [
+        (True, {"way": "scratch"}, "--way scratch begins without an encoder; leave out --init-from"),
+        (False, {"way": "fixed"}, "--way fixed needs an encoder to begin with; name one with --init-from"),
+        (False, {"way": "regularised"}, "--way regularised needs an encoder"),
+        (True, {"projection": 1200}, "--projection would change nothing here: it is for --way fixed"),
+        (True, {"way": "fixed", "lambda_w": 0.1}, "--lambda-w would change nothing here: it is for ways that train"),
+        (True, {"way": "fixed", "lambda_c": 0.1}, "--lambda-c would change nothing here: it is for compositional"),
+    ],
+)
+def test_what_does_not_go_together(start, settings, message):
+    with pytest.raises(InputError, match=message):
+        SuperviseConfig("SICK-R", **settings).resolved(start=start)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "MR"}, "task must be one of SICK-R, SICK-E, SST2, SST5, was 'MR'"),
+        ({"epochs": 0}, "epochs must be from 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0 and at most 1, was 0.0"),
+        ({"learning_rate": float("inf")}, "learning_rate must be above 0"),
+        ({"learning_rate": 1e30}, r"learning_rate must be above 0 and at most 1, was 1e\+30"),
+        ({"lambda_c": 1e30}, "lambda_c must be from 0 to 1,000,000"),
+        ({"lambda_s": -1.0}, "lambda_s must be from 0 to 1,000,000"),
+    ],
+)
+def test_values_out_of_range(settings, message):
+    with pytest.raises(InputError, match=message):
+        SuperviseConfig(**{"task": "SICK-R", **settings})
+
+
+@pytest.fixture
+def values():
+    figures = {"dev": {"accuracy": 0.5}, "test": {"accuracy": 0.25}}
+    record = SupervisedRecord(
+        settings=SupervisedSettings(SuperviseConfig("SST2"), {}, ""),
+        inputs={},
+        items={"train": 1200, "dev": 9, "test": 8},
+        figures=figures,
+        epochs=[Epoch(1.0, 0.5)],
+        best_epoch=1,
+        dimension=4,
+        parameters=9,
+        unknown=0.0,
+        notes=[],
+        **made_with(),
+    )
+    return record.to_json()
+
+
+def test_what_is_written_is_read(values, tmp_path):
+    (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
+    assert SupervisedRecord.read(tmp_path).text().splitlines()[-1].split() == ["test", "8", "25.0"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values.update(items={}),
+        lambda values: values["items"].pop("dev"),
+        lambda values: values.update(figures={}),
+        lambda values: values["figures"].update(test={}),
+        lambda values: values["figures"].update(dev={}),
+        lambda values: values["figures"].update(test={"pearson": 0.5}),
+    ],
+)
+def test_what_a_table_needs(values, tmp_path, change):
+    change(values)
+    (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
+    with pytest.raises(
+        InputError, match=r"supervised.json is damaged: it has no 'figures.test', or a part lacks its n"
+    ):
+        SupervisedRecord.read(tmp_path)

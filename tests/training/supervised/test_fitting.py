@@ -1,0 +1,184 @@
+"""Training: equation 2 by hand, and the whole against autograd over whole tables."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import kl_div
+
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.transfer.relatedness import target_distributions
+from paranmt_hf.training.supervised.config import SuperviseConfig
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.train import readings
+from tests.training.supervised.toys import TEXTS, cut, encoder, head_of, items_of
+
+LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}
+
+
+def settings(way="regularised", optimizer="adam", **changes):
+    config = SuperviseConfig("SICK-E", way, hidden=3, epochs=2, batch_size=4, optimizer=optimizer)
+    return replace(config.resolved(start=True), **{**LAMBDAS, **changes})
+
+
+def source_of(model):
+    return TrainedEncoder(model, readings(take_apart(list(model))), cut(model))
+
+
+def flat(weights):
+    return torch.cat([weight.detach().flatten() for weight in weights])
+
+
+def plain(model, head, items, config):
+    """The algorithm as the paper describes it: whole tables, and penalties that are part of the loss."""
+    composition = take_apart(list(model))
+    tables = {id(part.table.weight) for part in composition.parts}
+    # An identity-RNN is always pulled to where it began.
+    to_start = config.way == "regularised" or composition.name == "irnn"
+    parameters = [*model.parameters(), *head.parameters()]
+    start = {id(own): own.detach().clone() for own in model.parameters()}
+    if config.optimizer == "adam":
+        steps = torch.optim.Adam(parameters, lr=config.learning_rate)
+    else:
+        steps = torch.optim.Adagrad(parameters, lr=config.learning_rate, initial_accumulator_value=1e-6, eps=0)
+    model.train()
+    for epoch in range(config.epochs):
+        order = np.random.default_rng([config.seed, epoch]).permutation(len(items))
+        for begin in range(0, len(items), config.batch_size):
+            chosen = order[begin : begin + config.batch_size]
+            sides = [
+                model(model.preprocess([TEXTS[text] for text in items.sentences[side, chosen]]))["sentence_embedding"]
+                for side in range(2)
+            ]
+            loss = kl_div(head(*sides), items.targets[chosen], reduction="batchmean")
+            for own in model.parameters():
+                centre = start[id(own)]
+                if id(own) in tables:
+                    loss = loss + config.lambda_w / 2 * (own - centre).square().sum()
+                elif to_start:
+                    loss = loss + config.lambda_c / 2 * (own - centre).square().sum()
+                else:
+                    loss = loss + config.lambda_c / 2 * own.square().sum()
+            loss = loss + config.lambda_s / 2 * sum(own.square().sum() for own in head.parameters())
+            steps.zero_grad()
+            loss.backward()
+            for part in composition.parts:
+                part.table.weight.grad[0] = 0
+            steps.step()
+
+
+@pytest.mark.parametrize(
+    ("model", "way", "optimizer"),
+    [
+        *((name, "regularised", "adam") for name in ("word", "lstm", "blstm", "projection", "dan", "rnn", "plstm")),
+        ("word,trigram", "regularised", "adagrad"),
+        ("word", "initialised", "adam"),
+        ("projection", "initialised", "adagrad"),
+        ("irnn", "initialised", "adam"),
+        ("word+lstm", "initialised", "adagrad"),
+    ],
+)
+def test_equal_to_whole_tables_and_autograd(model, way, optimizer):
+    own, other = encoder(model), encoder(model)
+    head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
+    before = flat(own.parameters())
+    source = source_of(own)
+    with padded(own.modules()):
+        # A figure that rises keeps the last epoch.
+        fit(source, head, items, items, config, rising())
+    source.put_back()
+    plain(other, head2, items, config)
+    torch.testing.assert_close(flat(own.parameters()), flat(other.parameters()), atol=2e-6, rtol=1e-4)
+    torch.testing.assert_close(flat(head.parameters()), flat(head2.parameters()), atol=2e-6, rtol=1e-4)
+    assert (flat(own.parameters()) - before).abs().max() > 1e-3, "something was learned"
+
+
+def width(model):
+    return {"dimension": model.get_embedding_dimension()}
+
+
+def rising():
+    figures = iter(range(100))
+    return lambda shares: float(next(figures))
+
+
+def test_rows_of_other_words_rest():
+    model = encoder()
+    before = model[0].weight.clone()
+    source = source_of(model)
+    assert len(source.tables[0]) < len(before)
+    fit(source, head_of(), items_of(), items_of(), settings("initialised"), rising())
+    source.put_back()
+    row_of = {unit: row for row, unit in enumerate(model[0].units)}
+    moved = (model[0].weight != before).any(dim=1)
+    assert not moved[[0, row_of["elsewhere"], row_of["alone"], row_of["unseen"]]].any()
+    assert moved.sum() > 10
+
+
+@pytest.mark.parametrize("model", ["word", "lstm", "trigram+lstm", "projection"])
+def test_vectors_under_training_are_those_of_encode(model):
+    own = encoder(model)
+    expected = own.encode(TEXTS)
+    source = source_of(own)
+    places = np.array([3, 12, 3, 0])
+    np.testing.assert_allclose(source.all_vectors(places).numpy(), expected[places], atol=1e-6)
+    np.testing.assert_allclose(source.vectors(places).detach().numpy(), expected[places], atol=1e-6)
+    source.put_back()
+    np.testing.assert_allclose(own.encode(TEXTS), expected, atol=1e-6)
+
+
+def test_the_loss_by_hand():
+    """A score of 3.6 has mass 0.4 on 3 and 0.6 on 4; its divergence from equal shares is ln 5 less its entropy."""
+    items = Items(np.array([[0], [1]]), torch.from_numpy(target_distributions(np.array([3.6]))))
+    head = head_of(classes=list("12345"), values=[1.0, 2.0, 3.0, 4.0, 5.0])
+    for layer in head.parameters():
+        layer.data.zero_()
+    source = FixedVectors(torch.zeros(2, 4))
+    np.testing.assert_allclose(probabilities(source, head, items), np.full((1, 5), 0.2))
+    config = settings("fixed", epochs=1, lambda_s=0.0)
+    (epoch,) = fit(source, head, items, items, config, rising())
+    entropy = -(0.4 * np.log(0.4) + 0.6 * np.log(0.6))
+    assert epoch.loss == pytest.approx(np.log(5) - entropy, rel=1e-5)
+
+
+def test_the_best_epoch_is_kept():
+    """The first of equals; the result is that of a run that ends there."""
+    vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
+    found = {}
+    for name, figures, epochs in (("kept", [0.2, 0.5, 0.5, 0.1], 4), ("two", [0.2, 0.5], 2)):
+        figures, head = iter(figures), head_of()
+        config = settings("fixed", epochs=epochs)
+        course = fit(FixedVectors(vectors), head, items_of(), items_of(), config, lambda shares: next(figures))  # noqa: B023
+        found[name] = flat(head.parameters())
+        assert len(course) == epochs
+    assert torch.equal(found["kept"], found["two"])
+
+
+def test_the_number_of_threads_changes_nothing():
+    vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
+    threads, found = torch.get_num_threads(), []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        head = head_of()
+        fit(FixedVectors(vectors), head, items_of(), items_of(), settings("fixed"), rising())
+        found.append(flat(head.parameters()))
+        assert torch.get_num_threads() == count
+    torch.set_num_threads(threads)
+    assert torch.equal(*found)
+
+
+def test_a_last_step_that_diverges():
+    """It shows in no loss, for there is no step after it."""
+    source = FixedVectors(torch.randn(13, 4, generator=torch.Generator().manual_seed(1)))
+    source.all_vectors = lambda sentences: torch.full((len(sentences), 4), float("nan"))
+    with pytest.raises(InputError, match="the loss of step 3 is nan"):
+        fit(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising())
+
+
+def test_a_loss_that_is_no_number():
+    vectors = torch.full((13, 4), float("inf"))
+    with pytest.raises(InputError, match="the loss of step 1 is nan; lower the learning rate"):
+        fit(FixedVectors(vectors), head_of(), items_of(), items_of(), settings("fixed"), rising())

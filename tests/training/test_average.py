@@ -1,0 +1,200 @@
+"""The mean of encoders."""
+
+import json
+import resource
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from paranmt_hf.encoders.building import trainable, with_precision
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.export.export import export_encoder
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.average import average_encoders
+from paranmt_hf.util.work import folder_aside
+from tests.toys import bytes_of
+from tests.training.toys import encoder_of, random_text
+
+
+def weights_of(model):
+    return [part.table.weight.data for part in take_apart(list(model)).parts]
+
+
+@pytest.fixture(params=["word", "trigram", "word,trigram", "word+trigram", "lstm"])
+def models(tmp_path, request):
+    names = []
+    for seed in (1, 2):
+        names.append(tmp_path / f"m{seed}")
+        save(encoder_of(random_text(20), model=request.param, dimension=6, seed=seed), names[-1])
+        (names[-1] / "training.json").write_text(json.dumps({"pairs": 10 * seed, "development": 0.5}))
+    return names
+
+
+def test_mean_of_two(tmp_path, models):
+    average_encoders(models, tmp_path / "mean")
+    mean, first, second = (load(path, device="cpu") for path in (tmp_path / "mean", *models))
+    for own, left, right in zip(*(model.state_dict().values() for model in (mean, first, second)), strict=True):
+        assert not torch.equal(left, right)
+        torch.testing.assert_close(own, (left + right) / 2)
+    record = json.loads((tmp_path / "mean" / "training.json").read_text())
+    assert record["pairs"] == 20 and record["development"] is None
+    assert [(entry["name"], entry["revision"][:7]) for entry in record["mean_of"]] == [
+        ("m1", "sha256:"),
+        ("m2", "sha256:"),
+    ]
+    assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
+    before = bytes_of(tmp_path / "mean")
+    again = average_encoders(models, tmp_path / "mean")
+    np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
+    assert bytes_of(tmp_path / "mean") == before
+    with pytest.raises(InputError, match="mean was averaged with other settings: mean_of: .*; choose another"):
+        average_encoders([models[0], models[0]], tmp_path / "mean")
+    with pytest.raises(InputError, match="m1 is there already; choose another --out"):
+        average_encoders(models, models[0])
+
+
+@pytest.mark.parametrize("model", ["dan", "rnn"])
+def test_other_activations_are_other_models(tmp_path, model):
+    for activation in ("tanh", "relu"):
+        save(encoder_of(random_text(20), model=model, dimension=6, activation=activation), tmp_path / activation)
+    with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions"):
+        average_encoders([tmp_path / "tanh", tmp_path / "relu"], tmp_path / "mean")
+
+
+@pytest.fixture
+def trigrams(tmp_path):
+    """Two TRIGRAM models."""
+    names = [tmp_path / f"m{seed}" for seed in (1, 2)]
+    for seed, name in enumerate(names, 1):
+        save(encoder_of(random_text(20), model="trigram", dimension=6, seed=seed), name)
+    return names
+
+
+def test_what_a_killed_run_of_other_models_left_is_not_used(tmp_path, trigrams):
+    average_encoders(trigrams, tmp_path / "mean")
+    expected = bytes_of(tmp_path / "mean")
+    average_encoders(trigrams, tmp_path / "clean" / "mean")
+    left = tmp_path / "clean" / ".again.tmp"
+    left.mkdir()
+    (left / "model.safetensors").write_bytes(b"stale")
+    (left / "vocabulary.json").write_text("[]")
+    (left / "stale.safetensors").write_bytes(b"stale")
+    (tmp_path / "clean" / ".again.lock").touch()
+    average_encoders(trigrams, tmp_path / "clean" / "again")
+    assert bytes_of(tmp_path / "clean" / "again") == expected
+    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == ["again", "mean"]
+
+
+def test_two_at_once(tmp_path, trigrams):
+    with folder_aside(tmp_path / "mean") as aside:
+        (aside / "mine").touch()
+        with pytest.raises(InputError, match="another command is writing .*mean; wait for it"):
+            average_encoders(trigrams, tmp_path / "mean")
+    assert [path.name for path in (tmp_path / "mean").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite(tmp_path, trigrams, value):
+    path = trigrams[1] / "model.safetensors"
+    stored = load_file(path)
+    stored["embedding.weight"][3, 2] = value
+    save_file(stored, path)
+    with pytest.raises(
+        InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite; train"
+    ):
+        average_encoders(trigrams, tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_a_damaged_model_is_named(tmp_path, trigrams):
+    path = trigrams[1] / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    for make in (
+        lambda: average_encoders(trigrams, tmp_path / "out"),
+        lambda: export_encoder(trigrams[1], tmp_path / "out", format="tokenizers"),
+    ):
+        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+            make()
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
+    save(with_precision(load(trigrams[0], device="cpu"), "int8"), tmp_path / "int8")
+    path = tmp_path / "int8" / "model.safetensors"
+    # Copies, because what is read may be the file itself, which is written below.
+    stored = {name: value.clone() for name, value in load_file(path).items()}
+    rows = len(stored["embedding.weight"])
+    scale = stored.pop("embedding.scale")
+    for other, found in ((None, "none"), (scale[:1], r"the shape \[1\]"), (scale[:-1], "the shape")):
+        save_file(stored if other is None else {**stored, "embedding.scale": other}, path)
+        message = f"embedding.scale, a number for each of {rows} rows; found {found}"
+        with pytest.raises(InputError, match=message):
+            load(tmp_path / "int8")
+        with pytest.raises(InputError, match=message):
+            average_encoders([trigrams[0], tmp_path / "int8"], tmp_path / "mean")
+
+
+def test_a_stock_module_with_rows_of_8_bits(tmp_path):
+    save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
+    path = tmp_path / "word" / "model.safetensors"
+    save_file({"embedding.weight": torch.ones(load_file(path)["embedding.weight"].shape, dtype=torch.int8)}, path)
+    with pytest.raises(InputError, match="model.safetensors in .*word: Only Tensors of floating point"):
+        load(tmp_path / "word")
+
+
+def test_a_full_disk_is_told_with_the_folder(tmp_path, trigrams):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(InputError, match=f"^cannot write {tmp_path / 'mean'}: .*[Ff]ile too large.*; make room"):
+            average_encoders(trigrams, tmp_path / "mean")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m1", "m2"]
+
+
+def test_named_twice_counts_twice_and_alone_stays(tmp_path):
+    names = []
+    for seed in (1, 2):
+        names.append(tmp_path / f"m{seed}")
+        save(encoder_of(random_text(20), model="word", dimension=6, seed=seed), names[-1])
+    mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean")
+    (first,), (second,) = (weights_of(trainable(load(name, device="cpu"))) for name in names)
+    torch.testing.assert_close(weights_of(mean)[0], (2 * first + second) / 3)
+    same = average_encoders([names[1], names[1]], tmp_path / "same")
+    assert torch.equal(weights_of(same)[0], second)
+    vector = load(names[1], device="cpu").encode("w1 w3")
+    np.testing.assert_array_equal(load(tmp_path / "same", device="cpu").encode("w1 w3"), vector)
+
+
+def test_small_rows_are_widened(tmp_path):
+    model = encoder_of(random_text(20), model="trigram", dimension=6)
+    save(with_precision(model, "int8"), tmp_path / "int8")
+    save(model, tmp_path / "full")
+    mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean")
+    torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)
+
+
+def test_models_that_join_or_pool_otherwise_are_not_averaged(tmp_path):
+    for name, settings in {"a": {}, "b": {"directions": "concatenate"}, "c": {"pooling": "max"}}.items():
+        save(encoder_of(random_text(20), model="blstm", dimension=6, **settings), tmp_path / name)
+    for other in "bc":
+        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+            average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
+    average_encoders([tmp_path / "a", tmp_path / "a"], tmp_path / "mean")
+
+
+def test_what_cannot_be_averaged(tmp_path):
+    kinds = {"a": {}, "b": {"model": "trigram"}, "c": {"words": 9}, "d": {"dimension": 5}}
+    for name, settings in kinds.items():
+        save(encoder_of(random_text(20), **{"model": "word", "dimension": 6, **settings}), tmp_path / name)
+    for other in "bcd":
+        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+            average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
+    with pytest.raises(InputError, match="at least two models"):
+        average_encoders([tmp_path / "a"], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()

@@ -1,0 +1,223 @@
+"""`paranmt convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+import paranmt_hf
+from paranmt_hf import cli
+from paranmt_hf.apps.publish.publish import plan_model
+from paranmt_hf.encoders.modules.paranmt_tables import store
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.training.average import average_encoders
+from paranmt_hf.training.card import read_about
+from paranmt_hf.training.convert import ConvertConfig, Converted, convert_model
+from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
+
+MIT = License("mit")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.bin"
+    path.write_bytes(BinFile(WORDS).write())
+    return path
+
+
+def convert(source: str | Path, out: Path, **settings: object) -> Converted:
+    return convert_model(source, out, license=MIT, config=ConvertConfig(**settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_vectors_are_those_of_the_program(order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With text cut at blanks, whatever the size of the blocks that are read."""
+    monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 100)
+    file = BinFile(WORDS, order=order)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    made = convert(tmp_path / "model.bin", tmp_path / "out", cut="blanks")
+    encoder = paranmt_hf.load(tmp_path / "out")
+    expected = np.stack([vector(file, text) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    assert made.record.order == order
+    assert (made.record.words, made.record.ngrams) == (10, 0 if order == 1 else 50)
+    # The row of the program's placeholder is left out, and the bytes of one word are no text.
+    assert not encoder[0].weight[0].any()
+    assert made.record.unreachable == 1
+
+
+def test_words_cut_raw_text(model: Path, tmp_path: Path) -> None:
+    """`It's` is two words in lower case; of the vocabulary `co-op` and two bytes are never met."""
+    made = convert(model, tmp_path / "out")
+    encoder = paranmt_hf.load(tmp_path / "out")
+    file = BinFile(WORDS)
+    np.testing.assert_allclose(encoder.encode("The cat sat. It's"), vector(file, "the cat sat . it 's"), atol=1e-6)
+    assert made.record.unreachable == 2
+    assert made.encoder == "Sent2Vec"
+
+
+def test_unigrams_are_a_stock_model(tmp_path: Path) -> None:
+    """They load in plain sentence-transformers without a flag; unknown words shorten a vector and do not turn it."""
+    file = BinFile(WORDS, order=1, bucket=2)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    assert convert(tmp_path / "model.bin", tmp_path / "out").encoder == "WORD"
+    plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(plain.encode("The cat sat"), vector(file, "the cat sat"), atol=1e-6)
+    np.testing.assert_allclose(plain.encode("The cat sat zebra"), vector(file, "the cat sat") * 3 / 4, atol=1e-6)
+    assert load_file(tmp_path / "out" / "model.safetensors")["embedding.weight"].shape == (11, 4)
+
+
+def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -> None:
+    """The words alone are those of the file; more than it holds is refused."""
+    assert convert(model, tmp_path / "words", order=1).encoder == "WORD"
+    found = paranmt_hf.load(tmp_path / "words").encode("the cat")
+    np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
+    assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
+    with pytest.raises(
+        InputError, match="--order 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
+    ):
+        convert(model, tmp_path / "more", order=3)
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_written_as_modules_write(
+    precision: str, order: int, cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that is written row after row has the tensors of a module that is saved whole."""
+
+    monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
+    monkeypatch.setattr("paranmt_hf.encoders.row_file.STEP", 7)
+    file = BinFile(WORDS, order=order)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)
+    rows = file.rows()[: 61 if order == 2 else 11]
+    rows[0] = 0
+    expected = store(rows, precision)
+    found = load_file(tmp_path / "out" / "model.safetensors")
+    if order == 2 or cut == "blanks":
+        expected["ngrams.hashes"] = np.arange(50 if order == 2 else 0)
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(found[name], tensor)
+        assert found[name].dtype == tensor.dtype
+    encoder = paranmt_hf.load(tmp_path / "out")
+    np.testing.assert_allclose(encoder[0].weight.numpy(), rows, atol=1e-2)
+
+
+def test_only_ngrams_of_a_text(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences of the text keep their vectors; what is left out is left out of the average."""
+    monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
+    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED", 1)
+    text = tmp_path / "text.txt"
+    text.write_text("The cat sat.\nIt's the café\n", encoding="utf8")
+    made = convert(model, tmp_path / "out", text=str(text))
+    file, encoder = BinFile(WORDS), paranmt_hf.load(tmp_path / "out")
+    assert made.record.ngrams == 6
+    for raw, cut in (("The cat sat.", "the cat sat ."), ("It's the café", "it 's the café")):
+        np.testing.assert_allclose(encoder.encode(raw), vector(file, cut), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode("it sat"), file.rows()[[4, 6]].mean(axis=0), atol=1e-6)
+    text.write_text("zebra cat\n", encoding="utf8")
+    with pytest.raises(InputError, match="holds no two words of the model beside each other"):
+        convert(model, tmp_path / "none", text=str(text))
+    with pytest.raises(InputError, match="words alone are kept here"):
+        convert(model, tmp_path / "none", text=str(text), order=1)
+
+
+def test_from_a_stream(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed or not, a stream gives the bytes of the model that the file gives."""
+    convert(model, tmp_path / "file")
+    packed = io.BufferedReader(io.BytesIO(gzip.compress(model.read_bytes())))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(packed))
+    made = convert("-", tmp_path / "stream")
+    assert made.record.source == "the stream on standard input"
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("file", "stream")]
+    assert weights[0] == weights[1]
+
+
+def test_again_and_otherwise(model: Path, tmp_path: Path) -> None:
+    """Known by content: the same file under another name is the same; nothing is left behind by an error."""
+    out = tmp_path / "out"
+    first = convert(model, out)
+    model.rename(tmp_path / "other.bin")
+    again = convert(tmp_path / "other.bin", out)
+    assert again.record == first.record and first.fresh and not again.fresh
+    with pytest.raises(InputError, match="was converted with other settings: cut: was 'words', now 'blanks'"):
+        convert(tmp_path / "other.bin", out, cut="blanks")
+    model.write_bytes(BinFile(WORDS, tokens=7).write())
+    with pytest.raises(InputError, match=r"was converted from another model \(model.bin, sha256:"):
+        convert(model, out)
+    model.write_bytes(BinFile(WORDS).write()[:-3])
+    with pytest.raises(InputError, match=r"is cut off: expected .* bytes \(the vectors of targets\) at byte"):
+        convert(model, tmp_path / "cut")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "other.bin", "out"]
+
+
+def test_numbers_too_large_for_half(tmp_path: Path) -> None:
+    file = BinFile(WORDS)
+    rows = file.rows()
+    rows[4, 0] = 1e5
+    (tmp_path / "model.bin").write_bytes(file.write(rows))
+    with pytest.raises(InputError, match="a vector has the number 100000, and float16 ends at 65,504"):
+        convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
+
+
+def test_published(model: Path, tmp_path: Path) -> None:
+    """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
+    out = tmp_path / "out"
+    convert(model, out)
+    plan = plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+    assert {
+        "conversion.json",
+        "paranmt_averages.py",
+        "paranmt_tables.py",
+        "vocabulary.json",
+    } <= plan.parcel.sizes.keys()
+    assert plan.left_here == []
+    assert "license: mit" in plan.card
+    assert "`-dim 4 -epoch 3 -minCount 2 -neg 10 -t 0.0001 -wordNgrams 2 -bucket 50`" in plan.card
+    assert "2 of the 10 words are never met" in plan.card
+    assert "English" not in plan.card
+    record = (out / "conversion.json").read_text(encoding="utf8")
+    values = json.loads(record)
+    del values["settings"]["text"]
+    (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
+    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'text'$"):
+        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+    (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
+    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
+        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+
+
+def test_not_averaged(model: Path, tmp_path: Path) -> None:
+    """The card of a mean tells how its models were trained, which no conversion knows."""
+    convert(model, tmp_path / "out", order=1)
+    with pytest.raises(InputError, match="out was not trained on pairs .see conversion.json in its folder., and only"):
+        average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
+
+
+def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["convert", str(model), "--out", str(out), "--license", "mit"]
+    assert cli.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
+    assert "2 words are never met" in printed and "already" not in printed
+    assert cli.main(words) == 0
+    assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
+    assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
+    assert "conversion.json" in capsys.readouterr().out
+    assert cli.main([*words[:3], str(tmp_path / "no"), "--license", "mitt"]) == 1
+    assert "did you mean mit?" in capsys.readouterr().err
+    assert cli.main(["convert", str(tmp_path / "none.bin"), *words[2:]]) == 1
+    assert "none.bin: No such file or directory; expected a .bin file" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+"""Word vectors out of an encoder."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.encoders import distillation
+from paranmt_hf.encoders.distillation import DistillConfig, components, distill
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.training.vectors import distill_vectors
+from tests.training.toys import encoder_of
+
+WORDS = [f"w{number}" for number in range(50)]
+MATRIX = np.random.default_rng(1).standard_normal((50, 7)).astype(np.float32) + 3
+
+
+def encode(texts):
+    return MATRIX[[WORDS.index(text) for text in texts]]
+
+
+def test_centred_and_weighed_by_the_logarithm_of_the_rank(monkeypatch):
+    monkeypatch.setattr(distillation, "BATCH", 8)
+    plain = distill(WORDS, [encode], DistillConfig(unweighted=True))
+    assert plain.words == WORDS
+    centred = MATRIX - MATRIX.mean(axis=0)
+    size = np.sqrt((np.linalg.norm(centred, axis=1) ** 2).mean())
+    np.testing.assert_allclose(plain.matrix, centred / size, atol=1e-5)
+    assert (np.linalg.norm(plain.matrix, axis=1) ** 2).mean() == pytest.approx(1)
+    weighed = distill(WORDS, [encode], DistillConfig())
+    factors = np.log(1 + np.arange(1, 51))
+    assert factors[0] == pytest.approx(0.6931, abs=1e-4)
+    wanted = centred * factors[:, None]
+    wanted /= np.sqrt((np.linalg.norm(wanted, axis=1) ** 2).mean())
+    np.testing.assert_allclose(weighed.matrix, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_principal_components_equal_the_singular_vectors_of_numpy():
+    centred = MATRIX - MATRIX.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred.astype(np.float64), full_matrices=False)
+    found = centred @ components(centred, 3)
+    # Each component has either sign.
+    wanted = left[:, :3] * sizes[:3]
+    signs = np.sign((found * wanted).sum(axis=0))
+    np.testing.assert_allclose(found, wanted * signs, atol=1e-4)
+    full = centred @ components(centred, 7)
+    np.testing.assert_allclose(full @ full.T, centred @ centred.T, atol=1e-3)
+    reduced = distill(WORDS, [encode], DistillConfig(dimension=3, unweighted=True))
+    wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
+    np.testing.assert_allclose(np.abs(reduced.matrix), np.abs(wanted), atol=1e-4)
+
+
+@pytest.mark.parametrize("dimension", [8, 51])
+def test_more_dimensions_than_there_are(dimension):
+    with pytest.raises(InputError, match=f"50 vectors of 7 dimensions cannot be reduced to {dimension} dimensions"):
+        distill(WORDS, [encode], DistillConfig(dimension=dimension))
+
+
+def test_bad_settings_and_vectors():
+    for name in ("words", "dimension"):
+        with pytest.raises(InputError, match=f"{name} must be at least 1, was 0"):
+            DistillConfig(**{name: 0})
+    with pytest.raises(InputError, match="a vector that is not finite"):
+        distill(["a"], [lambda texts: np.array([[np.nan, 1]])], DistillConfig())
+    for count in (1, 3):
+        with pytest.raises(InputError, match=f"gives all {count} words the same vector"):
+            distill(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], DistillConfig())
+
+
+@pytest.fixture
+def model(tmp_path):
+    save(encoder_of((["a b c d e"], ["d e f g"]), dimension=6), tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
+def test_file_is_written_and_read_again(tmp_path, model, name):
+    pq.write_table(pa.table({"reference": ["a a a b", "C"], "translation": ["b a", "c ."]}), tmp_path / "p.parquet")
+    config = DistillConfig(words=3, dimension=2)
+    vectors = distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config)
+    # a four times, b and c twice.
+    assert vectors.words == ["a", "b", "c"]
+    again = read_vectors(tmp_path / name)
+    assert again.words == vectors.words
+    # Five digits.
+    np.testing.assert_allclose(again.matrix, vectors.matrix, rtol=1e-4, atol=1e-6)
+    first = (tmp_path / name).read_bytes()
+    distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config)
+    assert (tmp_path / name).read_bytes() == first
+
+
+def test_vocabulary_file(tmp_path, model):
+    (tmp_path / "words").write_text("b 17\na 9 x\n\nb 3\ng\nf\n", encoding="utf8")
+    config = DistillConfig(words=3)
+    vectors = distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", config=config)
+    assert vectors.words == ["b", "a", "g"]
+    assert vectors.matrix.shape == (3, 6)
+    # Beside training data its words come after theirs.
+    pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
+    both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
+    assert distill_vectors(model, tmp_path / "v", **both, config=DistillConfig(words=5)).words == list("ebdag")
+    config = DistillConfig(words=4, min_count=2)
+    assert distill_vectors(model, tmp_path / "v", **both, config=config).words == list("ebag")
+
+
+def test_a_place_below_the_home_folder(tmp_path, model, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "listed").write_text("a\nb\n")
+    distill_vectors(model, "~/v", vocabulary=tmp_path / "listed")
+    assert read_vectors(tmp_path / "v").words == ["a", "b"]
+
+
+def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
+    (tmp_path / "empty").write_text("\n \n")
+    with pytest.raises(InputError, match="the vocabulary .*empty is empty"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "empty")
+    (tmp_path / "binary").write_bytes(b"a\n\xff\xfe\n")
+    with pytest.raises(InputError, match="cannot read the vocabulary .*binary"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "binary")
+    with pytest.raises(InputError, match="cannot read the vocabulary .*none"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "none")
+    with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
+        distill_vectors(model, tmp_path / "v")
+    (tmp_path / "listed").write_text("a\n")
+    with pytest.raises(InputError, match="^--exclude leaves out pairs and text, not words; give some with --data or"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "listed", exclude=tmp_path)
+    with pytest.raises(InputError, match="^precision is that of a model which reads words in sentences; give"):
+        DistillConfig(precision="bf16")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a\nb\n" * 1000)[:-10])
+    with pytest.raises(InputError, match="cannot read the vocabulary .*cut.gz"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "cut.gz")
+    packed = gzip.compress(b"a\nb\n" * 1000)
+    (tmp_path / "damaged.gz").write_bytes(packed[:20] + b"\xff" * 5 + packed[25:])
+    with pytest.raises(InputError, match="cannot read the vocabulary .*damaged.gz: Error -3"):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "damaged.gz")
+    (tmp_path / "words").write_text("a\nb\n")
+    with pytest.raises(InputError, match="cannot write .*nowhere/v: there is no folder .*nowhere; make it first"):
+        distill_vectors(model, tmp_path / "nowhere" / "v", vocabulary=tmp_path / "words")
+    with pytest.raises(InputError, match="cannot write .*words/v: there is no folder .*words; make it first"):
+        distill_vectors(model, tmp_path / "words" / "v", vocabulary=tmp_path / "words")

@@ -1,0 +1,64 @@
+"""The measure of overfitting of trained models: the table, and what it tells."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.data_configs import OverfittingConfig
+from paranmt_hf.evaluation.evaluate import evaluate_overfitting
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.overfitting import mean_margin
+from paranmt_hf.training.train import train
+from tests.training.toys import synonyms
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("overfitting")
+    references, translations = synonyms(60)
+    pq.write_table(pa.table({"reference": references, "translation": translations}), root / "pairs.parquet")
+    left, right = synonyms(30, seed=7)
+    lines = [f"{index}\t{a}\t{b}" for index, (a, b) in enumerate(zip(left, right, strict=True))]
+    (root / "other.tsv").write_text("\n".join(lines) + "\n")
+    for name, epochs in (("little", 1), ("long", 30)):
+        config = TrainConfig(batch_size=10, mega_batch=1, epochs=epochs, learning_rate=0.02)
+        train(root / "pairs.parquet", root / name, encoder=EncoderConfig(dimension=8), config=config)
+    return root
+
+
+def test_a_long_training_sets_its_pairs_apart(root):
+    config = OverfittingConfig(pool=20)
+    models = [root / "little", root / "long"]
+    little, long = evaluate_overfitting(models, root / "pairs.parquet", development=root / "other.tsv", config=config)
+    assert long.margins.train > little.margins.train and (long.pairs, long.model) == (60, str(root / "long"))
+    assert long.margins.difference == long.margins.train - long.margins.development
+    from paranmt_hf.encoders.loading import load
+
+    expected = mean_margin(load(root / "long"), *synonyms(60), pool=20)
+    assert long.margins.train == pytest.approx(expected, abs=1e-6)
+    (alone,) = evaluate_overfitting(root / "long", root / "pairs.parquet", config=OverfittingConfig(pairs=30))
+    assert alone.pairs == 30 and alone.margins.development is None
+    with pytest.raises(InputError, match="name a model to measure"):
+        evaluate_overfitting([], root / "pairs.parquet")
+
+
+def test_the_command(root, capsys):
+    words = [
+        "evaluate",
+        "overfitting",
+        str(root / "little"),
+        str(root / "long"),
+        "--data",
+        str(root / "pairs.parquet"),
+    ]
+    words += ["--development", str(root / "other.tsv"), "--json", str(root / "result.json")]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["model", "train", "dev", "difference"]
+    records = json.loads((root / "result.json").read_text())
+    assert [f"{record['margins']['train']:.3f}" for record in records] == [line.split()[1] for line in lines[1:3]]

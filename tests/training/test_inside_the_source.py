@@ -1,0 +1,47 @@
+"""A result inside the folder that it is made from would change it, and is refused before anything is done."""
+
+import pytest
+
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import refuse_inside, result_folder
+from tests.cli.commands import fails
+from tests.toys import bytes_of
+from tests.training.toys import encoder_of, random_text
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    save(encoder_of(random_text(20), model="word", dimension=4), tmp_path / "word")
+    (tmp_path / "text.txt").write_text("one of these\nand another\n")
+    (tmp_path / "link").symlink_to(tmp_path / "word", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "word"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["rotate", "word", "--out", "word/new"],
+        ["rotate", "word", "--out", "link/deeper/new"],
+        ["average", "word", "word", "--out", "word/new"],
+        ["average", "embedded", "word", "--out", "word/new"],
+        ["export", "word", "--format", "static", "--out", "word/new"],
+        ["supervise", "--data", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
+        ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
+        ["train", "--data", "word", "--init-from", "word", "--out", "word/new"],
+        ["vectors", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
+    ],
+)
+def test_it_is_refused_in_one_sentence(model, capsys, command):
+    before = bytes_of(model)
+    fails(capsys, command, "--out ", " would lie inside ", "word, which it is made from", "name a folder elsewhere")
+    assert bytes_of(model) == before
+    assert sorted(path.name for path in model.parent.iterdir()) == ["link", "text.txt", "word"]
+
+
+def test_what_is_beside_it_is_not_inside(model):
+    for name in ("word2", "word/../other", "wor"):
+        refuse_inside(result_folder(model.parent / name), model, model.parent / "text.txt", model.parent / "none")
+    with pytest.raises(InputError, match=r"--out .*/word/a/b would lie inside .*/link, which it is made from"):
+        refuse_inside(result_folder(model / "a" / "b"), model.parent / "link")

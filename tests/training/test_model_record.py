@@ -1,0 +1,84 @@
+"""What a card says of a run, made of the run's own record."""
+
+from dataclasses import replace
+
+from paranmt_hf.encoders.families import BAG, SEQUENCE
+from paranmt_hf.training.card import command, data, hub_datasets, languages, limits, sources, summary
+from paranmt_hf.training.history import History
+from paranmt_hf.training.record import TrainingRecord
+
+TRAINING = TrainingRecord(
+    settings={
+        "encoder": {"model": "word-trigram", "dimension": 300, "vectors": "sha256:abc", "words": 50_000},
+        "training": {"epochs": 1, "learning_rate": 0.0003, "decay": True, "seed": 2, "margin": 0.4, "teacher": "x"},
+        "data": {
+            "sources": [
+                ["captions.parquet 19 bytes", "every.parquet 7 bytes"],
+                {"dataset": "org/c", "revision": "12"},
+            ],
+            "subset": "filtered",
+            "ranges": {"para_score": [0.4, None], "reference_length": [None, 30.0]},
+            "max_pairs": 1000,
+            "unwanted_sentences": 20,
+        },
+        "development": "STS17-track5",
+    },
+    inputs={"vectors": "glove.txt"},
+    pairs=1234,
+    history=History(),
+    development=0.8,
+    dimension=600,
+    parameters=30_000_000,
+    versions={},
+    machine="x86_64",
+    paranmt_hf="0.1.0",
+)
+
+
+def test_command_by_hand():
+    assert command(TRAINING) == (
+        "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --words 50000 --vectors "
+        "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --min-score 0.4 --max-length 30 "
+        "--subset filtered --max-pairs 1000 --development STS --exclude STS --out FOLDER"
+    )
+
+
+def test_languages_of_releases_here_and_on_the_hub():
+    german, english = {"release": "corpus", "language": "de", "files": {}}, {"dataset": "org/c", "revision": "12"}
+    files, other = ["captions.parquet 19 bytes"], {**english, "kind": "hub"}
+    assert (
+        languages({"sources": [german, english]}) == languages({"sources": [english, files, german]}) == ["de", "en"]
+    )
+    # Of files and of datasets that are no releases nothing is known.
+    assert languages({"sources": [german, files, other]}) == ["de"]
+    assert languages({"sources": [english, files, other]}) == []
+    assert languages({"sources": [{**english, "language": "fr"}, german]}) == ["de", "fr"]
+
+
+def test_a_development_set_of_any_name_stays_one_word():
+    settings = {**TRAINING.settings, "development": "my pairs; rm x"}
+    assert " --development 'my pairs; rm x' --exclude STS" in command(replace(TRAINING, settings=settings))
+
+
+def test_a_file_whose_name_is_not_known_is_named_by_its_option():
+    assert "--vectors VECTORS " in command(replace(TRAINING, inputs={}))
+
+
+def test_words_by_hand():
+    assert summary(TRAINING).startswith("WORD,TRIGRAM sentence encoder of 600 dimensions, after ParaNMT-50M")
+    assert sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
+    assert hub_datasets(TRAINING.settings["data"]) == ["org/c"]
+    assert data(TRAINING) == "Trained on 1,234 pairs of sentences of captions.parquet, every.parquet, org/c@12."
+
+
+def test_words_of_a_family_of_another_paper():
+    """A projection's record says all that its card needs."""
+    settings = {**TRAINING.settings, "encoder": {"model": "projection,trigram"}}
+    training = replace(TRAINING, settings=settings)
+    assert summary(training) == (
+        "projection,TRIGRAM sentence encoder of 600 dimensions, after PARAGRAM-PHRASE (Wieting et al. 2016, "
+        "section 3) and ParaNMT-50M (Wieting and Gimpel 2018, section 4)."
+    )
+    assert limits(training) == {"limits": BAG, "trigrams": True}
+    settings["encoder"] = {"model": "word+lstm"}
+    assert limits(replace(TRAINING, settings=settings)) == {"limits": SEQUENCE, "trigrams": False}

@@ -1,0 +1,161 @@
+"""Recipes: they are the commands of the cards, ask for what they need, and run on small data."""
+
+import json
+import re
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paranmt_hf import load
+from paranmt_hf.cli import _parser, main
+from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.training import average, several_processes, train
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.recipes import read_recipe, recipe_names, train_recipe
+from tests.cli.commands import fails
+from tests.training.test_model_record import TRAINING
+from tests.training.toys import synonyms, write_data
+
+CARDS = Path(__file__).parents[2] / "model_cards"
+# What a user brings, or chooses for one run; evaluations are those on a development set.
+OWN = {"data", "vectors", "teacher", "init-from", "development", "evaluations", "exclude", "recipe", "model"}
+OWN |= {"first-pairs", "max-pairs", "text", "teacher-cache"}
+
+
+def options(*words):
+    return resolved_options(_parser("train").parse_args(["train", *words]))
+
+
+def settings(found):
+    return {name: value for name, value in found.items() if name not in OWN}
+
+
+def test_there_is_one_for_each_card():
+    assert recipe_names() == sorted(path.stem for path in CARDS.glob("*.json"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_it_is_what_the_card_did(name):
+    commands = json.loads((CARDS / f"{name}.json").read_text(encoding="utf8"))["commands"]
+    first, *others = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
+    recipe, own, card = read_recipe(name), options("--recipe", name), options(*first)
+    assert own["model"] == card["model"]
+    assert settings(own) == settings(card)
+    assert ("vectors" in card) == ("vectors" in recipe.needs) and "teacher" in card
+    assert ("text" in card) == ("text" in recipe.needs)
+    assert len(others) == bool(recipe.then)
+    if not others:
+        return
+    words = [word for key, value in recipe.then.items() for word in (f"--{key}", str(value)) if word != "True"]
+    then, done = options("--data", "x", "--out", "y", *words), options(*others[0])
+    assert settings(then) == settings(done)
+    assert then["max-pairs"] == done["first-pairs"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
+def test_what_is_documented_gives_all_that_is_needed(page):
+    text = (CARDS.parent / page).read_text(encoding="utf8")
+    commands = re.findall(r"paranmt train --recipe (\S+) ([^`\n]+)", text)
+    assert commands
+    for name, rest in commands:
+        assert {f"--{option}" for option in read_recipe(name).needs} <= set(rest.split())
+
+
+def test_the_guide_names_all():
+    text = (CARDS.parent / "docs" / "training.md").read_text(encoding="utf8")
+    named = text.partition("`--recipe` is one of ")[2].partition(":")[0]
+    assert sorted(re.findall(r"`(\S+)`", named)) == recipe_names()
+
+
+def test_what_is_missing_is_asked_for_by_name(capsys):
+    command = ["train", "--recipe", "word-trigram", "--out", "o"]
+    fails(capsys, command, "recipe word-trigram needs --data, --text, --vectors and --teacher")
+    fails(capsys, ["train", "--recipe", "trigram", "--out", "o", "--data", "x"], "recipe trigram needs --teacher")
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "best", "--data", "x", "--out", "o"])
+    assert "invalid choice: 'best'" in capsys.readouterr().err
+
+
+def test_it_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_data(tmp_path / "pairs.parquet", synonyms(300))
+    (tmp_path / "vectors.txt").write_text("left1 1 0\nright1 0 1\n")
+    small = ["--dimension", "2", "--trigram-dimension", "4", "--min-count", "1", "--batch-size", "20"]
+    command = ["train", "--recipe", "word-trigram", "--data", "pairs.parquet", "--vectors", "vectors.txt"]
+    (tmp_path / "text.txt").write_text("one more sentence\nand another\n")
+    command += ["--text", "text.txt", "--teacher", "embedded", *small, "--out", "out"]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "out: 6 dimensions" in told
+    # The margin loss, whose history is shown, is of pairs alone.
+    assert "  300 pairs in " in told
+    assert load("out").encode("left1 left2").shape == (6,)
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert [part["name"] for part in record["mean_of"]] == ["1-teacher", "2-margin"]
+    assert record["settings"]["training"]["learning_rate"] == 0.0003
+    kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
+    assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
+    # What a kill at the end of the averaging leaves goes.
+    (tmp_path / ".out.lock").touch()
+    assert main(command) == 0
+    assert "(was trained already)" in capsys.readouterr().out
+    assert not (tmp_path / ".out.lock").exists()
+    fails(capsys, [*command, "--seed", "2"], "1-teacher was trained with other settings")
+    (tmp_path / "out").rename(tmp_path / "other")
+    fails(capsys, [*command[:-1], "other", "--seed", "2"], "other was averaged with other settings: mean_of")
+
+
+def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--recipe", "trigram", "--data", "none", "--teacher", "embedded", "--out"]
+    fails(capsys, [*command, "/"], "is the root of the file system")
+    (tmp_path / "other").mkdir()
+    record = TRAINING.to_json()
+    record["settings"]["training"] = asdict(TrainConfig())
+    (tmp_path / "other" / "training.json").write_text(json.dumps(record))
+    fails(capsys, [*command, "other"], "other is another encoder than this recipe gives")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "notes.txt").touch()
+    fails(capsys, [*command, "notes"], "notes/training.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]
+
+
+def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    steps, out, record = [], tmp_path / "out", TRAINING.to_json()
+    record["settings"]["training"] = asdict(TrainConfig())
+
+    def averaged_elsewhere(path):
+        assert path == out / "training.json"
+        out.mkdir()
+        path.write_text(json.dumps(record))
+
+    def twice(*arguments):
+        raise AssertionError("averaged by two processes")
+
+    monkeypatch.setattr(train, "train", lambda data, folder, **options: steps.append(folder.name))
+    monkeypatch.setattr(average, "average_encoders", twice)
+    monkeypatch.setattr(several_processes, "wait_for", averaged_elsewhere)
+    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
+    found = train_recipe(read_recipe("word"), ["x"], out, **settings)
+    assert steps == ["1-teacher", "2-margin"]
+    assert (found.folder, found.record.pairs) == (out, TRAINING.pairs)
+
+
+def test_text_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("one 1 0\nmore 0 1\n")
+    (tmp_path / "text.txt").write_text("\n".join(f"sentence {number} has more" for number in range(60)))
+    command = ["train", "--recipe", "word-trigram-small", "--text", "text.txt", "--vectors", "vectors.txt"]
+    command += ["--teacher", "embedded", "--dimension", "2", "--batch-size", "20", "--out", "out"]
+    assert main(command) == 0
+    assert "out: 4 dimensions" in capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert record["settings"]["training"]["teacher_loss"] == "listwise" and not record.get("mean_of")
+    assert not (tmp_path / "out.steps").exists()

@@ -1,0 +1,129 @@
+"""`paranmt rotate`."""
+
+import json
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from paranmt_hf import RotateConfig, rotate_encoder, train
+from paranmt_hf.cli import main
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.average import average_encoders
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.record import AveragedModel, Rotation, read_training
+from tests.cli.commands import fails
+from tests.toys import bytes_of
+from tests.training.toys import SMALL, encoder_of, random_text, small, synonyms, write_data
+
+PROBE = ["left1 left2", "right1 right2 right9", "left3 unheard", ""]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A trained WORD,TRIGRAM model and its data."""
+    folder = tmp_path_factory.mktemp("rotate")
+    data = write_data(folder / "pairs.parquet", synonyms(60))
+    train(data, folder / "m", **small("word,trigram"))
+    return folder
+
+
+def cosines(vectors):
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0, lengths, 1)
+    return unit @ unit.T
+
+
+@pytest.mark.parametrize("each_part", [False, True])
+@pytest.mark.parametrize("order", ["even", "principal"])
+def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
+    before = load(folder / "m", device="cpu").encode(PROBE)
+    data = folder / "pairs.parquet" if order == "principal" else None
+    config = RotateConfig(order=order, each_part=each_part)
+    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=data)
+    after = rotated.encode(PROBE)
+    assert after.shape == (4, 32) and np.abs(after - before).max() > 0.01
+    np.testing.assert_allclose(cosines(after), cosines(before), atol=1e-6)
+    np.testing.assert_array_equal(load(tmp_path / "r", device="cpu").encode(PROBE), after)
+    # Cut as any SentenceTransformer cuts: the first dimensions.
+    elsewhere = SentenceTransformer(str(tmp_path / "r"), device="cpu", trust_remote_code=True, truncate_dim=5)
+    np.testing.assert_allclose(elsewhere.encode(PROBE), after[:, :5], atol=1e-6)
+    np.testing.assert_array_equal(rotated.encode(PROBE, truncate_dim=5), after[:, :5])
+    assert take_apart(list(rotated)).name == ("word,trigram" if each_part else "word+trigram")
+    record = read_training(tmp_path / "r")
+    revision = json.loads((tmp_path / "r" / "training.json").read_text())["rotated"]["model"]["revision"]
+    assert record.rotated == Rotation(AveragedModel("m", revision), order, None, each_part)
+    assert record.settings == read_training(folder / "m").settings
+
+
+def test_principal_components_fall(folder, tmp_path):
+    """The squares of the dimensions, over the sentences that they are taken from, become fewer and fewer."""
+    config = RotateConfig(order="principal")
+    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=folder / "pairs.parquet")
+    vectors = rotated.encode([*synonyms(60)[0], *synonyms(60)[1]]).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    shares = np.square(vectors).mean(axis=0)
+    assert (np.diff(shares) < 1e-7).all() and shares[0] > 2 * shares[-1]
+
+
+def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
+    whole = rotate_encoder(folder / "m", tmp_path / "whole")
+    cut = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6))
+    np.testing.assert_allclose(cut.encode(PROBE), whole.encode(PROBE)[:, :6], atol=1e-6)
+    record = read_training(tmp_path / "cut")
+    assert (record.dimension, record.development, record.rotated.dimension) == (6, None, 6)
+    assert record.parameters == sum(parameter.numel() for parameter in cut.parameters())
+    card = (tmp_path / "cut" / "README.md").read_text()
+    assert "rotated so that each holds as much as any other, of which the first 6 are kept" in card
+    stays = "Whole vectors have the cosines of before."
+    assert stays not in card and stays in (tmp_path / "whole" / "README.md").read_text()
+    before = bytes_of(tmp_path / "cut")
+    again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6))
+    np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
+    assert bytes_of(tmp_path / "cut") == before
+    with pytest.raises(InputError, match="cut was rotated with other settings"):
+        rotate_encoder(folder / "m", tmp_path / "cut")
+    with pytest.raises(InputError, match="m is there already; choose another --out"):
+        rotate_encoder(folder / "m", folder / "m")
+
+
+def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
+    for seed in (1, 2):
+        rotate_encoder(folder / "m", tmp_path / f"r{seed}", config=RotateConfig(seed=seed, each_part=True))
+    for others in ([folder / "m"], [tmp_path / "r2"]):
+        with pytest.raises(InputError, match="r1 was rotated .* average first and rotate the mean"):
+            average_encoders([tmp_path / "r1", *others], tmp_path / "mean")
+    # A model that went on from a rotated one has its dimensions.
+    encoder = EncoderConfig(init_from=str(tmp_path / "r1"))
+    train(folder / "pairs.parquet", tmp_path / "further", encoder=encoder, config=TrainConfig(**SMALL))
+    # Also where the rotated one is not among them.
+    with pytest.raises(InputError, match="further was rotated .* or trained from what was"):
+        average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
+    mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean")
+    parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]
+    np.testing.assert_allclose(mean.encode(PROBE), sum(parts) / 2, atol=1e-6)
+
+
+def test_what_does_not_fit(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model = str(folder / "m")
+    for options, message in (
+        (["--order", "principal"], "--order principal needs text"),
+        (["--data", "x.parquet"], "--data is for --order principal"),
+        (["--dimension", "33"], "--dimension 33 is more than the 32 dimensions"),
+        (["--dimension", "3", "--each-part"], "--dimension with --each-part"),
+        (["--dimension", "0"], "dimension"),
+    ):
+        fails(capsys, ["rotate", model, "--out", "r", *options], message)
+    save(encoder_of(random_text(20), model="lstm", dimension=6), tmp_path / "lstm")
+    save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
+    fails(capsys, ["rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
+    fails(capsys, ["rotate", "word", "--out", "r", "--pairs", "5"], "--pairs is for --order principal")
+    fails(capsys, ["rotate", "word", "--out", "r", "--each-part"], "--each-part is for concatenations")
+    assert not (tmp_path / "r").exists()
+    assert main(["rotate", "word", "--out", "r", "--dimension", "4"]) == 0
+    assert capsys.readouterr().out.startswith("r: 4 dimensions\n")

@@ -1,0 +1,122 @@
+"""`--device cuda` of averaging encoders, with torch's CPU device in the GPU's place."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.errors import InputError
+from paranmt_hf.training import arithmetic
+from paranmt_hf.training import train as workflow
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.device import building
+from paranmt_hf.training.device.trainer import DeviceTrainer
+from paranmt_hf.training.loop import _ahead
+from paranmt_hf.training.train import train
+from tests.training.toys import small, synonyms, write_data
+
+CPU = torch.device("cpu")
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU that is the CPU; notes where it was asked for."""
+    asked = []
+    made = building.device_trainer
+
+    def device_trainer(composition, config, pairs, teacher, device, **options):
+        asked.append(device)
+        return made(composition, config, pairs, teacher, CPU, **options)
+
+    monkeypatch.setattr(building, "device_trainer", device_trainer)
+    monkeypatch.setattr(workflow, "_check_device", lambda config: None)
+    return asked
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_data(tmp_path / "pairs.parquet", synonyms(200))
+
+
+def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
+    monkeypatch.setattr(arithmetic, "compiler_works", lambda: False)
+    development = tmp_path / "mine.tsv"
+    development.write_text(
+        "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3\t1\na\tb\t2\n"
+    )
+    settings = {"checkpoint_seconds": 0, "decay": True, "evaluations": 2}
+    results = {
+        device: train(
+            data, tmp_path / device, development=development, **small("word,trigram", device=device, **settings)
+        )
+        for device in ("cpu", "cuda")
+    }
+    assert gpu == [torch.device("cuda")]
+    files = [sorted(path.name for path in (tmp_path / name).rglob("*")) for name in results]
+    assert files[0] == files[1]
+    records = [json.loads((tmp_path / name / "training.json").read_text()) for name in results]
+    histories = [record.pop("history") for record in records]
+    assert {histories[0].pop("seconds"), histories[1].pop("seconds")} != {None}
+    for name in ("losses", "scores"):
+        one, other = (np.array(history.pop(name)) for history in histories)
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert histories[0].pop("best_score") == pytest.approx(histories[1].pop("best_score"), abs=1e-5)
+    assert histories[0] == histories[1]
+    assert [record["settings"]["training"].pop("device") for record in records] == ["cpu", "cuda"]
+    assert records[0].pop("development") == pytest.approx(records[1].pop("development"), abs=1e-5)
+    assert records[0] == records[1]
+    for one, other in zip(*(take_apart(list(result.load())).parts for result in results.values()), strict=True):
+        torch.testing.assert_close(one.table.weight, other.table.weight, atol=1e-4, rtol=0)
+
+
+def test_killed_and_resumed(tmp_path, data, gpu, monkeypatch):
+    options = small("word", checkpoint_seconds=0, device="cuda", lambda_w=0.01, negatives="mix")
+    whole = train(data, tmp_path / "whole", **options)
+    original, count = DeviceTrainer.train_on, iter(range(6))
+
+    def train_on(self, *arguments):
+        if next(count, None) is None:
+            raise Killed
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(DeviceTrainer, "train_on", train_on)
+        train(data, tmp_path / "killed", **options)
+    again = train(data, tmp_path / "killed", **options)
+    assert np.array(again.record.history.losses) == pytest.approx(np.array(whole.record.history.losses))
+    files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    # The CPU adds in one order always; a GPU may not.
+    assert files[0] == files[1]
+
+
+def test_what_the_loop_does_not_do_goes_to_the_trainer(tmp_path, data, gpu):
+    assert not TrainConfig(device="cuda").needs_trainer
+    assert not TrainConfig(precision="bf16", teacher="t").needs_trainer
+    assert TrainConfig(device="cuda", precision="bf16").needs_trainer
+    with pytest.raises(InputError, match="cannot report to 'nowhere'"):
+        train(data, tmp_path / "out", **small(device="cuda", report_to="nowhere"))
+    assert not gpu
+
+
+def test_items_are_made_ahead_in_order_and_errors_arrive():
+    made = []
+
+    def items():
+        for number in range(3):
+            made.append(number)
+            yield number
+        raise InputError("the disk is gone")
+
+    ahead = _ahead(items())
+    assert next(ahead) == 0
+    assert next(ahead) == 1
+    assert next(ahead) == 2
+    assert made == [0, 1, 2]
+    with pytest.raises(InputError, match="the disk is gone"):
+        next(ahead)

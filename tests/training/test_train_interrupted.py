@@ -1,0 +1,271 @@
+"""train() that is killed, or has no room left, and goes on."""
+
+import importlib
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from paranmt_hf.encoders import saving
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.training import loop, trainer
+from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training.train import train
+from tests.training.toys import encoder_of, small, synonyms, write_data
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_data(tmp_path / "pairs.parquet", synonyms(200))
+
+
+class Killed(BaseException):
+    pass
+
+
+def interrupted(monkeypatch, after):
+    """Let training die after some mega-batches, between two checkpoints or not."""
+    count = iter(range(after))
+    original = AveragingTrainer.train_on
+
+    def train_on(self, *arguments):
+        if next(count, None) is None:
+            raise Killed
+        return original(self, *arguments)
+
+    monkeypatch.setattr(AveragingTrainer, "train_on", train_on)
+
+
+@pytest.mark.parametrize("model", ["word", "word,trigram"])
+@pytest.mark.parametrize("after", [0, 1, 5, 7])
+def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after):
+    settings = small(model, checkpoint_seconds=0, decay=True, lambda_w=0.01)
+    train(data, tmp_path / "whole", **settings)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, after)
+        train(data, tmp_path / "killed", **settings)
+    state = tmp_path / "killed.work" / "checkpoint.safetensors"
+    assert state.exists() == (after > 0)
+    if after:
+        refused = r"holds unfinished training with other settings: .*epochs.*delete that folder"
+        with pytest.raises(InputError, match=refused):
+            train(data, tmp_path / "killed", **small(model, epochs=9))
+    calls = []
+    original = AveragingTrainer.train_on
+    with monkeypatch.context() as patch:
+        patch.setattr(AveragingTrainer, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
+        result = train(data, tmp_path / "killed", **settings)
+    assert len(calls) == 10 - after
+    files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.safetensors"))
+    assert files
+    for name in files:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
+    whole = json.loads((tmp_path / "whole" / "training.json").read_text())
+    assert [list(loss) for loss in result.record.history.losses] == whole["history"]["losses"]
+
+
+def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monkeypatch):
+    plain, settings = {"compression": "none", "use_dictionary": False}, small(checkpoint_seconds=0)
+    left, right = synonyms(200)
+    size = write_data(data, (left, right), **plain).stat().st_size
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, 3)
+        train(data, tmp_path / "out", **settings)
+    whole = data.read_bytes()
+    write_data(data, (left[::-1], right[::-1]), **plain)
+    assert data.stat().st_size == size
+    with pytest.raises(InputError, match="unfinished training with other settings: data.sources: was .*pairs.parquet"):
+        train(data, tmp_path / "out", **settings)
+    data.write_bytes(whole)
+    assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
+
+
+def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
+    settings = small(checkpoint_seconds=0)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, 3)
+        train(data, tmp_path / "out", **settings)
+    state = tmp_path / "out.work" / "checkpoint.safetensors"
+    state.write_bytes(state.read_bytes()[:100])
+    with pytest.raises(InputError, match="checkpoint.safetensors is damaged; remove it and run again"):
+        train(data, tmp_path / "out", **settings)
+    state.unlink()
+    assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
+
+
+def test_full_disk_while_saving(tmp_path, data, monkeypatch):
+    settings = small(checkpoint_seconds=0)
+    train(data, tmp_path / "whole", **settings)
+    original, count = loop.write_checkpoint, iter(range(4))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def write(*arguments):
+        if next(count, None) is None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+        original(*arguments)
+
+    monkeypatch.setattr(loop, "write_checkpoint", write)
+    try:
+        with pytest.raises(InputError, match="cannot save .*checkpoint.safetensors: .*; make room and run the same"):
+            train(data, tmp_path / "out", **settings)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    monkeypatch.undo()
+    train(data, tmp_path / "out", **settings)
+    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()
+
+
+def test_full_disk_while_the_encoder_is_written(tmp_path, data, monkeypatch):
+    # What is saved before the first step keeps its own `save`.
+    importlib.import_module("paranmt_hf.training.prepare")
+    original = saving.save
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def full(model, folder):
+        if "model" in folder.name:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+        original(model, folder)
+
+    monkeypatch.setattr(saving, "save", full)
+    try:
+        with pytest.raises(
+            InputError, match=r"cannot save the encoder to .*: .*too large.*; make room and run the same command again"
+        ):
+            train(data, tmp_path / "out", **small())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    assert train(data, tmp_path / "out", **small()).fresh
+
+
+@pytest.mark.parametrize("model", ["word", "lstm"])
+def test_loss_that_is_no_number_stops(tmp_path, data, any_number, model):
+    with pytest.raises(InputError, match=r"the loss of step \d+ .*is (nan|inf); lower the learning rate"):
+        train(data, tmp_path / "out", **small(model, learning_rate=1e38))
+    assert not (tmp_path / "out").exists()
+
+
+def command(data, out, model):
+    options = ["--model", model, "--dimension", "24", "--batch-size", "10", "--mega-batch", "4", "--epochs", "6"]
+    options += ["--checkpoint-seconds", "0", *(["--device", "cpu"] if model != "word" else [])]
+    if model == "irnn":
+        options += ["--optimizer", "adagrad", "--learning-rate", "0.05", "--lambda-c", "100", "--clip", "1"]
+    return [sys.executable, "-m", "paranmt_hf.cli", "train", "--data", str(data), "--out", str(out), *options]
+
+
+def checkpoints(work, model) -> int:
+    """Number of steps of the last whole checkpoint."""
+    if model != "word":
+        found = trainer.last_checkpoint(work / "trainer")
+        return int(found.name.rpartition("-")[2]) if found else 0
+    try:
+        return json.loads(_state(work / "checkpoint.safetensors"))["step"]
+    except (OSError, ValueError):
+        return 0
+
+
+def _state(path):
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return file.metadata()["state"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["word", "lstm", "irnn"])
+def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
+    data = write_data(tmp_path / "pairs.parquet", synonyms(4000 if model == "word" else 600))
+    total = 6 * (400 if model == "word" else 60)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    done = subprocess.run(command(data, whole, model), env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    work = tmp_path / "killed.work"
+    reached = []
+    for share in (0.1, 0.5):
+        process = subprocess.Popen(command(data, killed, model), env=environment, stderr=subprocess.PIPE, text=True)
+        while checkpoints(work, model) < share * total and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -9, "the training ended before it could be killed"
+        reached.append(checkpoints(work, model))
+    assert 0 < reached[0] < reached[1] < total
+    last = subprocess.run(command(data, killed, model), env=environment, capture_output=True, text=True)
+    assert last.returncode == 0, last.stderr
+    names = sorted(path.relative_to(whole) for path in whole.rglob("*.safetensors"))
+    assert names == sorted(path.relative_to(killed) for path in killed.rglob("*.safetensors"))
+    for name in names:
+        first, second = load_file(whole / name), load_file(killed / name)
+        for key, value in first.items():
+            torch.testing.assert_close(second[key], value, atol=0, rtol=0)
+        assert (whole / name).read_bytes() == (killed / name).read_bytes()
+    assert not work.exists()
+    again = subprocess.run(command(data, killed, model), env=environment, capture_output=True, text=True)
+    assert "was trained already" in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gather", [False, True])
+def test_two_processes(tmp_path, gather):
+    data = write_data(tmp_path / "pairs.parquet", synonyms(400))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port, "-m"]
+    options = command(data, tmp_path / "out", "lstm")[2:] + (["--gather-negatives"] if gather else [])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    options += ["--learning-rate", "0.01", "--epochs", "12"]
+    done = subprocess.run([*launch, *options], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    history = json.loads((tmp_path / "out" / "training.json").read_text())["history"]
+    # Ten mega-batches an epoch, two at a time, of four steps.
+    assert [step for step, _ in history["losses"]][-1] == 12 * 5 * 4
+    assert history["pairs"] == 12 * 400
+    assert history["losses"][-1][1] < 0.9 * history["losses"][0][1]
+    alone = subprocess.run([*launch, *command(data, tmp_path / "w", "word")[2:]], env=environment, capture_output=True)
+    assert b"averaging models are trained by one process on the CPU" in alone.stderr
+
+
+def teacher_of(sides, folder):
+    save(encoder_of(sides, model="word", dimension=8, seed=3), folder)
+    return {"teacher": str(folder), "neighbours": True, "weigh_similar": True}
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_killed_among_neighbours_and_resumed(tmp_path, data, monkeypatch, after):
+    settings = small("word,trigram", checkpoint_seconds=0, **teacher_of(synonyms(200), tmp_path / "teacher"))
+    seen = []
+    original = AveragingTrainer.train_on
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            AveragingTrainer,
+            "train_on",
+            lambda self, mega, *rest: seen.append(mega.keys) or original(self, mega, *rest),
+        )
+        train(data, tmp_path / "whole", **settings)
+    epochs = [np.concatenate(seen[:5]), np.concatenate(seen[5:])]
+    assert len(epochs[0]) == len(epochs[1]) == 400
+    # Every pair once an epoch, in another order.
+    np.testing.assert_array_equal(np.sort(epochs[0]), np.sort(epochs[1]))
+    assert (epochs[0] != epochs[1]).any()
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        interrupted(patch, after)
+        train(data, tmp_path / "killed", **settings)
+    train(data, tmp_path / "killed", **settings)
+    names = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.safetensors"))
+    assert names
+    for name in names:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()

@@ -1,0 +1,150 @@
+"""Several processes that train an averaging model, with torch's CPU device in each GPU's place."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.several_processes import check_processes, own_device
+from tests.training.toys import synonyms, write_data
+
+PROGRAM = Path(__file__).with_name("train_on_cpu.py")
+ROOT = PROGRAM.parents[2]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    development = "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3\t1\na\tb\t2\n"
+    (folder / "mine.tsv").write_text(development)
+    return write_data(folder / "pairs.parquet", synonyms(200))
+
+
+def run(data, out, processes, *options, fails=None):
+    """Run the command by `torchrun`; returns its status, and what it said itself."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", port]
+    command = ["train", "--data", str(data), "--out", str(out), "--model", "word,trigram", "--dimension", "16"]
+    command += ["--batch-size", "10", "--mega-batch", "4", "--epochs", "2", "--learning-rate", "0.01"]
+    command += ["--device", "cuda", "--checkpoint-seconds", "0", "--development", str(data.with_name("mine.tsv"))]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    if fails:
+        environment["PARANMT_TEST_FAILS"] = fails
+    started = [sys.executable, *launch, str(PROGRAM), *command, *options]
+    done = subprocess.run(started, env=environment, capture_output=True, text=True, timeout=300)
+    said = [line.removeprefix("paranmt: ") for line in done.stderr.splitlines() if line.startswith("paranmt: ")]
+    assert done.returncode or not said
+    return done, said
+
+
+def weights(folder):
+    files = sorted(folder.rglob("*.safetensors"))
+    assert len(files) == 2
+    return [load_file(path)["embedding.weight"] for path in files]
+
+
+def history(folder):
+    return json.loads((folder / "training.json").read_text())["history"]
+
+
+@pytest.mark.slow
+def test_two_do_what_one_does_also_after_a_kill(tmp_path, data):
+    two, one = tmp_path / "two", tmp_path / "one"
+    done, _ = run(data, two, 2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    # One of them tells, and leaves nothing but the encoder.
+    assert done.stdout.count("load it:") == 1
+    assert done.stderr.count("train: 400 in") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["two"]
+    assert "was trained already" in run(data, two, 2)[0].stdout
+    assert run(data, one, 1)[0].returncode == 0
+    for name in ("losses", "scores"):
+        np.testing.assert_allclose(history(two)[name], history(one)[name], atol=1e-5)
+    for left, right in zip(weights(two), weights(one), strict=True):
+        torch.testing.assert_close(left, right, atol=1e-5, rtol=0)
+    killed = tmp_path / "killed"
+    done, said = run(data, killed, 2, fails="1:7:kill")
+    assert done.returncode
+    assert all(sentence.startswith("another of the 2 processes ended") for sentence in said)
+    assert not killed.exists()
+    done, _ = run(data, killed, 2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.count("going on after 280 pairs") == 1
+    assert history(killed)["losses"] == history(two)["losses"]
+    assert history(killed)["scores"] == history(two)["scores"]
+    for left, right in zip(weights(killed), weights(two), strict=True):
+        assert torch.equal(left, right)
+    # What two began, three go on with.
+    other = tmp_path / "other"
+    run(data, other, 2, fails="0:7:kill")
+    assert not other.exists()
+    assert run(data, other, 3)[0].returncode == 0
+    for left, right in zip(weights(other), weights(one), strict=True):
+        torch.testing.assert_close(left, right, atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fails", "sentences", "kept"),
+    [
+        ("1:3:refuse", {"this process has no luck", "another of the 2 processes ended"}, True),
+        ("0:3:refuse", {"this process has no luck", "another of the 2 processes ended"}, True),
+        ("0:prepare:refuse", {"this process has no luck", "another of the 2 processes ended"}, False),
+        ("1:prepare:kill", {"another of the 2 processes ended"}, True),
+        ("1:3:hang", {"another of the 2 processes does not answer"}, True),
+    ],
+)
+def test_one_that_fails_ends_the_others(tmp_path, data, fails, sentences, kept):
+    done, said = run(data, tmp_path / "out", 2, fails=fails)
+    assert done.returncode
+    # By its own sentence, or before it could say one: `torchrun` ends the others too.
+    assert {sentence.partition(",")[0] for sentence in said} <= sentences
+    assert ("this process has no luck" in said) == fails.endswith("refuse")
+    if fails.endswith("hang"):
+        assert said
+    assert (tmp_path / "out.work").exists() == kept
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_each_mines_alone(tmp_path, data):
+    done, _ = run(data, tmp_path / "out", 2, "--mine-over", "rank")
+    assert done.returncode == 0, done.stderr[-3000:]
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert record["settings"]["training"]["mine_over"] == "rank"
+    assert record["settings"]["training"]["processes"] == 2
+    losses = record["history"]["losses"]
+    assert losses[-1][1] < 0.9 * losses[0][1]
+    _, said = run(data, tmp_path / "out", 3, "--mine-over", "rank")
+    assert any("training.processes: was 2, now 3" in sentence for sentence in said)
+
+
+def test_who_may_not_train_together(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    config = TrainConfig(device="cuda", batch_size=4)
+    check_processes(config, 4)
+    assert own_device() == torch.device("cuda", 1)
+    with pytest.raises(
+        InputError, match="^averaging models are trained by one process on the CPU; give --device cuda"
+    ):
+        check_processes(TrainConfig(), 2)
+    with pytest.raises(
+        InputError, match="^--batch-size 4 leaves some of 5 processes without a pair, .* at least 5, or"
+    ):
+        check_processes(config, 5)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(
+        InputError, match="^process 3 on this machine has no GPU of its own, for torch can use 2 here;"
+    ):
+        check_processes(config, 4)

@@ -1,0 +1,140 @@
+"""Training on sentences without paraphrases, from a teacher alone."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.card import sources
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.distinct_sentences import DistinctSentences
+from paranmt_hf.training.teacher_text import PairsAndText
+from paranmt_hf.training.train import train
+from tests.training.toys import encoder_of, random_text, store_of
+
+
+def sentences_of(mega):
+    """Sentences of a mega-batch as tuples of rows."""
+    bags = mega.bags["word"]
+    return [tuple(bags.rows[low:high].tolist()) for low, high in zip(bags.offsets, bags.offsets[1:], strict=False)]
+
+
+def test_each_distinct_sentence_comes_once_and_batches_stay_together(tmp_path):
+    left = ["a b", "c", "a b", "d e", "c", "f g h"]
+    right = ["b", "b", "a", "c", "e e", "g"]
+    encoder = encoder_of((left, right), model="word", dimension=4)
+    store = store_of((left, right), encoder, tmp_path / "pairs")
+    # Distinct: a b, b, c, a, d e, e e, f g h, g: eight sentences, four pairs.
+    distinct = DistinctSentences(store)
+    assert distinct.pairs == 4
+    row_of = {unit: row for row, unit in enumerate(encoder[0].units)}
+    wanted = [
+        tuple(row_of[word] for word in line.split()) for line in ("a b", "b", "c", "a", "d e", "e e", "f g h", "g")
+    ]
+    order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
+    # Mini-batches of one pair, two to a mega-batch: [3 1] [0 2], [7 6] [5 4].
+    first, second = distinct.in_order(order, 1, 2)
+    assert sentences_of(first) == [wanted[index] for index in (3, 0, 1, 2)]
+    assert sentences_of(second) == [wanted[index] for index in (7, 5, 6, 4)]
+    (again,) = distinct.in_order(order, 1, 2, start=1)
+    assert sentences_of(again) == sentences_of(second)
+    # Mini-batches of three pairs: one whole, one of two sentences, in one mega-batch.
+    (everything,) = distinct.in_order(order, 3, 2)
+    assert sentences_of(everything) == [wanted[index] for index in (3, 1, 0, 5, 2, 7, 6, 4)]
+
+
+def test_text_stands_by_twos_behind_the_pairs(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n", encoding="utf8")
+    (tmp_path / "b.txt").write_text(
+        "four\nfive is a sentence of the test\nsix\nhe said that one two three four five six seven eight nine\n"
+    )
+    unwanted = {"Five is a sentence of the test!", "one two three four five six seven eight"}
+    text = PairsAndText(None, SentenceSources([tmp_path / "a.txt", tmp_path / "b.txt"]), unwanted)
+    rows = [row for table in text.batches() for row in zip(*(table[side].to_pylist() for side in SIDES), strict=True)]
+    assert rows == [("one", "two"), ("three", "four"), ("six", "six")]
+    assert text.left_out_by == {
+        "sentences of text with a sentence of the excluded sets, or eight words of one": 2,
+        "sentences of text dropped as empty": 1,
+    }
+    assert text.left_out == (
+        "of 8 sentences of text 1 were left out, dropped as empty, "
+        "2 were left out, with a sentence of the excluded sets, or eight words of one"
+    )
+    pa_table = pa.table({"reference": ["r"], "translation": ["t"]})
+    pq.write_table(pa_table, tmp_path / "p.parquet")
+    both = PairsAndText(Pairs([tmp_path / "p.parquet"], PairSelection()), SentenceSources([tmp_path / "a.txt"]))
+    rows = [row for table in both.batches() for row in zip(*(table[side].to_pylist() for side in SIDES), strict=True)]
+    assert rows == [("r", "t"), ("one", "two"), ("three", "three")]
+    assert both.identity != text.identity
+
+
+@pytest.fixture
+def teacher(tmp_path):
+    sides = random_text(60)
+    save(encoder_of(sides, model="word", dimension=8), tmp_path / "teacher")
+    (tmp_path / "text.txt").write_text("\n".join([*sides[0], *sides[1]]), encoding="utf8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("loss", ["squares", "listwise"])
+def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
+    config = TrainConfig(
+        teacher=str(teacher / "teacher"),
+        teacher_loss=loss,
+        neighbours=True,
+        epochs=60,
+        batch_size=8,
+        learning_rate=0.02,
+    )
+    encoder = EncoderConfig(model="word", dimension=8)
+    result = train(None, teacher / f"out-{loss}", text=teacher / "text.txt", encoder=encoder, config=config)
+    lines = (teacher / "text.txt").read_text(encoding="utf8").split("\n")
+    distinct = len(set(lines))
+    assert result.record.history.pairs == 60 * (distinct // 2)
+    assert result.record.inputs == {"teacher": "teacher", "text": "text.txt"}
+    assert sources(result.record) == ["text.txt"]
+    cosines = []
+    for model in (result.load(), load(teacher / "teacher")):
+        vectors = torch.nn.functional.normalize(torch.from_numpy(model.encode(lines[:50])), dim=1)
+        cosines.append((vectors @ vectors.T).flatten())
+    assert np.corrcoef(np.stack([each.numpy() for each in cosines]))[0, 1] > 0.9
+    again = train(None, teacher / f"again-{loss}", text=teacher / "text.txt", encoder=encoder, config=config)
+    assert again.record.history.losses == result.record.history.losses
+
+
+def test_what_is_said_of_text_counts_sentences(teacher, capsys, caplog):
+    caplog.set_level("INFO")
+    (teacher / "text.txt").write_text("\n".join([f"word{index} other{index % 7}" for index in range(31)] + ["", ""]))
+    words = ["train", "--text", str(teacher / "text.txt"), "--teacher", str(teacher / "teacher"), "--epochs", "2"]
+    assert main([*words, "--batch-size", "4", "--dimension", "4", "--out", str(teacher / "told")]) == 0
+    assert "training on 16 pairs of sentences" in caplog.messages
+    assert "left out: 1 sentences of text dropped as empty" in caplog.messages
+    shown = capsys.readouterr()
+    # 15 twos and one that is both sides, in each of two epochs.
+    assert "  64 sentences in " in shown.out
+    assert " pairs" not in f"{shown.out}{caplog.text}".replace("pairs of sentences", "")
+
+
+def test_text_needs_a_teacher_alone(teacher):
+    text = teacher / "text.txt"
+    with pytest.raises(InputError, match="--text has sentences without paraphrases.*; give --teacher"):
+        train(None, teacher / "x", text=text)
+    half = TrainConfig(teacher=str(teacher / "teacher"), teacher_weight=0.5)
+    with pytest.raises(InputError, match="leave --teacher-weight at 1.0"):
+        train(None, teacher / "x", text=text, config=half)
+    with pytest.raises(InputError, match="give pairs with --data, or sentences with --text and a --teacher"):
+        train(None, teacher / "x")
+    alone = TrainConfig(teacher=str(teacher / "teacher"))
+    with pytest.raises(InputError, match="options that choose pairs need pairs; give some with --data"):
+        train(None, teacher / "x", text=text, config=alone, selection=PairSelection(min_score=0.5))
+    (teacher / "empty.txt").write_text("\n\n")
+    with pytest.raises(InputError, match="nothing to train on"):
+        train(None, teacher / "x", text=teacher / "empty.txt", config=alone)

@@ -1,0 +1,117 @@
+"""Training from word vectors: their width, their unknown row, and files that are not for the text."""
+
+import numpy as np
+import pytest
+
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.card import command
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.train import train
+from tests.training.toys import small, synonyms, write_data
+
+VECTORS = "left1 1 0 2\nright1 0 1 2\nother 1 1 2\n"
+
+
+@pytest.fixture
+def train_on(tmp_path):
+    """Train on a file of vectors, with rates that move nothing."""
+
+    data = write_data(tmp_path / "pairs.parquet", synonyms(60))
+
+    def make(vectors, **settings):
+        (tmp_path / "v.txt").write_text(vectors)
+        return train(
+            data,
+            tmp_path / "out",
+            encoder=EncoderConfig(vectors=str(tmp_path / "v.txt"), **settings),
+            config=small(epochs=1, learning_rate=1e-9)["config"],
+        )
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("settings", "dimension", "table"),
+    [
+        ({}, 3, 3),
+        ({"model": "word,trigram"}, 6, 3),
+        ({"model": "word,trigram", "trigram_dimension": 2}, 5, 3),
+        ({"model": "lstm", "dimension": 4, "word_dimension": 3}, 4, 3),
+        ({"dimension": 3}, 3, 3),
+    ],
+)
+def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
+    made = train_on(VECTORS, **settings)
+    assert made.record.dimension == dimension
+    assert made.record.settings["encoder"]["dimension"] == settings.get("dimension", 3)
+    part = take_apart(list(made.load())).parts[0]
+    assert part.table.weight.shape[1] == table
+    row = part.vocabulary.row_of["left1"]
+    np.testing.assert_allclose(part.table.weight[row].detach(), [1, 0, 2], atol=1e-6)
+    assert "--dimension" in command(made.record)
+
+
+def test_another_dimension_is_refused(train_on):
+    with pytest.raises(InputError, match="the vectors have 3 dimensions, the encoder 2; set --dimension 3"):
+        train_on(VECTORS, dimension=2)
+
+
+def test_dimension_without_vectors():
+    assert EncoderConfig().resolved().dimension == 300
+    assert EncoderConfig(model="lstm", word_dimension=5).resolved(5).dimension == 300
+    assert EncoderConfig(model="lstm").resolved(5).dimension == 5
+    assert EncoderConfig(model="word,lstm", word_dimension=5).resolved(5).dimension == 5
+    assert EncoderConfig(dimension=7).resolved(5).dimension == 7
+
+
+def test_unknown_words_share_the_vector_of_the_file(train_on):
+    model = train_on(VECTORS + "UUUNKKK 3 3 3\n", unknown="share", words=60).load()
+    part = take_apart(list(model)).parts[0]
+    assert part.vocabulary.units == ["[UNK]", "left1", "right1", "other"]
+    found = model.encode(["left1", "left2", "zebra", "left1 right2"])
+    np.testing.assert_allclose(found, [[1, 0, 2], [3, 3, 3], [3, 3, 3], [2, 1.5, 2.5]], atol=1e-5)
+
+
+def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
+    with caplog.at_level("INFO"):
+        train_on("UUUNKKK 3 3 3\n" + VECTORS, words=60)
+    assert "has a vector for unknown words, which is left out; --unknown share takes it" in caplog.text
+
+
+def test_unknown_words_need_a_vector_in_the_file(train_on):
+    with pytest.raises(InputError, match=r"--unknown share needs a row for unknown words \(UUUNKKK, <unk>\)"):
+        train_on(VECTORS, unknown="share")
+    with pytest.raises(InputError, match="unknown 'share' is about the unknown words of --vectors; name a file"):
+        EncoderConfig(unknown="share")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ("kočka 1 0\npes 0 1\n", "v.txt knows none of the 60 words of the training data, such as '(left|right)"),
+        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be told apart in 32 bits .standard deviation .*e-2"),
+    ],
+)
+def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):
+    with pytest.raises(InputError, match=message):
+        train_on(vectors)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
+    with pytest.raises(InputError, match=r"^dimension must be from 1 to 100,000, was 1000000000$"):
+        EncoderConfig(dimension=1_000_000_000)
+    memory = "paranmt_hf.encoders.building.total_memory"
+    monkeypatch.setattr(memory, lambda: 61 * 3 * 12 - 1)
+    with pytest.raises(InputError, match=r"word of 3 dimensions has 183 weights here, .* GB; lower --dimension"):
+        train_on(VECTORS, words=60)
+    monkeypatch.setattr(memory, lambda: 61 * 3 * 12)
+    assert train_on(VECTORS, words=60).record.parameters == 183
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_seeds(seed):
+    with pytest.raises(InputError, match=f"^seed must be from 0 to 4,294,967,295, was {seed}$"):
+        TrainConfig(seed=seed)

@@ -1,0 +1,104 @@
+"""What decides a training run is known by content: other data under the same names is another run."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.build import ReleaseConfig
+from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.inputs import resolve
+from paranmt_hf.training.train import train
+from tests.evaluation.toys import write_benchmark
+from tests.training.toys import small, synonyms, write_data
+
+OTHER = "out was trained with other settings"
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_data(tmp_path / "pairs.parquet", synonyms(60))
+
+
+def exclude(folder, sentence):
+    """A folder of STS sets with one pair."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sts.tsv").write_text(f"5.0\t{sentence}\tand another\n")
+    return folder / "sts.tsv"
+
+
+def test_another_exclusion_of_the_same_size(tmp_path, data):
+    references, _ = synonyms(60)
+    settings = small(epochs=1)
+    train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings)
+    assert not train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings).fresh
+    with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another --out"):
+        train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[1]), **settings)
+
+
+def test_what_sends_averages_through_the_trainer_is_another_run(data, monkeypatch):
+    def identity(model="word", **settings):
+        return resolve(data, EncoderConfig(model=model), TrainConfig(**settings), PairSelection()).identity
+
+    loop = identity(device="cuda")
+    assert loop == identity(device="cuda", checkpoint_seconds=5)
+    assert loop != identity(device="cuda", report_to="tensorboard")
+    assert identity("lstm", device="cuda") == identity("lstm", device="cuda", report_to="tensorboard")
+    cpu = identity()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    # In the loop any number of processes does the same, unless each of them mines alone.
+    assert identity(device="cuda") == identity(device="cuda", mine_over="all") == loop
+    assert identity(device="cuda", report_to="tensorboard")["training"] == {
+        **loop["training"],
+        "through_trainer": True,
+    }
+    alone = {"mine_over": "rank", "processes": 2}
+    assert identity(device="cuda", mine_over="rank") == {**loop, "training": {**loop["training"], **alone}}
+    assert identity() == cpu
+
+
+def test_other_gold_scores_of_the_development_set(tmp_path):
+    write_benchmark(tmp_path / "STSBenchmark")
+    data = write_data(tmp_path / "pairs.parquet", (["x d", "y", "x y"] * 30, ["x", "d y", "d"] * 30))
+    settings = small(epochs=1)
+    train(data, tmp_path / "out", development=tmp_path, **settings)
+    path = tmp_path / "STSBenchmark" / "sts-dev.csv"
+    path.write_text(path.read_text().replace("\t2\tx\tx", "\t1\tx\tx"))
+    with pytest.raises(InputError, match=f"{OTHER}: development_checksum: was '"):
+        train(data, tmp_path / "out", development=tmp_path, **settings)
+
+
+def test_an_edited_release_is_refused(tmp_path):
+    """All scores set to 1, and then the best of them chosen: the record has other checksums."""
+    data = write_data(tmp_path / "pairs.parquet", synonyms(60))
+    columns = {name: name for name in ("reference", "translation")}
+    pairs = ParquetFiles([data], columns)
+    folder = import_pairs(
+        pairs, tmp_path / "corpus", scorer=ScorerConfig(), release=ReleaseConfig(license="mit")
+    ).folder
+    train(folder, tmp_path / "out", **small(epochs=1))
+    (path,) = (folder / "data").glob("*.parquet")
+    table = pq.read_table(path)
+    ones = pa.array([1.0] * table.num_rows, pa.float32())
+    pq.write_table(table.set_column(table.column_names.index("para_score"), "para_score", ones), path)
+    with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not the file that was written"):
+        train(folder, tmp_path / "out", **small(epochs=1))
+
+
+def test_an_edit_in_the_middle_of_a_large_file(tmp_path):
+    """One byte of a file of a megabyte; what was sampled before missed nearly all of these."""
+    sides = [[f"word{number} number{number}" for number in range(20_000)] for _ in range(2)]
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    data = write_data(tmp_path / "pairs.parquet", tuple(sides), **plain)
+    settings = small(epochs=1, batch_size=100)
+    train(data, tmp_path / "out", **settings)
+    content = data.read_bytes()
+    at = content.index(b"word11111 ")
+    data.write_bytes(content[: at + 8] + b"2" + content[at + 9 :])
+    with pytest.raises(InputError, match=f"{OTHER}: data.sources: not the same|{OTHER}: data.sources: was"):
+        train(data, tmp_path / "out", **settings)

@@ -1,0 +1,65 @@
+"""`paranmt train --device cuda` of averaging models with torch's CPU device in each GPU's place, for `torchrun`.
+
+PARANMT_TEST_FAILS says what goes wrong, as `RANK:WHERE:HOW`: in which process, before which mega-batch of all or in
+`prepare`, and whether it is killed (`kill`), refuses its input (`refuse`) or does nothing any more (`hang`).
+"""
+
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+
+import torch
+
+from paranmt_hf.cli import run
+from paranmt_hf.errors import InputError
+from paranmt_hf.training import prepare as prepare_training
+from paranmt_hf.training import processes, train
+from paranmt_hf.training.device import building
+from paranmt_hf.training.device.trainer import DeviceTrainer
+
+CPU = torch.device("cpu")
+RANK, WHERE, HOW = os.environ.get("PARANMT_TEST_FAILS", "::").split(":")
+
+
+def fail(where):
+    if RANK == os.environ.get("RANK", "0") and str(where) == WHERE:
+        if HOW == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if HOW == "hang":
+            time.sleep(600)
+        raise InputError("this process has no luck")
+
+
+made, joined, trained = building.device_trainer, processes.join, DeviceTrainer.train_on
+prepared = prepare_training.prepare
+count = iter(range(sys.maxsize))
+
+
+def prepare(*arguments):
+    fail("prepare")
+    return prepared(*arguments)
+
+
+def train_on(self, *arguments):
+    fail(next(count))
+    return trained(self, *arguments)
+
+
+def device_trainer(composition, config, pairs, teacher, device, **options):
+    assert device.type == "cuda"
+    return made(composition, config, pairs, teacher, CPU, **options)
+
+
+building.device_trainer = device_trainer
+train._check_device = lambda config: None
+processes.join = lambda device: joined(CPU)
+prepare_training.prepare = prepare
+DeviceTrainer.train_on = train_on
+torch.cuda.device_count = lambda: 8
+if HOW == "hang":
+    processes.LONGEST = timedelta(seconds=3)
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,169 @@
+"""Grids of settings: names and values are checked, combinations have indices, and each is tried once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.tuning.grid import (
+    Grid,
+    Order,
+    TuneConfig,
+    apply,
+    parse_grid,
+    preset_names,
+    read_grid,
+    read_preset,
+)
+from paranmt_hf.training.unused_options import refuse_unused
+from paranmt_hf.util import optional
+
+
+def test_words_and_files_give_values_of_the_settings(tmp_path):
+    grid = Grid(parse_grid(["lambda-w=0,1e-5,.5", "batch_size=25", "decay=true,false", "word-dimension=none,8"]))
+    assert grid.values == {
+        "lambda_w": (0.0, 1e-5, 0.5),
+        "batch_size": (25,),
+        "decay": (True, False),
+        "word_dimension": (None, 8),
+    }
+    (tmp_path / "grid.yaml").write_text("lambda-w: [0, 1e-5, 0.5]\nbatch-size: [25]\ndecay: [true, false]\n")
+    assert Grid(read_grid(tmp_path / "grid.yaml")).values == {
+        name: values for name, values in grid.values.items() if name != "word_dimension"
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "nothing to search: name settings"),
+        ({"lambda-x": [0]}, "the grid names 'lambda-x', which is no setting that is searched; these are .*lambda-w"),
+        ({"epochs": [1]}, "the grid names 'epochs'"),
+        ({"lambda-w": []}, r"the grid's lambda-w must be a list of values, was \[\]"),
+        ({"lambda-w": "0"}, "the grid's lambda-w must be a list of values, was '0'"),
+        ({"lambda-w": 0.5}, "the grid's lambda-w must be a list of values, was 0.5"),
+        ({"lambda-w": [-1]}, "lambda_w must be from 0 to 1,000,000, was -1"),
+        ({"lambda-w": ["much"]}, "lambda_w must be a number from 0 to 1,000,000, was 'much'"),
+        ({"batch-size": [2.5]}, "batch_size must be a whole number from 1 to"),
+        ({"negatives": ["hard"]}, "negatives must be one of max, mix, rand, was 'hard'"),
+        ({"decay": ["yes"]}, "decay must be true or false, was 'yes'"),
+        ({"lambda-w": ["1e-5", "0.00001"]}, "the grid's lambda-w has a value twice: 1e-05, 1e-05"),
+        ({"lambda-w": [10**400]}, "lambda_w must be a number that 64 bits hold, was 1000"),
+        (
+            {
+                name: range(1, 1001)
+                for name in ("seed", "batch-size", "words", "trigrams", "min-count", "dimension", "clip")
+            },
+            "1,000,000,000,000,000,000,000 combinations; the most is",
+        ),
+        ({"seed": list(range(1001)), "batch-size": list(range(1, 1001))}, "1,001,000 combinations; the most is"),
+    ],
+)
+def test_bad_grids(values, message):
+    with pytest.raises(InputError, match=message):
+        Grid(values)
+
+
+@pytest.mark.parametrize("word", ["lambda-w", "lambda-w=", "=1", "lambda-w=1,,2"])
+def test_bad_words(word):
+    with pytest.raises(InputError, match=f"--grid {word}: expected a setting and its values"):
+        parse_grid([word])
+    with pytest.raises(InputError, match="--grid names seed twice"):
+        parse_grid(["seed=1", "seed=2"])
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_combinations_are_numbered(sizes):
+    names = ["lambda_w", "seed", "batch_size"][: len(sizes)]
+    grid = Grid({name: list(range(1, 1 + size)) for name, size in zip(names, sizes, strict=True)})
+    combinations = [grid.combination(index) for index in range(len(grid))]
+    assert [grid.index(combination) for combination in combinations] == list(range(len(grid)))
+    assert len({tuple(combination.values()) for combination in combinations}) == len(grid)
+    assert list(combinations[0]) == names
+
+
+def test_settings_go_where_they_belong():
+    encoder, config = apply({"lambda_w": 0.5, "dimension": 7}, EncoderConfig(min_count=2), TrainConfig(seed=9))
+    assert (encoder.dimension, encoder.min_count, config.lambda_w, config.seed) == (7, 2, 0.5, 9)
+    with pytest.raises(InputError, match="--batch-size 1 with --mega-batch 1"):
+        apply({"batch_size": 1}, EncoderConfig(), TrainConfig(mega_batch=1))
+
+
+GRID = Grid({"lambda_w": [0.0, 0.1, 0.2, 0.3], "seed": [1, 2, 3, 4, 5]})
+
+
+def walk(sampler, seed=1, restart=False, turns=20):
+    """Try combinations, of which a large lambda_w and a large seed score best."""
+    config = TuneConfig(sampler=sampler, search_seed=seed)
+    order, known, closed = Order(GRID, config), [], set()
+    for turn in range(turns):
+        if restart:
+            order = Order(GRID, config)
+        index = order.next(known, closed)
+        closed.add(index)
+        combination = GRID.combination(index)
+        # One of them fails.
+        known.append((combination, None if turn == 3 else combination["lambda_w"] + combination["seed"] / 100))
+    assert turns < 20 or order.next(known, closed) is None
+    return [GRID.index(combination) for combination, _ in known]
+
+
+@pytest.mark.parametrize("sampler", ["grid", "random", "tpe"])
+def test_each_combination_is_tried_once(sampler):
+    tried = walk(sampler)
+    assert sorted(tried) == list(range(20))
+    assert (tried == list(range(20))) == (sampler == "grid")
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_an_interruption_changes_nothing_and_a_seed_does(sampler):
+    assert walk(sampler, turns=14) == walk(sampler, restart=True, turns=14) != walk(sampler, seed=2, turns=14)
+
+
+def test_tpe_learns():
+    def best_ten(sampler):
+        # Sum over some seeds of what was found in turns 11 to 14.
+        return sum(GRID.combination(index)["lambda_w"] for seed in range(5) for index in walk(sampler, seed)[10:14])
+
+    assert best_ten("tpe") > best_ten("random")
+
+
+def test_optuna_is_asked_for(monkeypatch):
+    monkeypatch.setattr(optional, "available", lambda package: package != "optuna")
+    with pytest.raises(InputError, match=r"needs the package 'optuna', .*pip install 'paranmt-hf\[tune\]'"):
+        Order(GRID, TuneConfig())
+    Order(GRID, TuneConfig(sampler="random"))
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_grids_of_the_paper(name):
+    preset = read_preset(name)
+    grid, settings = Grid(preset.grid), {key.replace("-", "_"): value for key, value in preset.settings.items()}
+    of_encoder = {key: settings.pop(key) for key in list(settings) if hasattr(EncoderConfig(), key)}
+    fitting = []
+    for index in range(0, len(grid), len(grid) // 60):
+        encoder, config = apply(grid.combination(index), EncoderConfig(**of_encoder), TrainConfig(**settings))
+        try:
+            refuse_unused(encoder, config, development=False, teacher_cache=False, processes=1)
+        except InputError as error:
+            # Frozen words cannot be pulled back.
+            assert config.freeze_words and config.lambda_w and "--lambda-w would change nothing" in str(error)
+        else:
+            fitting.append((config, encoder))
+    assert len(fitting) >= 25 and all(encoder.model == name for _, encoder in fitting)
+    assert (fitting[0][0].mega_batch, fitting[0][0].clip, fitting[0][0].margin) == (1, 1, 0.4)
+    assert grid.values["batch_size"] == (25, 50, 100) and grid.values["learning_rate"] == (0.05, 0.005, 0.0005)
+
+
+def test_the_grids_are_those_of_the_encoders_of_the_paper():
+    assert preset_names() == ["dan", "irnn", "plstm", "projection", "rnn", "word"]
+    sizes = {name: len(Grid(read_preset(name).grid)) for name in preset_names()}
+    assert sizes["word"] == 8 * 3 * 2 * 3 * 2 and sizes["dan"] == 9 * 8 * 2 * (3 * 2 * 3 * 2) * 2 * 2
+    assert max(read_preset("irnn").grid["lambda-c"]) == 1000
+
+
+def test_an_unknown_preset():
+    with pytest.raises(InputError, match="--preset must be one of dan, .*, not 'sum'"):
+        read_preset("sum")

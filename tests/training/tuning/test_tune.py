@@ -1,0 +1,307 @@
+"""The search for settings: trials, what is resumed, what fails, and the options that it writes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.evaluation.correlation import spearman
+from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
+from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.tuning import trials
+from paranmt_hf.training.tuning.grid import TuneConfig
+from paranmt_hf.training.tuning.trials import as_tsv, read_tune, table_of
+from paranmt_hf.training.tuning.tune import tune
+from paranmt_hf.util.records import to_json
+from tests.training.toys import synonyms
+
+GRID = {"learning-rate": [0.001, 0.05], "negatives": ["max", "rand"], "lambda-w": [0.0, 0.1]}
+ENCODER, CONFIG = EncoderConfig(dimension=8), TrainConfig(batch_size=10, mega_batch=1, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tune")
+    references, translations = synonyms(60)
+    pq.write_table(pa.table({"reference": references, "translation": translations}), root / "pairs.parquet")
+    left, right = synonyms(40, seed=7)
+    other = right[:20] + right[21:] + right[20:21]
+    lines = [f"{score}\t{a}\t{b}" for score, a, b in zip([1] * 20 + [0] * 20, left, other, strict=True)]
+    (root / "phrases.tsv").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def search(root, out, grid=GRID, **settings):
+    config = TuneConfig(**{"sampler": "grid", "tune_pairs": 50, "final_epochs": 3, **settings})
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
+    return tune(root / "pairs.parquet", out, grid, tuning=config, **given)
+
+
+def figures(record):
+    return [replace(trial, seconds=0.0) for trial in record.trials]
+
+
+@pytest.fixture(scope="module")
+def tuned(root):
+    return search(root, root / "out")
+
+
+def test_all_combinations_are_tried_and_the_best_is_kept(root, tuned):
+    record = tuned.record
+    assert (record.pairs, record.combinations, record.refused, len(record.trials)) == (50, 8, 0, 8)
+    assert [trial.number for trial in record.trials] == list(range(1, 9))
+    assert [tuple(trial.settings.values()) for trial in record.trials[:3]] == [
+        (0.001, "max", 0.0),
+        (0.001, "max", 0.1),
+        (0.001, "rand", 0.0),
+    ]
+    assert record.best.spearman == max(trial.spearman for trial in record.trials) > 0.5
+    assert all(-4 <= trial.train_margin <= 4 and trial.loss > 0 for trial in record.trials)
+    assert tuned.config == replace(CONFIG, epochs=3, **record.best.settings) and tuned.fresh
+    # A second call finds it, and nothing beside it.
+    again = search(root, root / "out")
+    assert not again.fresh and again.record == record
+    assert sorted(path.name for path in (root / "out").iterdir()) == ["best.yaml", "trials.tsv", "tune.json"]
+    assert not (root / "out.work").exists()
+    with pytest.raises(InputError, match="was found with other settings: .*tune_pairs: was 50, now 40"):
+        search(root, root / "out", tune_pairs=40)
+
+
+def test_a_trial_is_a_training_run(root, tuned):
+    """The figures of a trial are those of the encoder that `train` makes of the same sample."""
+    trial = tuned.record.trials[4]
+    from paranmt_hf.training.train import train
+
+    made = train(
+        root / "pairs.parquet",
+        root / "same",
+        encoder=ENCODER,
+        config=replace(CONFIG, **trial.settings),
+        selection=PairSelection(max_pairs=50),
+    )
+    held_out = read_scored_pairs(root / "phrases.tsv")
+    values = pair_similarities(load(made.folder), held_out.left, held_out.right, "phrases").values
+    assert spearman(values, held_out.gold) == pytest.approx(trial.spearman, abs=1e-12)
+    assert made.record.history.losses[-1][1] == trial.loss
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda trials: trials.clear(),
+        lambda trials: trials[0]["settings"].pop("lambda_w"),
+        lambda trials: [trial["settings"].update(other=1) for trial in trials],
+    ],
+)
+def test_a_damaged_record(tuned, tmp_path, change):
+    values = to_json(tuned.record)
+    change(values["trials"])
+    (tmp_path / "tune.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are none, or have settings that differ"):
+        read_tune(tmp_path)
+
+
+def test_tables(tuned):
+    head, *rows = table_of(tuned.record).splitlines()
+    assert head.split() == ["trial", "learning-rate", "negatives", "lambda-w", "Spearman", "train", "dev", "loss"]
+    assert [int(row.split()[0]) for row in rows][0] == tuned.record.best.number and len(rows) == 8
+    assert len(table_of(tuned.record, "markdown", most=3).splitlines()) == 5
+    lines = [line.split("\t") for line in as_tsv(tuned.record).splitlines()]
+    assert lines[0] == [
+        *("trial", "learning_rate", "negatives", "lambda_w"),
+        *("spearman", "train_margin", "development_margin", "loss", "reason"),
+    ]
+    assert float(lines[3][4]) == tuned.record.trials[2].spearman and (tuned.folder / "trials.tsv").read_text() == (
+        as_tsv(tuned.record)
+    )
+
+
+def test_the_best_settings_train_from_their_file(root, tuned):
+    with_final = tune(
+        root / "pairs.parquet",
+        root / "out",
+        GRID,
+        development=root / "phrases.tsv",
+        encoder=ENCODER,
+        config=CONFIG,
+        tuning=TuneConfig(sampler="grid", tune_pairs=50, final_epochs=3),
+        final=root / "final",
+    )
+    assert with_final.final.record.pairs == 60 and with_final.final.record.history.pairs == 180
+    assert main(["train", "--config", str(root / "out" / "best.yaml"), "--out", str(root / "by-hand")]) == 0
+    sentences = synonyms(5)[0]
+    assert np.array_equal(load(root / "by-hand").encode(sentences), load(root / "final").encode(sentences))
+
+
+@pytest.mark.parametrize("sampler", ["grid", "tpe"])
+def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
+    grid = {**GRID, "seed": [1, 2]}
+    whole = search(root, tmp_path / "whole", grid, sampler=sampler, trials=12)
+    calls, fit = [], trials.fit
+
+    def stopped(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(trials, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
+    assert len(list((tmp_path / "out.work" / "runs").iterdir())) == 4
+    with pytest.raises(InputError, match="holds unfinished search with other settings: .*trials"):
+        search(root, tmp_path / "out", grid, sampler=sampler, trials=11)
+    resumed = search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
+    # Four of them were not trained again.
+    assert len(calls) == 5 + 8 and figures(resumed.record) == figures(whole.record)
+    for name in ("trials.tsv", "best.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
+    """And with none but its own settings, whose order decides which trial is which."""
+    grid, config = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}, replace(CONFIG, checkpoint_seconds=0)
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": config}
+    given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
+    whole = tune(root / "pairs.parquet", tmp_path / "whole", grid, **given)
+    calls, train_on = [], AveragingTrainer.train_on
+
+    def stopped(*arguments):
+        calls.append(1)
+        # Ten mega-batches are a trial.
+        if len(calls) == 18:
+            raise KeyboardInterrupt
+        return train_on(*arguments)
+
+    monkeypatch.setattr(AveragingTrainer, "train_on", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+    assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
+    turned = dict(reversed(grid.items()))
+    with pytest.raises(
+        InputError, match=r"holds unfinished search with other settings: search.names: was \['learning_r"
+    ):
+        tune(root / "pairs.parquet", tmp_path / "out", turned, **given)
+    resumed = tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+    assert len(calls) == 18 + 23 and figures(resumed.record) == figures(whole.record)
+
+
+def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
+    fit = trials.fit
+
+    def diverging(model, store, config, *rest, **options):
+        if config.learning_rate == 0.05:
+            raise DivergedError("the loss of step 3 is nan")
+        return fit(model, store, config, *rest, **options)
+
+    monkeypatch.setattr(trials, "fit", diverging)
+    record = search(root, tmp_path / "out").record
+    assert [trial.spearman is None for trial in record.trials] == [False] * 4 + [True] * 4
+    assert record.trials[7].reason == "the loss of step 3 is nan" and record.best.number <= 4
+    assert table_of(record).splitlines()[-1].split() == ["8", "0.05", "rand", "0.1", "failed"]
+    with pytest.raises(InputError, match="all 2 trials failed; the last one: the loss of step 3 is nan"):
+        search(root, tmp_path / "none", {"learning-rate": [0.05], "seed": [1, 2]})
+    # What failed is worth nothing to others.
+    assert not (tmp_path / "none.work").exists()
+
+
+def test_a_real_loss_that_is_no_number(root, tmp_path, any_number):
+    record = search(root, tmp_path / "out", {"learning-rate": [0.01, 1e30]}).record
+    assert record.trials[0].spearman is not None
+    assert record.trials[1].spearman is None and "nan" in record.trials[1].reason
+
+
+def test_settings_that_do_not_fit_together(root, tmp_path):
+    record = search(root, tmp_path / "out", {"lambda-c": [0.0, 0.1], "batch-size": [1, 10]}).record
+    assert [trial.settings for trial in record.trials] == [{"lambda_c": 0.0, "batch_size": 10}]
+    assert record.refused == 3 and "--lambda-c would change nothing for this 'word' model" in record.refusal
+    with pytest.raises(InputError, match="no combination of the grid fits together; the last one: --lambda-c would"):
+        search(root, tmp_path / "none", {"lambda-c": [0.1]})
+    assert not (tmp_path / "none.work").exists()
+
+
+def test_settings_that_do_not_fit_the_data(root, tmp_path):
+    """What shows when an encoder is made ends no search; vectors are of one width, and words have counts."""
+    lines = [f"left{index} {' '.join(['0.5', str(index)] * 4)}\n" for index in range(30)]
+    (tmp_path / "v.txt").write_text("".join(lines))
+    grid = {"dimension": [6, 8], "min-count": [1, 10_000]}
+    record = tune(
+        root / "pairs.parquet",
+        tmp_path / "out",
+        grid,
+        development=root / "phrases.tsv",
+        encoder=EncoderConfig(vectors=str(tmp_path / "v.txt")),
+        config=CONFIG,
+        tuning=TuneConfig(sampler="grid", tune_pairs=50),
+    ).record
+    assert [trial.settings for trial in record.trials] == [{"dimension": 8, "min_count": 1}]
+    assert record.refused == 3 and "the word vocabulary is empty" in record.refusal
+    with pytest.raises(
+        InputError, match="no combination of the grid fits together; the last one: the word vocabulary"
+    ):
+        search(root, tmp_path / "none", {"min-count": [10_000]})
+    assert not (tmp_path / "none.work").exists()
+
+
+def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
+    for final, message in (("out", "is the folder of the outcome"), ("taken", "exists and is no encoder")):
+        with pytest.raises(InputError, match=f"--final .*{final} {message}.*; choose another place"):
+            tune(root / "pairs.parquet", tmp_path / "out", GRID, **given, final=tmp_path / final)
+    with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
+        tune(root / "pairs.parquet", tmp_path / "out", GRID, **{**given, "config": replace(CONFIG, patience=2)})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
+    (tmp_path / "few.tsv").write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
+    given = {"encoder": ENCODER, "config": CONFIG, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
+    found = tune(root / "pairs.parquet", tmp_path / "out", {"seed": [1]}, development=tmp_path / "few.tsv", **given)
+    assert abs(found.record.best.spearman) == 1 and found.record.best.development_margin is None
+
+
+def test_the_command(root, tmp_path, capsys):
+    words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
+    words += ["--preset", "word", "--grid", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01", "optimizer=adam"]
+    words += ["--sampler", "random", "--trials", "3", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
+    assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
+    printed = capsys.readouterr().out
+    assert "3 of 4 combinations, 40 pairs" in printed and "final: trained with it on 600 pairs" in printed
+    record = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert record["identity"]["training"]["mega_batch"] == 1 and record["identity"]["training"]["epochs"] == 1
+    # The options beside the outcome repeat it.
+    again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
+    assert main(again) == 0
+    assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
+    assert main(["tune", "--preset", "word"]) == 1
+    assert "preset word needs --data and --out and --development" in capsys.readouterr().err
+    assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
+    assert "the grid names 'lambda-x', which is no setting" in capsys.readouterr().err
+    assert not (tmp_path / "x.work").exists()
+
+
+@pytest.mark.slow
+def test_models_of_the_trainer(root, tmp_path):
+    words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
+    words += ["--preset", "dan", "--grid", "lambda-w=0,1e-4", "batch-size=10", "lambda-c=0.01", "learning-rate=0.01"]
+    words += ["--sampler", "grid", "--trials", "6", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
+    assert (
+        main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final"), "--final-epochs", "2"]) == 0
+    )
+    record = json.loads((tmp_path / "out" / "tune.json").read_text())
+    assert [trial["settings"]["freeze_words"] for trial in record["trials"]] == [False] * 6
+    assert len({trial["spearman"] for trial in record["trials"]}) > 1 and not (tmp_path / "out.work").exists()
+    options = (tmp_path / "out" / "best.yaml").read_text()
+    assert "model: dan\n" in options and "epochs: 10\n" not in options and "epochs: 2\n" in options
