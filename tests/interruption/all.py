@@ -35,7 +35,7 @@ def warm_up() -> None:
         "corpus.build corpus.import_pairs corpus.score corpus.select corpus.stats corpus.paraphrase_corpus "
         "corpus.parsing.parse training.train training.average training.rotate training.convert "
         "training.tuning.tune training.supervised.supervise training.sent2vec.train_sent2vec "
-        "encoders.export.export evaluation.evaluate lexicon.verbs search.index search.mine "
+        "encoders.export.export evaluation.evaluate lexicon.build search.index search.mine "
         "apps.annotate.annotate paraphrase.train_paraphraser paraphrase.train_controlled "
         "paraphrase.paraphrase_file paraphrase.augment paraphrase.adversarial"
     ).split():
