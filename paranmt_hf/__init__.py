@@ -24,10 +24,9 @@ _NAMES = {
     "Lexicon": "paranmt_hf.lexicon.lexicon",
     "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
-    "MarginLoss": "paranmt_hf.training.mining",
-    "MegaBatchMiner": "paranmt_hf.training.mining",
+    "MarginLoss": "paranmt_hf.training.mega_batch_miner",
+    "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
-    "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
@@ -41,7 +40,7 @@ _NAMES = {
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.index",
+    "IndexConfig": "paranmt_hf.search.indexed_vectors",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
@@ -81,7 +80,6 @@ _NAMES = {
     "load_paraphraser": "paranmt_hf.paraphrase.loaded_paraphraser",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
-    "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
@@ -126,7 +124,6 @@ __all__ = [
     "MarginLoss",
     "MegaBatchMiner",
     "MineConfig",
-    "Mining",
     "NegativesConfig",
     "ParaNMTBuilder",
     "ParaphraseConfig",
@@ -140,7 +137,7 @@ __all__ = [
     "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
-    "SpaceConfig",
+    "IndexConfig",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -181,7 +178,6 @@ __all__ = [
     "load_paraphraser",
     "load_supervised",
     "mine",
-    "mine_pairs",
     "mined_negatives",
     "paraphrase_corpus",
     "paraphrase_file",
@@ -266,13 +262,14 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
-    from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
+    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.indexed_vectors import IndexConfig
+    from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
-    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
