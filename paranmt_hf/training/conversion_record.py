@@ -6,7 +6,7 @@ import json
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.sent2vec_bin import Sent2VecBinSettings
@@ -16,7 +16,7 @@ from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Count, RunOnly, check
 
 CONVERSION_FILE = "conversion.json"
 PROGRAM = "[Sent2Vec](https://github.com/epfml/sent2vec)"
@@ -26,28 +26,22 @@ SHOWN = ("dim", "epoch", "minCount", "neg", "t", "wordNgrams", "bucket")
 
 @dataclass(frozen=True)
 class ConvertConfig:
-    """What becomes of a model of the Sent2Vec program."""
+    """What is kept of a model of the Sent2Vec program, and how.
 
-    order: int | None = setting(
-        None,
-        "words of the longest n-grams to keep; 1 keeps the words alone, whose average is another vector than the "
-        "program's for a model that has n-grams (default: all)",
-        at_least=1,
-    )
-    cut: Literal["words", "blanks"] = setting(
-        "words",
-        "how the encoder cuts text: words, lower-cased and parted from punctuation, for text as people write it; or "
-        "blanks, at white space as the program does, for text that was tokenised as the model's training text was",
-    )
-    precision: Literal["float32", "float16", "int8"] = setting(
-        "float32", "how numbers are stored: as they are, or in half or a quarter of the room"
-    )
-    text: str | None = setting(
-        None,
-        "keep only n-grams that occur in this file (sentences as for `paranmt search`), for a smaller model",
-        # Its content does.
-        changes_result=False,
-    )
+    Attributes:
+        order: Number of words of the longest n-grams to keep; None for all. 1 keeps the words alone, whose average is
+            another vector than the program's for a model that has n-grams.
+        cut: How the encoder cuts text: `words`, lower-cased and with punctuation apart, for raw text; or `blanks`, at
+            white space as the program does, for text that was tokenised as the model's training text was.
+        precision: How numbers are stored: as they are, or in half or a quarter of the space.
+        text: Keep only n-grams that occur in this file of sentences, for a smaller model.
+    """
+
+    order: Count | None = None
+    cut: Literal["words", "blanks"] = "words"
+    precision: Literal["float32", "float16", "int8"] = "float32"
+    # What counts is its content, see `ConversionSettings`.
+    text: Annotated[str | None, RunOnly] = None
 
     def __post_init__(self) -> None:
         check(self)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
-import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.modules.average import WEIGHTS_FILE, AverageEmbedding
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
-from paranmt_hf.encoders.modules.word import WordEmbedding
 from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
-from paranmt_hf.encoders.row_file import RowFile
-from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_words
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
@@ -35,23 +28,32 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
-# How text is cut, by the name of the setting.
-CUTS = {"words": cut_chunk, "blanks": blank_tokens}
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.modules.average import AverageEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
 # The program's name for the end of a line, which is no word of a text.
 END_OF_LINE = "</s>"
 # Buckets that are collected before repeated ones among them go.
 COLLECTED = 2**22
 
 
+def _cutter(cut: str) -> Callable[[str], list[str]]:
+    """How text is cut, by the name of the setting."""
+    from paranmt_hf.encoders.modules.ngram import blank_tokens
+
+    return {"words": cut_chunk, "blanks": blank_tokens}[cut]
+
+
 def unreachable(found: Sent2VecWords, cut: str) -> int:
     """Count the words that no text can hold, because it is cut otherwise."""
-    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
-    return sum(" " in unit or CUTS[cut](unit) != [unit] for unit in words)
+    words, cutter = (unit for unit in found.units[1:] if unit != END_OF_LINE), _cutter(cut)
+    return sum(" " in unit or cutter(unit) != [unit] for unit in words)
 
 
 def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
     """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
-    tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
+    tokenizer, lookup = WordTokenizer(cut=_cutter(cut)), WordLookup(Vocabulary("word", found.units))
     kept, waiting = np.empty(0, np.int64), []
     for _, sentences in SentenceFile(path).batches(Report()):
         (table,) = tokenizer.tables(sentences)
@@ -82,6 +84,12 @@ def make_frame(
         kept: The buckets that have a row, ascending; a number for all below it.
         stock: Whether it is WORD, which is saved as a stock module.
     """
+    import torch
+
+    from paranmt_hf.encoders.modules.ngram import NgramEmbedding
+    from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
     hashes = np.arange(kept) if isinstance(kept, int) else kept
     weight = torch.zeros(len(found.units) + len(hashes), 1)
     module: AverageEmbedding = (
@@ -206,6 +214,10 @@ def _convert(
     source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
     """Write the weights while the model goes past, and then what goes with them."""
+    from paranmt_hf.encoders.modules.average import WEIGHTS_FILE
+    from paranmt_hf.encoders.row_file import RowFile
+    from paranmt_hf.encoders.saving import save
+
     with _opened(source) as (stream, source_name, size):
         reader = BinReader(stream, source_name)
         found = read_words(reader)
