@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -37,7 +37,6 @@ from paranmt_hf.lexicon.lexicon import (
 from paranmt_hf.lexicon.pmi import write_word_pairs
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import languages
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
