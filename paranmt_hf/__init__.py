@@ -22,19 +22,17 @@ _NAMES = {
     "ItemsConfig": "paranmt_hf.evaluation.data_configs",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
-    "LexiconConfig": "paranmt_hf.lexicon.config",
+    "LexiconConfig": "paranmt_hf.lexicon.lexicon",
     "License": "paranmt_hf.hub.licenses",
-    "MarginLoss": "paranmt_hf.training.mining",
-    "MegaBatchMiner": "paranmt_hf.training.mining",
+    "MarginLoss": "paranmt_hf.training.mega_batch_miner",
+    "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
-    "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
-    "ParseConfig": "paranmt_hf.corpus.parsing.parse",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
@@ -42,7 +40,7 @@ _NAMES = {
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.index",
+    "IndexConfig": "paranmt_hf.search.indexed_vectors",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
@@ -58,7 +56,7 @@ _NAMES = {
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
-    "build_lexicon": "paranmt_hf.lexicon.verbs",
+    "build_lexicon": "paranmt_hf.lexicon.build",
     "compare_folds": "paranmt_hf.experiments.folds",
     "compare_sizes": "paranmt_hf.experiments.sizes",
     "compare_sources": "paranmt_hf.experiments.sources",
@@ -68,7 +66,7 @@ _NAMES = {
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_contrast": "paranmt_hf.evaluation.evaluate",
-    "evaluate_lexicon": "paranmt_hf.lexicon.verbs",
+    "evaluate_lexicon": "paranmt_hf.lexicon.build",
     "evaluate_overfitting": "paranmt_hf.evaluation.evaluate",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -83,7 +81,6 @@ _NAMES = {
     "load_paraphraser": "paranmt_hf.paraphrase.loaded_paraphraser",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
-    "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
@@ -128,14 +125,12 @@ __all__ = [
     "MarginLoss",
     "MegaBatchMiner",
     "MineConfig",
-    "Mining",
     "NegativesConfig",
     "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
     "ParaphraserTraining",
-    "ParseConfig",
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
@@ -143,7 +138,7 @@ __all__ = [
     "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
-    "SpaceConfig",
+    "IndexConfig",
     "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
@@ -185,7 +180,6 @@ __all__ = [
     "load_paraphraser",
     "load_supervised",
     "mine",
-    "mine_pairs",
     "mined_negatives",
     "paraphrase_corpus",
     "paraphrase_file",
@@ -257,9 +251,8 @@ if TYPE_CHECKING:
     from paranmt_hf.experiments.sizes import compare_sizes
     from paranmt_hf.experiments.sources import compare_sources
     from paranmt_hf.hub.licenses import License
-    from paranmt_hf.lexicon.config import LexiconConfig
-    from paranmt_hf.lexicon.lexicon import Lexicon
-    from paranmt_hf.lexicon.verbs import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
     from paranmt_hf.paraphrase.adversarial import AdversarialConfig, find_adversarial
     from paranmt_hf.paraphrase.augment import AugmentConfig, augment
     from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserConfig, ParaphraserTraining
@@ -271,13 +264,14 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
-    from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
+    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.indexed_vectors import IndexConfig
+    from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
-    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig

@@ -1,0 +1,255 @@
+"""The course of a run of averaging encoders: epochs, evaluations, early stop, checkpoints, going on after a kill."""
+
+from __future__ import annotations
+
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.distributed import Processes
+from paranmt_hf.training.history import History
+from paranmt_hf.training.pair_store import MegaBatch, PairStore
+from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
+from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.util.progress import Progress
+
+logger = logging.getLogger(__name__)
+Evaluate = Callable[[], float]
+# What a trainer does with a mega-batch before its turn, given the generator for its random negatives.
+Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
+
+
+class Optimizer(Protocol):
+    """What training needs of a table and the state of its optimizer."""
+
+    # Number of steps made.
+    step: int
+    # The model's table on the host [row, dimension], with all rows up to date after `catch_up`.
+    weight: torch.Tensor
+
+    def catch_up(self) -> None:
+        """Bring all rows up to date."""
+        ...
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint must hold except the number of steps."""
+        ...
+
+    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
+        """Go back to a checkpoint."""
+        ...
+
+
+class Engine(Protocol):
+    """Trains averaging encoders on mega-batches."""
+
+    config: TrainConfig
+    teacher: TeacherVectors | None
+
+    @property
+    def optimizers(self) -> Sequence[Optimizer]:
+        """The encoders' tables."""
+        ...
+
+    def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
+        """Mine negatives once, then make one step for each mini-batch; returns the loss of each."""
+        ...
+
+
+def evaluation_points(count: int, config: TrainConfig) -> set[int]:
+    """Mega-batches, of `count` in an epoch, after which the development set is scored; the last is among them."""
+    return {-(-count * part // config.evaluations) for part in range(1, config.evaluations + 1)}
+
+
+@dataclass
+class _Position:
+    """Where a run is: the epoch, and how many of its mega-batches are done."""
+
+    epoch: int = 0
+    mega: int = 0
+
+
+class Epochs:
+    """Runs the training of averaging encoders.
+
+    Args:
+        engine: The encoder under training.
+        store: The pairs, or the sentences of which a teacher alone tells something.
+        folder: For checkpoints.
+        evaluate: Scores the weights as they are on the development set; None if there is none.
+        prepare: Done with each mega-batch in a thread, while the trainer is at the one before.
+        processes: Those that train together; the first one scores, writes and tells. None if this one is alone.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: PairStore | DistinctSentences,
+        folder: Path,
+        evaluate: Evaluate | None = None,
+        prepare: Prepare | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self.engine, self.store, self.evaluate, self._prepare = engine, store, evaluate, prepare
+        self._processes = processes
+        self._first = processes is None or processes.first
+        self.config = engine.config
+        self.history = History()
+        self._checkpoint = folder / "checkpoint.safetensors"
+        self._best = folder / "best.safetensors"
+        self._position = _Position()
+        # By what neighbours are found: the teacher's vector of each sentence, or the sum of those of each pair's two
+        # sides [item, dimension].
+        self._vectors: np.ndarray | None = None
+
+    def run(self) -> History:
+        """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
+
+        With a development set the final weights are those that scored best; of several processes, in the first one.
+
+        Raises:
+            InputError: The loss is not a number, or a checkpoint cannot be written.
+        """
+        self._resume()
+        if self._processes is not None:
+            # Before the first one writes another checkpoint.
+            self._processes.check_same("checkpoint", self._step, self._position.epoch, self._position.mega)
+        config, position = self.config, self._position
+        points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
+        total = config.epochs * self.store.pairs
+        with Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress:
+            saved = time.monotonic()
+            while position.epoch < config.epochs and not self._is_over():
+                for mega in self._prepared():
+                    started = time.monotonic()
+                    losses = self.engine.train_on(mega, self._generator(position.mega))
+                    position.mega += 1
+                    self.history.pairs += mega.pairs
+                    if losses:
+                        self.history.add_loss(self._step, float(np.mean(losses)))
+                    if position.mega in points:
+                        self._score()
+                    self.history.seconds += time.monotonic() - started
+                    progress.advance_to(self.history.pairs, self._note())
+                    if time.monotonic() - saved >= config.checkpoint_seconds:
+                        self._save()
+                        saved = time.monotonic()
+                    if self._is_over():
+                        break
+                position.epoch, position.mega = position.epoch + 1, 0
+        # If the encoder cannot be written now, nothing of this is lost.
+        self._save()
+        if self._first:
+            self._finish()
+        return self.history
+
+    def _generator(self, mega: int) -> np.random.Generator:
+        """For the random negatives of a mega-batch of this epoch."""
+        return np.random.default_rng([self.config.seed, self._position.epoch, mega, 1])
+
+    def _prepared(self) -> Iterator[MegaBatch]:
+        """What is left of the epoch, each mega-batch prepared while the one before is in use."""
+        prepare, megas = self._prepare, self._mega_batches()
+        if prepare is None:
+            return megas
+        # Reading in one thread, preparing in another.
+        numbered = enumerate(_ahead(megas), self._position.mega)
+        return _ahead(prepare(mega, self._generator(number)) for number, mega in numbered)
+
+    def _mega_batches(self) -> Iterator[MegaBatch]:
+        """What is left of the epoch."""
+        config, position, teacher = self.config, self._position, self.engine.teacher
+        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
+        if isinstance(self.store, DistinctSentences):
+            assert teacher is not None
+            if self._vectors is None:
+                self._vectors = teacher.units(self.store.keys)
+            order = self._agreed(neighbour_order(self._vectors, 2 * config.batch_size, generator))
+            return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
+        if not config.neighbours or teacher is None:
+            return self.store.mega_batches(
+                config.mega_pairs, seed=config.seed, epoch=position.epoch, start=position.mega
+            )
+        if self._vectors is None:
+            self._vectors = teacher.of_pairs(self.store.keys())
+        order = self._agreed(neighbour_order(self._vectors, config.batch_size, generator))
+        return self.store.in_order(order, config.mega_pairs, start=position.mega)
+
+    def _agreed(self, order: np.ndarray) -> np.ndarray:
+        """Make sure that all processes have the same order, which follows from products of floating-point numbers."""
+        if self._processes is not None:
+            self._processes.check_same("order of sentences", zlib.crc32(order.tobytes()))
+        return order
+
+    @property
+    def _step(self) -> int:
+        return self.engine.optimizers[0].step
+
+    def _is_over(self) -> bool:
+        return self.config.patience is not None and self.history.stale >= self.config.patience
+
+    def _note(self) -> str:
+        note = f"loss {self.history.losses[-1][1]:.3f}" if self.history.losses else ""
+        return f"{note}, dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else note
+
+    def _score(self) -> None:
+        for table in self.engine.optimizers:
+            table.catch_up()
+        if self.evaluate is None:
+            return
+        score = self.evaluate() if self._first else 0.0
+        if self._processes is not None:
+            score = self._processes.first_tells(score)
+        if self.history.add_score(self._step, score) and self._first:
+            weights = {f"{index}": table.weight for index, table in enumerate(self.engine.optimizers)}
+            write_checkpoint(self._best, weights, {"step": self._step})
+
+    def _finish(self) -> None:
+        for table in self.engine.optimizers:
+            table.catch_up()
+        best = read_checkpoint(self._best) if self.evaluate is not None else None
+        if best is not None:
+            for index, table in enumerate(self.engine.optimizers):
+                table.weight.copy_(best[0][f"{index}"])
+
+    def _save(self) -> None:
+        if not self._first:
+            return
+        tensors: dict[str, torch.Tensor] = {}
+        for index, table in enumerate(self.engine.optimizers):
+            tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
+        state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
+        write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
+
+    def _resume(self) -> None:
+        checkpoint = read_checkpoint(self._checkpoint)
+        if checkpoint is None:
+            return
+        tensors, state = checkpoint
+        for index, table in enumerate(self.engine.optimizers):
+            prefix = f"{index}."
+            own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
+            table.restore(own, state["step"])
+        self._position = _Position(state["epoch"], state["mega"])
+        self.history = History.from_dict(state["history"])
+        if self._first:
+            logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
+
+
+def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:
+    """Make each item in a thread while the one before is in use."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = pool.submit(next, items, None)
+            yield item

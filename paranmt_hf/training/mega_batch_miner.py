@@ -1,0 +1,196 @@
+"""The margin loss and mega-batches for a `SentenceTransformerTrainer` of one's own, with any model.
+
+What `paranmt train` does by itself for its encoders, as two objects that plug into the stock trainer: `MegaBatchMiner`
+is its dataset and its batch sampler, `MarginLoss` its loss. See docs/training.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.sampler import DefaultBatchSampler
+from torch import nn
+from torch.utils.data import get_worker_info
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.training.config import Negatives
+from paranmt_hf.training.losses import margin_loss
+from paranmt_hf.training.mega_batch import select
+
+SIDES = ("reference", "translation")
+ENCODE_SENTENCES = 128
+
+
+class MarginLoss(nn.Module):
+    """The margin loss of `margin_loss` over columns of text: s, s', t and, unless the loss is one-sided, t'.
+
+    Args:
+        model: The model under training.
+        margin: d, above 0 (ParaNMT-50M, section 4: 0.4).
+    """
+
+    def __init__(self, model: SentenceTransformer, margin: float = 0.4) -> None:
+        if not margin > 0:
+            raise InputError(f"margin must be above 0, was {margin!r}")
+        super().__init__()
+        self.model, self.margin = model, margin
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None = None) -> torch.Tensor:
+        """Compute the loss of a mini-batch.
+
+        Args:
+            sentence_features: Features of the columns reference, translation, reference_negative and, if there is
+                one, translation_negative.
+            labels: There are none.
+
+        Returns:
+            The loss, a scalar.
+        """
+        vectors = [self.model(features)["sentence_embedding"] for features in sentence_features]
+        if len(vectors) not in (3, 4):
+            raise InputError(
+                f"expected the columns {', '.join(SIDES)} and one or two columns of negatives, found {len(vectors)} "
+                "columns; give the trainer the dataset and the batch sampler of a MegaBatchMiner"
+            )
+        return margin_loss(*vectors, margin=self.margin)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What stands in the card of a model that the trainer writes."""
+        return {"margin": self.margin}
+
+
+class MegaBatchMiner:
+    """Mini-batches with negatives that the model itself finds, anew for each mega-batch (ParaNMT-50M, section 4).
+
+    The trainer asks for a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
+    the one before it. For one process, with `dataloader_num_workers=0`, which is the trainer's default.
+
+    Args:
+        model: The model under training.
+        pairs: A dataset with the columns `reference` and `translation`.
+        mega_batch: M, mini-batches of a mega-batch.
+        negatives: The most similar sentence (`max`), a random one (`rand`), or half of each (`mix`).
+        one_sided: Only the reference gets a negative, which is another reference.
+        seed: Decides the order of pairs and what is random.
+
+    Attributes:
+        dataset: For the trainer: the pairs, with the negatives of the mega-batch in hand.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        pairs: datasets.Dataset,
+        *,
+        mega_batch: int = 40,
+        negatives: Negatives = "max",
+        one_sided: bool = False,
+        seed: int = 1,
+    ) -> None:
+        if missing := [side for side in SIDES if side not in pairs.column_names]:
+            raise InputError(f"the pairs have no column {missing[0]}; they have {', '.join(pairs.column_names)}")
+        if mega_batch < 1 or negatives not in ("max", "mix", "rand"):
+            raise InputError("mega_batch must be at least 1, and negatives one of max, mix, rand")
+        self._model, self._mega_batch, self._negatives = model, mega_batch, negatives
+        self._one_sided, self._seed = one_sided, seed
+        self._pairs = pairs.select_columns(list(SIDES)).add_column("row", np.arange(len(pairs)))
+        # Negatives of each pair of the mega-batch in hand.
+        self._found: dict[int, list[str]] = {}
+        self.dataset = self._pairs.with_transform(self._with_negatives)
+
+    def _with_negatives(self, rows: Mapping[str, list[Any]]) -> dict[str, list[str]]:
+        """Rows as the trainer reads them: s, s', t and, with two sides, t'.
+
+        Raises:
+            InputError: A worker of the data loader reads them; negatives are found in the process that trains.
+        """
+        if get_worker_info() is not None:
+            raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
+        unmined = [""] * (1 if self._one_sided else 2)
+        found = [self._found.get(row, unmined) for row in rows["row"]]
+        columns = {side: list(rows[side]) for side in SIDES}
+        return columns | {f"{side}_negative": list(texts) for side, texts in zip(SIDES, zip(*found, strict=True))}  # noqa: B905
+
+    def sampler(
+        self, dataset: datasets.Dataset, batch_size: int, drop_last: bool, **options: Any
+    ) -> DefaultBatchSampler:
+        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`.
+
+        Raises:
+            InputError: The trainer has another dataset than the miner's.
+        """
+        known = "row" in (getattr(dataset, "column_names", None) or ())
+        if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
+            raise InputError(
+                "the sampler of a MegaBatchMiner deals out the miner's own dataset, found another one; give the "
+                "trainer train_dataset=miner.dataset, and in place of an eval_dataset an evaluator"
+            )
+        return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
+
+    def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """Find the negatives of the pairs of a mega-batch.
+
+        Args:
+            rows: Their indices [pair].
+            generator: For what is random.
+
+        Returns:
+            The indices of those pairs of which each sentence that needs a negative has one, in the same order.
+        """
+        table = self._pairs.select(rows)
+        sides = [list(table[side]) for side in SIDES]
+        sentences = [*sides[0], *sides[1]]
+        vectors = self._encode(sentences) if self._negatives != "rand" else None
+        hashes = TokenHashes()
+        keys = np.concatenate([sentence_keys(part, hashes.of(part)) for part in WordTokenizer().tables(*sides)])
+        chosen = select(vectors, keys, self._negatives, generator, one_sided=self._one_sided)
+        chosen = chosen.reshape(-1, len(rows)).T
+        whole = (chosen >= 0).all(axis=1)
+        self._found = {
+            int(row): [sentences[index] for index in own]
+            for row, own in zip(rows[whole].tolist(), chosen[whole].tolist(), strict=True)
+        }
+        return rows[whole]
+
+    def _encode(self, sentences: list[str]) -> torch.Tensor:
+        training = self._model.training
+        vectors = self._model.encode(
+            sentences, batch_size=ENCODE_SENTENCES, convert_to_tensor=True, show_progress_bar=False
+        )
+        self._model.train(training)
+        return vectors.float()
+
+
+class _MegaBatchSampler(DefaultBatchSampler):
+    """Mini-batches of indices, mega-batch by mega-batch."""
+
+    def __init__(self, miner: MegaBatchMiner, count: int, batch_size: int, drop_last: bool) -> None:
+        super().__init__(range(count), batch_size=batch_size, drop_last=drop_last)
+        self._miner, self._count, self.epoch = miner, count, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of an epoch."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self._count // self.batch_size if self.drop_last else -(-self._count // self.batch_size)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        miner, generator = self._miner, np.random.default_rng([self._miner._seed, self.epoch])
+        order = generator.permutation(self._count)
+        size = self.batch_size * miner._mega_batch
+        for start in range(0, self._count, size):
+            rows = miner.mine(order[start : start + size], generator)
+            found = miner._found
+            for first in range(0, len(rows), self.batch_size):
+                batch = rows[first : first + self.batch_size].tolist()
+                if len(batch) == self.batch_size or not self.drop_last:
+                    # An evaluation between two steps mines, too.
+                    miner._found = found
+                    yield batch
