@@ -14,6 +14,7 @@ from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
+    NOT_FINITE,
     NgramTable,
     read_json,
     read_rows,
@@ -117,7 +118,7 @@ def _check_tensors(path: Path) -> None:
             for name in stored.keys():  # noqa: SIM118 - it is not a dictionary
                 tensor = stored.get_tensor(name)
                 if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-                    raise ValueError(f"{path}: the tensor {name!r} holds a number that is not finite")
+                    raise ValueError(NOT_FINITE.format(path=path, name=name))
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error})") from error
 

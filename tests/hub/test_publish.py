@@ -289,7 +289,7 @@ def test_code_beside_a_stock_model_stays_here(model):
             r"training.json is damaged: expected an object, found \[\]",
         ),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
-        (lambda folder: (folder / "modules.json").write_text("{"), "is no sentence encoder"),
+        (lambda folder: (folder / "modules.json").write_text("{"), "is not a sentence encoder"),
         (
             lambda folder: (folder / "supervised.json").write_text("{}"),
             "is a model for a task, made by `paranmt supervise`, .*; send it with huggingface_hub's upload_folder",

@@ -103,9 +103,7 @@ def test_weights_that_are_not_finite(tmp_path, trigrams, value):
     stored = load_file(path)
     stored["embedding.weight"][3, 2] = value
     save_file(stored, path)
-    with pytest.raises(
-        InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite; train"
-    ):
+    with pytest.raises(InputError, match=f"{path}: the tensor 'embedding.weight' holds a number that is not finite"):
         average_encoders(trigrams, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 

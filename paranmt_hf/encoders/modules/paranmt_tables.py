@@ -21,6 +21,7 @@ CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.
 PRECISIONS = ("float32", "float16", "int8")
 # Tensors of the rows, of the scale of each row of 8 bits, and of the buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
+NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
 
 # Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams,
 # those of one word included. The paper leaves the hash open; this is that of the authors' program, so that its models
@@ -98,7 +99,7 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
         raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
     for name, tensor in stored.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
-            raise ValueError(f"{path}: the tensor {name!r} holds a number that is not finite; train the model again")
+            raise ValueError(NOT_FINITE.format(path=path, name=name))
     return restore(stored), entries
 
 
