@@ -10,12 +10,12 @@ from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from paranmt_hf.evaluation.word_weights import AverageConfig
+    from paranmt_hf.evaluation.word_weights import WordWeighting
 
 
 def add_averages(parser: CommandParser) -> None:
     """Add the options that name files of word vectors and say how they are averaged."""
-    from paranmt_hf.evaluation.word_weights import AverageConfig
+    from paranmt_hf.evaluation.word_weights import WordWeighting
 
     group = parser.add_argument_group("averages of word vectors")
     group.add_argument(
@@ -25,12 +25,12 @@ def add_averages(parser: CommandParser) -> None:
         default=[],
         help="files of word vectors, or encoders that have some; their averages are measured too",
     )
-    add_options(group, AverageConfig)
+    add_options(group, WordWeighting)
 
 
-def averages_of(arguments: argparse.Namespace) -> AverageConfig:
+def averages_of(arguments: argparse.Namespace) -> WordWeighting:
     """Make the settings of parsed options."""
-    from paranmt_hf.evaluation.word_weights import AverageConfig
+    from paranmt_hf.evaluation.word_weights import WordWeighting
 
-    config: AverageConfig = from_options(AverageConfig, arguments)
+    config: WordWeighting = from_options(WordWeighting, arguments)
     return config

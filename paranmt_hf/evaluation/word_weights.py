@@ -7,13 +7,13 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.util.settings import check, is_given, setting
+from paranmt_hf.util.settings import check, setting
 
 # The weightings, and what a result calls them.
 WEIGHTINGS: Mapping[str, str] = {
@@ -29,8 +29,8 @@ RANK = "rank"
 
 
 @dataclass(frozen=True)
-class AverageConfig:
-    """Which averages of word vectors are measured."""
+class WordWeighting:
+    """How the words of an average of word vectors are weighted."""
 
     weighting: tuple[str, ...] = setting(
         ("average",),
@@ -61,23 +61,11 @@ class AverageConfig:
         """Whether the frequencies of words are needed."""
         return bool(set(self.weighting) & set(BY_FREQUENCY))
 
-    def refuse_unused(self) -> None:
-        """Refuse settings where nothing is averaged.
-
-        Raises:
-            InputError: One differs from its default.
-        """
-        if given := [entry.name for entry in fields(self) if is_given(self, entry.name)]:
-            raise InputError(
-                f"--{given[0].replace('_', '-')} is about --vectors, and changes nothing for other models; name word "
-                "vectors or an encoder that has some with --vectors, or leave it out"
-            )
-
 
 def word_weights(
     weighting: str,
     words: Sequence[str],
-    config: AverageConfig,
+    config: WordWeighting,
     *,
     counts: WordCounts | None = None,
     norms: Mapping[str, float] | None = None,
@@ -94,9 +82,6 @@ def word_weights(
     Returns:
         Weights [word], float64, at least 0. `sif`: a / (a + p), so 1 for a word that was not seen.
         `inverse-frequency`: 1 over the count; a word that was not seen counts once (arXiv:1511.08198, section 6).
-
-    Raises:
-        InputError: All weights are 0, or none of the words has a norm.
     """
     if weighting == "average":
         return np.ones(len(words))
@@ -127,7 +112,7 @@ def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str)
     return np.where(known, found, found[known].mean())
 
 
-def describe(weighting: str, config: AverageConfig, counts: WordCounts | None) -> tuple[str, ...]:
+def describe(weighting: str, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
     """Say in sentences what the figures of a weighting are of."""
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.encoders.families import FAMILIES
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
@@ -113,7 +114,7 @@ def conversion_card(
     folder: Path,
     conversion: ConversionRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together; arguments and result as of `model_record`."""
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
@@ -124,7 +125,9 @@ def conversion_card(
     said = {key: value for key, value in asdict(about).items() if value is not None}
     family = FAMILIES["word" if conversion.order == 1 else "sent2vec"]
     stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
-    stored |= {name: getattr(results, name) if results is not None else None for name in ("mean", "development")}
+    stored |= {"mean": None, "development": None}
+    if results is not None:
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     return {
         "name": name,
         **said,
@@ -139,9 +142,9 @@ def conversion_card(
         "languages": [],
         "stock": stock,
         "limits": family.limits,
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 
@@ -234,7 +237,7 @@ def _reading(conversion: ConversionRecord, stock: bool) -> str:
     return f"{first} Words that are not in the vocabulary are left out, before n-grams are made."
 
 
-def missing_of(conversion: ConversionRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def missing_of(conversion: ConversionRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of a converted encoder's card would miss, in sentences."""
     missing = []
     if results is None:

@@ -14,7 +14,7 @@ from paranmt_hf import InputError, evaluate, write_results
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.record import read_results
-from paranmt_hf.evaluation.word_weights import AverageConfig
+from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.training.check_model import results_of_weights
 from paranmt_hf.util.files import check_result_path, checksum
@@ -84,7 +84,7 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
         "text.txt": (3, 1, 1),
         "p.parquet": (3, 1, 1),
     }.items():
-        config = AverageConfig(weighting=("inverse-frequency",), frequencies=frequencies)
+        config = WordWeighting(weighting=("inverse-frequency",), frequencies=frequencies)
         (found,) = evaluate([], "s.tsv", vectors=["v.txt"], averages=config, bootstrap=0)
         weighted = np.array([[1 / a, 1 / cat, 0], [1 / a, 0, 1 / sat], [0, 1 / cat, 0], [0, 0, 1 / sat], [1, 0, 0]])
         unit = weighted / np.linalg.norm(weighted, axis=1, keepdims=True)
@@ -111,7 +111,7 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
 
 def test_averages_of_an_encoders_vectors(model):
     """Without weights they give what the encoder gives, whose unknown words are zeros."""
-    config = AverageConfig(weighting=("average", "blacklist"), blacklist=1)
+    config = WordWeighting(weighting=("average", "blacklist"), blacklist=1)
     own, plain, without = evaluate([model], SIMILARITY, vectors=[model], averages=config, bootstrap=0)
     expected = own.result.sets[0].similarities
     assert plain.result.sets[0].similarities == pytest.approx(expected, abs=1e-6)
