@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from paranmt_hf.corpus.duplicates.search import Likeness, NearDuplicateSearch, unit_vectors
+from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, unit_vectors
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder

@@ -35,7 +35,7 @@ from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.release_run import write_card
-from paranmt_hf.corpus.select import SelectConfig, select
+from paranmt_hf.corpus.selection.select import ReleaseFilter, select
 
 SIDES = ("reference", "translation")
 
@@ -179,7 +179,7 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
         theirs.append(opusfilter(arguments.opusfilter, [length, same], True, text))
     print(row("OpusFilter: length, identical sides, copies", pairs, theirs))
     print(row("paranmt select: the same", pairs, mine, theirs), flush=True)
-    few = select(arguments.release, folder / "few", SelectConfig(sample=arguments.language_pairs)).folder
+    few = select(arguments.release, folder / "few", ReleaseFilter(sample=arguments.language_pairs)).folder
     text = folder / "language"
     text.mkdir()
     pairs = plain_text(few, text)

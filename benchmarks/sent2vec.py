@@ -32,7 +32,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.evaluation.evaluate import evaluate_encoder
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.sent2vec.record import Course, read_sent2vec
+from paranmt_hf.training.sent2vec.record import Course, Sent2VecRecord
 
 DIMENSION, BUCKETS, THRESHOLD, RARE = 300, 2_000_000, 1e-4, 5
 # Shares of a run at which the losses are compared.
@@ -91,7 +91,7 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
     cpu, memory = measured(command, folder / "log")
     from paranmt_hf.encoders.loading import load
 
-    course = read_sent2vec(out).course
+    course = Sent2VecRecord.read(out).course
     return Run(course.words, cpu, memory, curve(course), score(load(out), sts))
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.decontamination import EvaluationText
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
 from paranmt_hf.training.inputs import sentences_of
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")

@@ -29,7 +29,7 @@ _NAMES = {
     "MineConfig": "paranmt_hf.search.mine",
     "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
-    "ParaNMT": "paranmt_hf.corpus.builder",
+    "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
@@ -38,17 +38,17 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
-    "SelectConfig": "paranmt_hf.corpus.select_config",
-    "SelectionConfig": "paranmt_hf.corpus.pairs",
+    "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
+    "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.space",
+    "SpaceConfig": "paranmt_hf.search.index",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
-    "TuneConfig": "paranmt_hf.training.tuning.grid_order",
+    "TuneConfig": "paranmt_hf.training.tuning.grid",
     "analyse_lengths": "paranmt_hf.evaluation.analysis.lengths",
     "analyse_neighbours": "paranmt_hf.evaluation.analysis.words",
     "analyse_norms": "paranmt_hf.evaluation.analysis.words",
@@ -74,7 +74,7 @@ _NAMES = {
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_annotation": "paranmt_hf.apps.annotate.annotate",
     "export_encoder": "paranmt_hf.encoders.export.export",
-    "frequent_templates": "paranmt_hf.corpus.parsing.frequent_templates",
+    "frequent_templates": "paranmt_hf.corpus.parsing.template_counts",
     "find_adversarial": "paranmt_hf.paraphrase.adversarial",
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
@@ -94,7 +94,7 @@ _NAMES = {
     "rescore": "paranmt_hf.corpus.score",
     "rotate_encoder": "paranmt_hf.training.rotate",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
-    "select": "paranmt_hf.corpus.select",
+    "select": "paranmt_hf.corpus.selection.select",
     "serve_annotation": "paranmt_hf.apps.annotate.annotate",
     "stream": "paranmt_hf.corpus.stream",
     "summarise_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -104,7 +104,7 @@ _NAMES = {
     "train_controlled": "paranmt_hf.paraphrase.train_controlled",
     "train_paraphraser": "paranmt_hf.paraphrase.train_paraphraser",
     "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
-    "write_report": "paranmt_hf.apps.explore.report",
+    "write_report": "paranmt_hf.apps.explore.explore",
     "write_results": "paranmt_hf.evaluation.results",
 }
 
@@ -129,7 +129,7 @@ __all__ = [
     "MineConfig",
     "Mining",
     "NegativesConfig",
-    "ParaNMT",
+    "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
@@ -138,8 +138,8 @@ __all__ = [
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
-    "SelectConfig",
-    "SelectionConfig",
+    "ReleaseFilter",
+    "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
     "SpaceConfig",
@@ -218,19 +218,19 @@ if TYPE_CHECKING:
         summarise_annotation,
     )
     from paranmt_hf.apps.annotate.sample import AnnotationConfig
-    from paranmt_hf.apps.explore.report import write_report
+    from paranmt_hf.apps.explore.explore import write_report
     from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.corpus.build import build
-    from paranmt_hf.corpus.builder import ParaNMT
+    from paranmt_hf.corpus.builder import ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
-    from paranmt_hf.corpus.select import select
-    from paranmt_hf.corpus.select_config import SelectConfig
+    from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+    from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
     from paranmt_hf.corpus.stream import stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
@@ -242,11 +242,10 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
     from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
     from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
-    from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.evaluation.contrast import evaluate_contrast
+    from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.evaluation.evaluate import evaluate
     from paranmt_hf.evaluation.results import write_results
-    from paranmt_hf.training.pair_margins import evaluate_overfitting
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
@@ -268,15 +267,15 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
     from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
-    from paranmt_hf.search.space import SpaceConfig
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
+    from paranmt_hf.training.pair_margins import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
@@ -284,7 +283,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.supervised.model import load_supervised
     from paranmt_hf.training.supervised.supervise import supervise
     from paranmt_hf.training.train import train
-    from paranmt_hf.training.tuning.grid_order import TuneConfig
+    from paranmt_hf.training.tuning.grid import TuneConfig
     from paranmt_hf.training.tuning.tune import tune
     from paranmt_hf.training.vectors import distill_vectors
 

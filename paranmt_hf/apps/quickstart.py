@@ -27,9 +27,6 @@ def quickstart(out: Path) -> Iterator[str]:
 
     Yields:
         What to tell the user, line by line.
-
-    Raises:
-        InputError: `out` is a release, an encoder or a file, or `<out>/paranmt50m` or `<out>/word` is something else.
     """
     folder = Path(out) / "paranmt50m"
     _check_free(Path(out))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
 
-from paranmt_hf.cli.options import add_switch
-from paranmt_hf.cli.parser import CommandParser, keep_options
+from paranmt_hf.cli.evaluate import _show
+from paranmt_hf.cli.parser import CommandParser
 from paranmt_hf.cli.word_vectors import add_averages, averages_of
 
 SUMMARY = "find out what encoders and word vectors do well, and why"
@@ -17,14 +14,6 @@ FREQUENCIES = (
     "how often words occur: rank ({order}, by Zipf's law), a list with a word and its count on each line, or what is "
     "counted: a text, a Parquet file, a release (both sides) (default: rank)"
 )
-
-
-class _Table(Protocol):
-    """What an analysis gives."""
-
-    def to_json(self) -> dict[str, Any]: ...
-
-    def write(self, style: Any) -> str: ...  # noqa: ANN401
 
 
 def configure(parser: CommandParser) -> None:
@@ -42,7 +31,7 @@ def configure(parser: CommandParser) -> None:
 
 def _configure_lengths(parser: CommandParser) -> None:
     """Options of `paranmt analyse lengths`."""
-    from paranmt_hf.evaluation.analysis.lengths import UP_TO
+    from paranmt_hf.evaluation.analysis.lengths import TABLE_7_LENGTHS
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
     _add_encoders(parser)
@@ -50,7 +39,7 @@ def _configure_lengths(parser: CommandParser) -> None:
         "--up-to",
         nargs="+",
         type=int,
-        default=list(UP_TO),
+        default=list(TABLE_7_LENGTHS),
         help="most tokens of the longer side in each bin but the last (default: 4 5 6 7 8 9)",
     )
     parser.add_argument(
@@ -62,20 +51,20 @@ def _configure_lengths(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.analysis.analyse import analyse_lengths
-        from paranmt_hf.evaluation.analysis.pictures import draw_lengths
+        from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
 
-        _check_output(arguments)
-        shown = arguments.json is not None or arguments.picture is not None
-        table = analyse_lengths(
-            arguments.models,
-            arguments.data,
-            vectors=arguments.vectors,
-            averages=averages_of(arguments),
-            up_to=arguments.up_to,
-            bootstrap=arguments.bootstrap if shown else 0,
+        _show(
+            arguments,
+            lambda: analyse_lengths(
+                arguments.models,
+                data=arguments.data,
+                vectors=arguments.vectors,
+                averages=averages_of(arguments),
+                up_to=arguments.up_to,
+                bootstrap=arguments.bootstrap,
+                picture=arguments.picture,
+            ),
         )
-        _show(arguments, table, lambda path: draw_lengths(table, path))
 
     parser.finish(run, "paranmt analyse lengths embedded --vectors glove.txt --data FOLDER_WITH_STS")
 
@@ -89,24 +78,25 @@ def _configure_neighbours(parser: CommandParser) -> None:
     _add_output(parser, picture=False)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.analysis.analyse import analyse_neighbours
+        from paranmt_hf.evaluation.analysis.words import analyse_neighbours
 
-        _check_output(arguments)
-        table = analyse_neighbours(
-            arguments.spaces,
-            arguments.words,
-            frequencies=arguments.frequencies,
-            common=arguments.common,
-            top=arguments.top,
+        _show(
+            arguments,
+            lambda: analyse_neighbours(
+                arguments.spaces,
+                words=arguments.words,
+                frequencies=arguments.frequencies,
+                common=arguments.common,
+                top=arguments.top,
+            ),
         )
-        _show(arguments, table)
 
     parser.finish(run, "paranmt analyse neighbours models/word glove.txt --words unlike contrary --top 5")
 
 
 def _configure_norms(parser: CommandParser) -> None:
     """Options of `paranmt analyse norms`."""
-    from paranmt_hf.evaluation.analysis.norms import FIRST_WORDS
+    from paranmt_hf.evaluation.analysis.words import FIRST_WORDS
 
     _add_spaces(parser)
     _add_common(parser, "the order of each", "the lists are of so many of the most common words")
@@ -128,28 +118,28 @@ def _configure_norms(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.errors import InputError
-        from paranmt_hf.evaluation.analysis.analyse import analyse_norms
-        from paranmt_hf.evaluation.analysis.pictures import draw_norms
+        from paranmt_hf.evaluation.analysis.words import analyse_norms
 
-        _check_output(arguments)
-        if not 0 < arguments.sif_a < float("inf"):
-            raise InputError(f"--sif-a must be above 0, was {arguments.sif_a:g}")
-        table = analyse_norms(
-            arguments.spaces,
-            frequencies=arguments.frequencies,
-            first_words=arguments.first_words,
-            common=arguments.common,
-            top=arguments.top,
+        _show(
+            arguments,
+            lambda: analyse_norms(
+                arguments.spaces,
+                frequencies=arguments.frequencies,
+                first_words=arguments.first_words,
+                common=arguments.common,
+                top=arguments.top,
+                picture=arguments.picture,
+                norm=arguments.norm,
+                sif_a=arguments.sif_a,
+            ),
         )
-        _show(arguments, table, lambda path: draw_norms(table, path, norm=arguments.norm, sif_a=arguments.sif_a))
 
     parser.finish(run, "paranmt analyse norms models/word glove.txt --frequencies paranmt50m --picture norms.png")
 
 
 def _configure_under_trained(parser: CommandParser) -> None:
     """Options of `paranmt analyse under-trained`."""
-    from paranmt_hf.evaluation.analysis.under_trained import AT_LEAST
+    from paranmt_hf.evaluation.analysis.under_trained import UNDER_TRAINED_BELOW
 
     _add_encoders(parser)
     parser.add_argument(
@@ -160,7 +150,7 @@ def _configure_under_trained(parser: CommandParser) -> None:
     parser.add_argument(
         "--at-least",
         type=int,
-        default=AT_LEAST,
+        default=UNDER_TRAINED_BELOW,
         help="words seen fewer times are under-trained (section 5.1) (default: %(default)s)",
     )
     parser.add_argument(
@@ -171,20 +161,21 @@ def _configure_under_trained(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.analysis.analyse import analyse_under_trained
-        from paranmt_hf.evaluation.analysis.pictures import draw_coverage
+        from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
 
-        _check_output(arguments)
-        table = analyse_under_trained(
-            arguments.models,
-            arguments.data,
-            arguments.training,
-            vectors=arguments.vectors,
-            averages=averages_of(arguments),
-            at_least=arguments.at_least,
-            references=arguments.references,
+        _show(
+            arguments,
+            lambda: analyse_under_trained(
+                arguments.models,
+                data=arguments.data,
+                training=arguments.training,
+                vectors=arguments.vectors,
+                averages=averages_of(arguments),
+                at_least=arguments.at_least,
+                references=arguments.references,
+                picture=arguments.picture,
+            ),
         )
-        _show(arguments, table, lambda path: draw_coverage(table, path))
 
     parser.finish(run, "paranmt analyse under-trained models/word --data FOLDER_WITH_STS --training paranmt50m")
 
@@ -202,42 +193,14 @@ def _add_spaces(parser: CommandParser) -> None:
 
 
 def _add_common(parser: CommandParser, order: str, what: str) -> None:
-    from paranmt_hf.evaluation.analysis.neighbours import COMMON
+    from paranmt_hf.evaluation.analysis.words import COMMON_WORDS
     from paranmt_hf.evaluation.word_weights import RANK
 
     parser.add_argument("--frequencies", default=RANK, help=FREQUENCIES.format(order=order))
-    parser.add_argument("--common", type=int, default=COMMON, help=f"{what} (default: %(default)s)")
+    parser.add_argument("--common", type=int, default=COMMON_WORDS, help=f"{what} (default: %(default)s)")
 
 
 def _add_output(parser: CommandParser, *, picture: bool = True) -> None:
     parser.add_argument("--json", type=Path, help="write the figures into this file")
     if picture:
         parser.add_argument("--picture", type=Path, help="draw them into this PNG (extra `plots`)")
-    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
-
-
-def _check_output(arguments: argparse.Namespace) -> None:
-    """Refuse places where no result can be, before the work."""
-    from paranmt_hf.util.files import check_result_path, check_suffix
-    from paranmt_hf.util.optional import require
-
-    for option in ("json", "picture"):
-        if (path := getattr(arguments, option, None)) is not None:
-            check_result_path(path, f"--{option}")
-    if (path := getattr(arguments, "picture", None)) is not None:
-        check_suffix(path, "--picture", [".png"])
-        require("matplotlib", "plots")
-
-
-def _show(arguments: argparse.Namespace, table: _Table, draw: Callable[[Path], None] | None = None) -> None:
-    """Print the table, and write what is asked for."""
-    from paranmt_hf.util.files import write_result
-
-    print(table.write("markdown" if arguments.markdown else "text"))
-    if draw is not None and arguments.picture:
-        draw(arguments.picture)
-        print(f"picture: {arguments.picture}")
-    if arguments.json:
-        write_result(arguments.json, f"{json.dumps(table.to_json(), indent=2)}\n")
-        keep_options(arguments, arguments.json)
-        print(f"figures: {arguments.json}")

@@ -26,7 +26,7 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.build import build, pivot_of
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-    from paranmt_hf.corpus.language_models.language_model import describe_cost
+    from paranmt_hf.corpus.language_models.stage import describe_cost
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
     from paranmt_hf.encoders.scorer import ScorerConfig

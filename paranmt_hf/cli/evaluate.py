@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, get_args
 
 from paranmt_hf.cli.options import DATA_HELP, add_options, add_switch, from_options
 from paranmt_hf.cli.paraphrase_measures import configure_canonical, configure_paraphrases
 from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.cli.word_vectors import add_averages, averages_of
+
+if TYPE_CHECKING:
+    from paranmt_hf.evaluation.results import Evaluation
 
 SUMMARY = "measure encoders (similarity, transfer tasks, tasks of mteb, overfitting) and paraphrasers"
 
@@ -35,7 +39,7 @@ def configure(parser: CommandParser) -> None:
 
 def _configure_sts(parser: CommandParser) -> None:
     """Options of `paranmt evaluate sts`."""
-    from paranmt_hf.evaluation.baselines import BASELINES
+    from paranmt_hf.evaluation.baselines import BaselineName
     from paranmt_hf.evaluation.correlation import RESAMPLES
 
     _add_models(parser)
@@ -46,8 +50,13 @@ def _configure_sts(parser: CommandParser) -> None:
         help="folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids",
     )
     _add_output(parser)
+    add_switch(parser, "--speed", dest="speed", help="measure how fast encoders are, for cards")
     parser.add_argument(
-        "--baselines", nargs="+", choices=BASELINES, default=[], help="measures of the papers, beside the models"
+        "--baselines",
+        nargs="+",
+        choices=get_args(BaselineName),
+        default=[],
+        help="measures of the papers, too",
     )
     add_averages(parser)
     parser.add_argument(
@@ -66,44 +75,29 @@ def _configure_sts(parser: CommandParser) -> None:
     )
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import evaluate, write_results
-        from paranmt_hf.evaluation.paper_tables import TABLES
-        from paranmt_hf.evaluation.results import compare, differences
-        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.evaluation.evaluate import evaluate
 
-        if arguments.json:
-            check_result_path(arguments.json, "--json")
-        evaluations = evaluate(
-            arguments.models,
-            arguments.data,
-            baselines=arguments.baselines,
-            vectors=arguments.vectors,
-            averages=averages_of(arguments),
-            bootstrap=arguments.bootstrap,
-            measure=arguments.json is not None,
+        _show(
+            arguments,
+            lambda: evaluate(
+                arguments.models,
+                data=arguments.data,
+                baselines=arguments.baselines,
+                vectors=arguments.vectors,
+                averages=averages_of(arguments),
+                tables=arguments.tables,
+                bootstrap=arguments.bootstrap,
+                speed=arguments.speed,
+            ),
         )
-        for evaluation in evaluations:
-            result = evaluation.result
-            print(f"## {result.model}\n" if arguments.markdown else result.model)
-            print(result.markdown() if arguments.markdown else result.text(), end="\n\n")
-        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
-        if len(evaluations) > 1:
-            results = [evaluation.result for evaluation in evaluations]
-            print(compare(results, style=style))
-            if results[0].years:
-                print(f"\n{differences(results, style=style)}")
-        for name in arguments.tables:
-            print(f"\n{TABLES[name]([each.result for each in evaluations], style=style)}")
-        if arguments.json:
-            write_results(arguments.json, [evaluation.record for evaluation in evaluations])
-            _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json")
 
 
 def _configure_transfer(parser: CommandParser) -> None:
     """Options of `paranmt evaluate transfer`."""
-    from paranmt_hf.evaluation.transfer.protocol import TASKS, TransferConfig
+    from paranmt_hf.evaluation.transfer.data import TASKS
+    from paranmt_hf.evaluation.transfer.heads import TransferConfig
 
     _add_models(parser)
     parser.add_argument("--data", required=True, help="folder with the tasks' files in SentEval's layout")
@@ -119,35 +113,26 @@ def _configure_transfer(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import transfer, write_results
-        from paranmt_hf.evaluation.transfer.record import compare_transfer
-        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.evaluation.evaluate import transfer
 
-        if arguments.json:
-            check_result_path(arguments.json, "--json")
-        records = transfer(
-            arguments.models,
-            arguments.data,
-            vectors=arguments.vectors,
-            averages=averages_of(arguments),
-            tasks=arguments.tasks,
-            config=from_options(TransferConfig, arguments),
+        _show(
+            arguments,
+            lambda: transfer(
+                arguments.models,
+                data=arguments.data,
+                vectors=arguments.vectors,
+                averages=averages_of(arguments),
+                tasks=arguments.tasks or (),
+                config=from_options(TransferConfig, arguments),
+            ),
         )
-        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
-        for record in records:
-            print(f"## {record.model}\n" if arguments.markdown else record.model)
-            print(record.markdown() if arguments.markdown else record.text(), end="\n\n")
-        print(compare_transfer(records, style=style))
-        if arguments.json:
-            write_results(arguments.json, records)
-            _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json")
 
 
 def _configure_overfitting(parser: CommandParser) -> None:
     """Options of `paranmt evaluate overfitting`."""
-    from paranmt_hf.evaluation.data_configs import OverfittingConfig
+    from paranmt_hf.training.pair_margins import OverfittingConfig
 
     _add_models(parser)
     parser.add_argument("--data", nargs="+", required=True, help=f"what they were trained on: {DATA_HELP}")
@@ -160,21 +145,15 @@ def _configure_overfitting(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import evaluate_overfitting, write_results
-        from paranmt_hf.training.pair_margins import compare_margins
-        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.training.pair_margins import evaluate_overfitting
 
-        if arguments.json:
-            check_result_path(arguments.json, "--json")
         config = from_options(OverfittingConfig, arguments)
-        records = evaluate_overfitting(
-            arguments.models, arguments.data, development=arguments.development, config=config
+        _show(
+            arguments,
+            lambda: evaluate_overfitting(
+                arguments.models, data=arguments.data, development=arguments.development, config=config
+            ),
         )
-        print(compare_margins(records, "markdown" if arguments.markdown else "text"))
-        print(f"mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2), negatives among {config.pool} pairs")
-        if arguments.json:
-            write_results(arguments.json, records)
-            _say_where(arguments)
 
     parser.finish(run, "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample")
 
@@ -208,31 +187,20 @@ def _configure_mteb(parser: CommandParser) -> None:
         required=True,
         help="folder for the results; tasks whose results are there are not run again",
     )
-    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import evaluate_mteb
-        from paranmt_hf.evaluation.mteb.record import compare_mteb
+        from paranmt_hf.evaluation.mteb import evaluate_mteb
 
         made = evaluate_mteb(
             arguments.models,
-            arguments.tasks,
-            arguments.out,
+            tasks=arguments.tasks,
+            out=arguments.out,
             data=arguments.data,
             languages=arguments.languages,
             name=arguments.name,
         )
         keep_options(arguments, arguments.out)
-        style: Literal["markdown", "text"] = "markdown" if arguments.markdown else "text"
-        print(compare_mteb([each.record for each in made], style=style), end="\n\n")
-        for each in made:
-            fence = ("```python\n", "```\n") if arguments.markdown else ("", "")
-            print(f"{fence[0]}{each.meta}{fence[1]}")
-            for note in each.notes:
-                print(f"training_datasets: {note}")
-            if each.open:
-                print(f"for you to fill in before you submit it: {', '.join(each.open)}")
-        print(f"results: {arguments.out}; to submit: {arguments.out / 'results'}")
+        print(made.summary())
 
     parser.finish(
         run, "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word"
@@ -251,18 +219,9 @@ def _configure_contrast(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.contrast import compare_contrast
-        from paranmt_hf.evaluation.evaluate import evaluate_contrast, write_results
-        from paranmt_hf.util.files import check_result_path
+        from paranmt_hf.evaluation.contrast import evaluate_contrast
 
-        if arguments.json:
-            check_result_path(arguments.json, "--json")
-        records = evaluate_contrast(arguments.models, arguments.data)
-        print(compare_contrast(records, "markdown" if arguments.markdown else "text"))
-        print("closer: the paraphrase is closer than the other sentence; margin: mean difference of the two cosines")
-        if arguments.json:
-            write_results(arguments.json, records)
-            _say_where(arguments)
+        _show(arguments, lambda: evaluate_contrast(arguments.models, data=arguments.data))
 
     parser.finish(run, "paranmt evaluate contrast models/word embedded --json contrast.json")
 
@@ -275,10 +234,18 @@ def _add_models(parser: CommandParser) -> None:
 
 def _add_output(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write the results into this file")
-    add_switch(parser, "--markdown", dest="markdown", help="print Markdown tables")
 
 
-def _say_where(arguments: argparse.Namespace) -> None:
-    """Write the options beside the results, and say where these are."""
-    keep_options(arguments, arguments.json)
-    print(f"results: {arguments.json}")
+def _show(arguments: argparse.Namespace, evaluated: Callable[[], Evaluation]) -> None:
+    """Evaluate, print the result, and write it with the options if asked to."""
+    from paranmt_hf.evaluation.results import write_results
+    from paranmt_hf.util.files import check_result_path
+
+    if arguments.json:
+        check_result_path(arguments.json, "--json")
+    found = evaluated()
+    print(found.summary())
+    if arguments.json:
+        write_results(arguments.json, found)
+        keep_options(arguments, arguments.json)
+        print(f"results: {arguments.json}")

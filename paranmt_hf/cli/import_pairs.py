@@ -14,8 +14,8 @@ from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
+    from paranmt_hf.corpus.bitext.presets import Preset
     from paranmt_hf.corpus.bitext.readers import AlignedText
-    from paranmt_hf.corpus.presets.preset import Preset
 
 
 SUMMARY = "score pairs that are translated already, and release them"
@@ -23,10 +23,10 @@ SUMMARY = "score pairs that are translated already, and release them"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt import`."""
+    from paranmt_hf.corpus.bitext.preset_files import Wanted
+    from paranmt_hf.corpus.bitext.presets import preset_names, read_preset
     from paranmt_hf.corpus.import_pairs import import_pairs, stated
     from paranmt_hf.corpus.jobs.engine import EngineConfig
-    from paranmt_hf.corpus.presets.files import Wanted
-    from paranmt_hf.corpus.presets.preset import preset_names, read_preset
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.schema import MadeBy
     from paranmt_hf.encoders.scorer import ScorerConfig
@@ -100,7 +100,7 @@ def configure(parser: CommandParser) -> None:
 
 def _of_preset(preset: Preset, arguments: argparse.Namespace) -> AlignedText:
     """The reader of a known data set."""
-    from paranmt_hf.corpus.presets.files import open_preset
+    from paranmt_hf.corpus.bitext.preset_files import open_preset
 
     if arguments.columns:
         raise InputError("give either --preset, which knows the columns, or --columns")
@@ -118,8 +118,8 @@ def _of_preset(preset: Preset, arguments: argparse.Namespace) -> AlignedText:
 
 def _pairs(arguments: argparse.Namespace) -> tuple[AlignedText, bool]:
     """The reader of an import, and whether it brings a paraphrase score."""
+    from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
     from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile, TextOptions, tab_fields
-    from paranmt_hf.corpus.phrases.files import PhraseFiles, first_line, is_rule
 
     if arguments.label:
         raise InputError("--label is for data sets whose labels are known; give their --preset")

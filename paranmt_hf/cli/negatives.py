@@ -12,7 +12,7 @@ SUMMARY = "show the hard negatives that mega-batches give"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt negatives`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.hub.repository import EMBEDDED
     from paranmt_hf.training.negatives import NegativesConfig
 
@@ -22,7 +22,7 @@ def configure(parser: CommandParser) -> None:
         "--encoder", default=EMBEDDED, help="the encoder that mines: folder or Hub id (default: %(default)s)"
     )
     add_options(parser, NegativesConfig)
-    add_options(parser, SelectionConfig)
+    add_options(parser, PairSelection)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.training.negatives import mined_negatives
@@ -32,7 +32,7 @@ def configure(parser: CommandParser) -> None:
             arguments.data,
             config=from_options(NegativesConfig, arguments),
             encoder=arguments.encoder,
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
         )
         for sentence, negatives in zip(arguments.sentences, results, strict=True):
             print(sentence)

@@ -40,7 +40,7 @@ def configure(parser: CommandParser) -> None:
     add_column_options(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.corpus.language_models.language_model import describe_cost
+        from paranmt_hf.corpus.language_models.stage import describe_cost
         from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
 
         paraphraser, sentences = language_model_of(arguments, arguments.paraphraser), _text(arguments)

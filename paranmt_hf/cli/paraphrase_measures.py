@@ -19,7 +19,7 @@ SEARCH_OPTIONS = {"max_length": "max_pieces"}
 
 def configure_paraphrases(parser: CommandParser) -> None:
     """Options of `paranmt evaluate paraphrases`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
@@ -47,14 +47,14 @@ def configure_paraphrases(parser: CommandParser) -> None:
         help="parses paraphrases of files with a column template, to say how many have theirs",
     )
     add_options(parser.add_argument_group("sentences"), ItemsConfig)
-    add_options(parser.add_argument_group("pairs"), SelectionConfig)
+    add_options(parser.add_argument_group("pairs"), PairSelection)
     add_options(parser.add_argument_group("search"), ParaphraseConfig, only=("n", *COMMON), names=SEARCH_OPTIONS)
     add_options(parser.add_argument_group("paraphrase score"), ScorerConfig, names=SCORER_OPTIONS)
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.evaluation.generation.record import compare_paraphrases
+        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_paraphrases
         from paranmt_hf.util.files import check_result_path
 
@@ -66,7 +66,7 @@ def configure_paraphrases(parser: CommandParser) -> None:
             decodings=arguments.decodings,
             items=from_options(ItemsConfig, arguments),
             config=_search(arguments, "n"),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             scorer=from_options(ScorerConfig, arguments, SCORER_OPTIONS),
             parser=arguments.template_parser,
         )
@@ -88,7 +88,7 @@ def configure_paraphrases(parser: CommandParser) -> None:
 
 def configure_canonical(parser: CommandParser) -> None:
     """Options of `paranmt evaluate canonical`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.paraphrase.config import ParaphraseConfig
     from paranmt_hf.paraphrase.noise import WORD_RATE
@@ -105,13 +105,13 @@ def configure_canonical(parser: CommandParser) -> None:
         "--noise", type=float, help=f"probability that a word of a reference changes (default: {WORD_RATE})"
     )
     add_options(parser.add_argument_group("sentences"), ItemsConfig, leave_out=("direction",))
-    add_options(parser.add_argument_group("pairs"), SelectionConfig)
+    add_options(parser.add_argument_group("pairs"), PairSelection)
     add_options(parser.add_argument_group("search"), ParaphraseConfig, only=("beams", *COMMON), names=SEARCH_OPTIONS)
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.evaluation.generation.record import compare_canonical
+        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_canonical
         from paranmt_hf.util.files import check_result_path
 
@@ -123,7 +123,7 @@ def configure_canonical(parser: CommandParser) -> None:
             noise=arguments.noise,
             items=from_options(ItemsConfig, arguments),
             config=_search(arguments, "beams"),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
         )
         print(compare_canonical(records, "markdown" if arguments.markdown else "text"))
         print(

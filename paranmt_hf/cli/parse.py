@@ -14,7 +14,7 @@ SUMMARY = "give pairs the constituency trees of both sentences, and count their 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt parse`."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.corpus.parsing.parse import ParseConfig
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
@@ -24,7 +24,7 @@ def configure(parser: CommandParser) -> None:
         help="what gives trees: link-grammar, stanza, or a file with lines SENTENCE<tab>TREE",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the parsed pairs")
-    kinds = {ParseConfig: "parsing", SelectionConfig: "pairs", EngineConfig: "where it runs"}
+    kinds = {ParseConfig: "parsing", PairSelection: "pairs", EngineConfig: "where it runs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind)
 
@@ -36,7 +36,7 @@ def configure(parser: CommandParser) -> None:
             arguments.out,
             parser=arguments.parser,
             config=from_options(ParseConfig, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             engine=from_options(EngineConfig, arguments),
         )
         keep_options(arguments, parsed.folder, fresh=parsed.fresh)

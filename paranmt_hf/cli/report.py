@@ -24,7 +24,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="decides the examples (default: %(default)s)")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.apps.explore.report import write_report
+        from paranmt_hf.apps.explore.explore import write_report
         from paranmt_hf.encoders.loading import load
 
         encoder = None if arguments.encoder == "none" else load(arguments.encoder)

@@ -38,7 +38,7 @@ def configure(parser: CommandParser) -> None:
 
 def _configure_index(parser: CommandParser) -> None:
     """Options of `paranmt search index`."""
-    from paranmt_hf.search.space import SpaceConfig
+    from paranmt_hf.search.index import SpaceConfig
 
     parser.add_argument("corpus", type=Path, help=CORPUS_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the index")

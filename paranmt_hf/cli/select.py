@@ -12,21 +12,21 @@ from paranmt_hf.cli.parser import CommandParser, keep_options
 from paranmt_hf.errors import InputError
 
 if TYPE_CHECKING:
-    from paranmt_hf.corpus.select import Selected
+    from paranmt_hf.corpus.selection.select import Selected
 
 SUMMARY = "select rows of a release by score, length, chance and more"
 
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt select`."""
-    from paranmt_hf.corpus.select_config import SelectConfig
+    from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 
     parser.add_argument("release", help="a release: its folder, or its id on the Hub")
     parser.add_argument("--out", required=True, help="folder of the new release")
     bounds = "a column of numbers and its %s value, several at will: --%s number_mismatch=0 para_score=0.5"
     parser.add_argument("--min", nargs="+", action=_Gather, metavar="COLUMN=VALUE", help=bounds % ("smallest", "min"))
     parser.add_argument("--max", nargs="+", action=_Gather, metavar="COLUMN=VALUE", help=bounds % ("largest", "max"))
-    add_options(parser, SelectConfig, leave_out=["ranges"])
+    add_options(parser, ReleaseFilter, leave_out=["ranges"])
     parser.add_argument(
         "--keep-dropped",
         type=Path,
@@ -36,7 +36,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write counts and recipe into this file")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.corpus.select import select, write_counts
+        from paranmt_hf.corpus.selection.select import select, write_counts
         from paranmt_hf.util.files import check_result_path
 
         if arguments.json:
@@ -45,7 +45,7 @@ def configure(parser: CommandParser) -> None:
         selected = select(
             arguments.release,
             arguments.out,
-            from_options(SelectConfig, arguments, ranges=ranges),
+            from_options(ReleaseFilter, arguments, ranges=ranges),
             keep_dropped=arguments.keep_dropped,
         )
         keep_options(arguments, selected.folder, fresh=selected.fresh)

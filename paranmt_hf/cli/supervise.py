@@ -32,8 +32,8 @@ def configure(parser: CommandParser) -> None:
         )
         keep_options(arguments, done.folder, fresh=done.fresh)
         record, state = done.record, "" if done.fresh else " (was trained already)"
-        settings = record.settings["training"]
-        print(f"{arguments.out}: {settings['task']}, {settings['way']}, {record.parameters:,} parameters{state}")
+        settings = record.settings.training
+        print(f"{arguments.out}: {settings.task}, {settings.way}, {record.parameters:,} parameters{state}")
         print(f"  the weights are those of epoch {record.best_epoch} of {len(record.epochs)}")
         print(f"  {record.unknown:.1%} of the words or trigrams of the training items are unknown to the encoder")
         print(record.text())

@@ -18,7 +18,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--json", type=Path, help="write them into this file")
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.corpus.parsing.frequent_templates import frequent_templates
+        from paranmt_hf.corpus.parsing.template_counts import frequent_templates
         from paranmt_hf.util.files import check_result_path, write_result
 
         if arguments.json is not None:

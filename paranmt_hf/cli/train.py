@@ -20,7 +20,7 @@ USUAL = {
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt train`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.recipes import check_needs, read_recipe, recipe_names, train_recipe
@@ -49,7 +49,7 @@ def configure(parser: CommandParser) -> None:
         type=Path,
         help="folder with STS sets: leave out pairs with their sentences, and text that shares eight words with one",
     )
-    kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", SelectionConfig: "pairs"}
+    kinds: dict[type, str] = {EncoderConfig: "encoder", TrainConfig: "training", PairSelection: "pairs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind, only=USUAL)
     advanced = parser.add_argument_group("advanced")
@@ -70,7 +70,7 @@ def configure(parser: CommandParser) -> None:
             arguments.out,
             encoder=from_options(EncoderConfig, arguments),
             config=from_options(TrainConfig, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             development=arguments.development,
             exclude=arguments.exclude,
             text=arguments.text,

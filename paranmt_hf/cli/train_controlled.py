@@ -13,7 +13,7 @@ SUMMARY = "train a network that paraphrases after templates of syntax"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt train-controlled`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
     from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
 
@@ -24,7 +24,7 @@ def configure(parser: CommandParser) -> None:
     kinds = {
         SyntaxConfig: "trees",
         ParaphraserTraining: "training of each model",
-        SelectionConfig: "pairs",
+        PairSelection: "pairs",
     }
     for kind, title in kinds.items():
         add_options(
@@ -40,7 +40,7 @@ def configure(parser: CommandParser) -> None:
             config=from_options(ParaphraserConfig, arguments),
             syntax=from_options(SyntaxConfig, arguments),
             training=from_options(ParaphraserTraining, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             exclude=arguments.exclude,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)

@@ -13,13 +13,13 @@ SUMMARY = "train an encoder-decoder that paraphrases"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt train-paraphraser`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 
     parser.add_argument("data", nargs="+", help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     add_exclude(parser)
-    kinds = {ParaphraserConfig: "model", ParaphraserTraining: "training", SelectionConfig: "pairs"}
+    kinds = {ParaphraserConfig: "model", ParaphraserTraining: "training", PairSelection: "pairs"}
     for kind, title in kinds.items():
         add_options(parser.add_argument_group(title), kind)
 
@@ -31,7 +31,7 @@ def configure(parser: CommandParser) -> None:
             arguments.out,
             config=from_options(ParaphraserConfig, arguments),
             training=from_options(ParaphraserTraining, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             exclude=arguments.exclude,
         )
         keep_options(arguments, trained.folder, fresh=trained.fresh)

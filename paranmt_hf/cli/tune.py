@@ -17,11 +17,10 @@ NOT_HERE = {"epochs", "patience", "evaluations", "report_to", "gather_negatives"
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt tune`."""
-    from paranmt_hf.corpus.pairs import SelectionConfig
+    from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.training.config import TrainConfig
-    from paranmt_hf.training.tuning.grid import preset_names, read_preset
-    from paranmt_hf.training.tuning.grid_order import TuneConfig
+    from paranmt_hf.training.tuning.grid import TuneConfig, preset_names, read_preset
 
     parser.add_argument("--data", nargs="+", required=True, help=DATA_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder for the outcome")
@@ -51,11 +50,11 @@ def configure(parser: CommandParser) -> None:
         "--epochs", type=int, default=5, help="passes over the pairs of a trial (section 4.2) (default: %(default)s)"
     )
     kinds: dict[type, str] = {EncoderConfig: "encoder, where the grid says nothing", TrainConfig: "training, likewise"}
-    for kind, title in {**kinds, SelectionConfig: "pairs"}.items():
+    for kind, title in {**kinds, PairSelection: "pairs"}.items():
         add_options(parser.add_argument_group(title), kind, leave_out=NOT_HERE)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.training.tuning.record import OPTIONS, SHOWN, TABLE, table_of
+        from paranmt_hf.training.tuning.trials import OPTIONS, SHOWN, TABLE, table_of
         from paranmt_hf.training.tuning.tune import tune
 
         tuned = tune(
@@ -65,7 +64,7 @@ def configure(parser: CommandParser) -> None:
             development=arguments.development,
             encoder=from_options(EncoderConfig, arguments),
             config=from_options(TrainConfig, arguments),
-            selection=from_options(SelectionConfig, arguments),
+            selection=from_options(PairSelection, arguments),
             tuning=from_options(TuneConfig, arguments),
             exclude=arguments.exclude,
             final=arguments.final,

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import HeldOut
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -157,9 +157,6 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: 
         rows: How many pairs they hold.
         config: How.
         language: ISO 639-1 code of that of the pairs, which decides what a word is.
-
-    Raises:
-        InputError: There are too few different references.
     """
     from sklearn.linear_model import SGDClassifier
 

@@ -50,9 +50,6 @@ def build(
         add: More columns: names of `schema.ADDED`.
         authorship: How the classifier behind `human_score` learns.
         pivot: Translates text without a bitext into the language from which `translator` translates back.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     release.check_license()
@@ -104,9 +101,6 @@ def pivot_of(name: str, translator: TranslatorConfig | LanguageModelConfig) -> T
     Args:
         name: The model.
         translator: The way back; where it names both languages they change places.
-
-    Raises:
-        InputError: One of the two is a language model behind a server, which paraphrases text at once.
     """
     if isinstance(translator, LanguageModelConfig) or is_language_model(name):
         raise InputError(NO_PIVOT)

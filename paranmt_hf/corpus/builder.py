@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files, select_rows
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, row_numbers
-from paranmt_hf.corpus.selection import SAMPLE_ROWS, filtered_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
 # Bytes from the end of a file that hold the footer of any Parquet file of ours.
@@ -35,14 +35,14 @@ class ParaNMTConfig(datasets.BuilderConfig):
     checksum: str | None = None
 
 
-class ParaNMT(datasets.ArrowBasedBuilder):
+class ParaNMTBuilder(datasets.ArrowBasedBuilder):
     """Builds a paraphrase corpus from Parquet files with the columns of the schema.
 
     Takes `data_dir`, a release, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
     holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (after ParaNMT-50M, table 5),
     `sample` a thousand rows drawn by chance.
 
-    >>> builder = ParaNMT(config_name="filtered", data_dir="paranmt50m")        # doctest: +SKIP
+    >>> builder = ParaNMTBuilder(config_name="filtered", data_dir="paranmt50m")        # doctest: +SKIP
     >>> builder.download_and_prepare(num_proc=2); builder.as_dataset(split="train")  # doctest: +SKIP
     >>> builder.as_streaming_dataset(split="train")                             # doctest: +SKIP
     """
@@ -65,7 +65,7 @@ class ParaNMT(datasets.ArrowBasedBuilder):
         if self.config.data_files is not None:
             return [Path(path) for paths in self.config.data_files.values() for path in paths]
         if self.config.data_dir is None:
-            raise InputError(f"ParaNMT needs data_dir, a release folder ({', '.join(FOLDERS)}), or data_files")
+            raise InputError(f"ParaNMTBuilder needs data_dir, a release folder ({', '.join(FOLDERS)}), or data_files")
         return release_files(Path(self.config.data_dir))
 
     def _info(self) -> datasets.DatasetInfo:

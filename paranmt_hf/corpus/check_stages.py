@@ -25,11 +25,7 @@ MISFIT = 0.4
 
 
 def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
-    """Refuse a scorer that knows nothing of the text, before hours of translation.
-
-    Raises:
-        InputError: It knows none of the words.
-    """
+    """Refuse a scorer that knows nothing of the text, before hours of translation."""
     for stage in stages:
         if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
             first = pq.read_table(manifest.paths()[0], columns=["reference"])
@@ -37,11 +33,7 @@ def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
 
 
 def check_stages(stages: Sequence[Stage], language: str) -> None:
-    """Refuse stages that are for another language.
-
-    Raises:
-        InputError: A scorer is, or the columns that rules for English words make.
-    """
+    """Refuse stages that are for another language."""
     for stage in stages:
         if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
             stage.config.check_language(language)

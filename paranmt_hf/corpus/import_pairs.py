@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from paranmt_hf.corpus.authorship import AuthorshipConfig
+from paranmt_hf.corpus.bitext.presets import Preset
 from paranmt_hf.corpus.bitext.readers import AlignedText
 from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
-from paranmt_hf.corpus.presets.preset import Preset
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
@@ -42,9 +42,6 @@ def import_pairs(
         made_by: Who wrote the second sentences: a machine that translated, or people; the card says so.
         add: More columns: names of `schema.ADDED`.
         authorship: How the classifier behind `human_score` learns.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     release.check_license()
@@ -75,9 +72,6 @@ def stated(preset: Preset, license: str | None = None) -> dict[str, str]:
     Args:
         preset: The data set.
         license: Identifier of the licence, if it is not to be what they state.
-
-    Raises:
-        InputError: They state no licence, and none is given.
     """
     if license is None and preset.license is None:
         raise InputError(

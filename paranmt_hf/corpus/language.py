@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.normalisation import composed
-from paranmt_hf.corpus.filters import Filter, Verdict, joined
+from paranmt_hf.corpus.bitext.columns import composed
+from paranmt_hf.corpus.selection.filters import Filter, Verdict, joined
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.settings import check, setting
@@ -67,11 +67,7 @@ class LanguageModel(Protocol):
 
 
 def build_model(config: LanguageConfig) -> LanguageModel:
-    """Load a detector.
-
-    Raises:
-        InputError: Its package is not installed, or it does not know a language.
-    """
+    """Load a detector."""
     kind = Langid if config.detector == "langid" else Lingua
     return kind(config.language, config.candidates)
 
@@ -108,9 +104,6 @@ class InLanguage(Filter):
 
     Args:
         config: What counts.
-
-    Raises:
-        InputError: The detector is not installed, or does not know a language.
     """
 
     columns = ("reference", "translation")
@@ -142,9 +135,6 @@ class Langid:
     Args:
         language: The language whose probability is asked for.
         candidates: The languages to choose from; all that the model knows when empty.
-
-    Raises:
-        InputError: The package is not installed, or the model does not know a language.
     """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
@@ -262,9 +252,6 @@ class Lingua:
     Args:
         language: The language whose probability is asked for.
         candidates: The languages to choose from; all that the model knows when empty.
-
-    Raises:
-        InputError: The package is not installed, or the model does not know a language.
     """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:

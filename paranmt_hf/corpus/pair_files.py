@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.phrases.files import first_line, holds_sentences, is_rule
+from paranmt_hf.corpus.bitext.phrases import first_line, holds_sentences, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError
@@ -45,9 +45,6 @@ def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, st
         release: The folder.
         files: Parquet files in it.
         subset: The config to which they belong.
-
-    Raises:
-        InputError: The files are not those of the record: they were edited.
     """
     if (release / RELEASE_RECORD).is_file():
         config = read_record(release, [subset]).configs[subset]
@@ -64,11 +61,7 @@ def language_of(release: Path) -> dict[str, str]:
 
 
 def check_phrases(path: Path) -> None:
-    """Refuse a file that is none of phrases or words.
-
-    Raises:
-        InputError: It holds records or single sentences.
-    """
+    """Refuse a file that is none of phrases or words."""
     first = first_line(path)
     if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
         raise InputError(

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.phrases import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.bitext.readers import Reader, Report
+from paranmt_hf.corpus.draws import Range, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.pair_files import (
     PairFiles,
     check_phrases,
@@ -24,10 +26,8 @@ from paranmt_hf.corpus.pair_files import (
     is_release,
     language_of,
 )
-from paranmt_hf.corpus.phrases.files import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
-from paranmt_hf.corpus.selection import Range, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
@@ -45,7 +45,7 @@ BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class SelectionConfig:
+class PairSelection:
     """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
 
     subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
@@ -107,9 +107,6 @@ class Pairs:
         errors_apart: Leave out pairs that differ in a number or a negation, as the columns `ERRORS` say, and let
             `errors` read these, and those that are labelled as no paraphrases.
         all_columns: Read the other columns of releases and Parquet files too.
-
-    Raises:
-        InputError: A source is missing or lacks a column.
     """
 
     unit = "pairs"
@@ -117,7 +114,7 @@ class Pairs:
     def __init__(
         self,
         sources: Sequence[str | Path],
-        selection: SelectionConfig,
+        selection: PairSelection,
         unwanted: Collection[str] = (),
         *,
         seed: int = 1,

@@ -40,9 +40,6 @@ def paraphrase_corpus(
         engine: Where scoring runs; the server does the rest.
         add: More columns: names of `schema.ADDED`.
         authorship: How the classifier behind `human_score` learns.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     release.check_license()

@@ -195,9 +195,6 @@ class ReleaseRecord:
         Args:
             values: Parsed JSON.
             where: The file, for the error.
-
-        Raises:
-            InputError: It is damaged, or has no licence.
         """
         if isinstance(values, Mapping) and "license" in values:
             check_license(values["license"])
@@ -248,11 +245,7 @@ class ReleaseRecord:
 
 
 def check_license(license: object) -> None:
-    """Check that a corpus has a licence; whether the Hub lists it is checked where one is chosen.
-
-    Raises:
-        InputError: It is not spelt like an id of the Hub.
-    """
+    """Check that a corpus has a licence; whether the Hub lists it is checked where one is chosen."""
     text = license if isinstance(license, str) else ""
     if not text or not all(character.isalnum() or character in "-.+" for character in text) or text != text.lower():
         examples = ", ".join(similar(text) or ["cc-by-4.0", "cc0-1.0", "other"])
@@ -268,9 +261,6 @@ def parse_record(folder: Path, name: str) -> ReleaseRecord:
     Args:
         folder: The release.
         name: What a message calls it.
-
-    Raises:
-        InputError: There is none, it is damaged, or of another schema.
     """
     path = folder / RELEASE_RECORD
     if not path.is_file():

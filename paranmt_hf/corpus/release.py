@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
-from paranmt_hf.corpus.selection import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
 from paranmt_hf.errors import InputError
@@ -123,9 +123,6 @@ def write_release(
         optional: Which optional columns of the schema to keep; the tables have them.
         seed: Decides the rows of `sample` and the examples.
         max_shard_bytes: Size that no file exceeds.
-
-    Raises:
-        InputError: There are no rows.
     """
     schema = arrow_schema(optional)
     statistics = Statistics(seed)
@@ -195,11 +192,7 @@ def _describe(folder: Path, files: Sequence[Path], writer: _RollingWriter) -> Co
 
 
 def release_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a release, in order.
-
-    Raises:
-        InputError: The folder is not a release, or a file of it is missing.
-    """
+    """List the Parquet files of one config of a release, in order."""
     if config not in FOLDERS:
         raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")
     if not folder.is_dir():
@@ -219,9 +212,6 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
     Args:
         folder: The release.
         configs: Configs whose files are checked; all of them if left out.
-
-    Raises:
-        InputError: The record or a file is missing or damaged, or the release has another schema.
     """
     record = parse_record(folder, str(folder))
     for name, config in record.configs.items():
@@ -259,9 +249,6 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
 
     Returns:
         Its Parquet files in order, and the commit; None when the dataset is no release of this program.
-
-    Raises:
-        InputError: There is no such dataset or config, it has another schema, or a file is damaged.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -294,11 +281,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
 
 
 def key_columns_of(files: Sequence[Path]) -> list[str]:
-    """Name the columns that tell a row of some Parquet files from all others, for `row_numbers`.
-
-    Raises:
-        InputError: The first file cannot be read.
-    """
+    """Name the columns that tell a row of some Parquet files from all others, for `row_numbers`."""
     check_regular(files[0])
     try:
         return key_columns(pq.read_schema(files[0]).names)
@@ -320,9 +303,6 @@ def read_tables(
         columns: Which columns; all of them if left out.
         skip: Number of rows before the first one that is read; row groups are read or skipped as a whole.
         checked: Columns that must be as the schema says; all that are read if left out.
-
-    Raises:
-        InputError: A file cannot be read, lacks a column of the schema, or holds something else in one.
     """
     for path in files:
         check_regular(path)

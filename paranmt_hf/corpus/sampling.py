@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.local_dataset import check_inside
 from paranmt_hf.util.files import check_regular
@@ -58,11 +58,7 @@ class Corpus:
         return isinstance(self._reader, ParquetFiles)
 
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
-        """Read the rows: `id` (int64, a number of its own for each row), `sentence` (string), those of `columns`.
-
-        Raises:
-            InputError: A file is damaged.
-        """
+        """Read the rows: `id` (int64, a number of its own for each row), `sentence` (string), those of `columns`."""
         self.report = Report()
         if self._reader is not None:
             for batch in self._reader.batches(self.report):
@@ -93,9 +89,6 @@ def open_corpus(
         columns: Where the columns of Parquet files are, by the names of the schema; those of the same name need not be
             named.
         by_origin: Whether the rows' origin is read too, where there is one.
-
-    Raises:
-        InputError: There is no such corpus, or it has no such side.
     """
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]
@@ -218,10 +211,6 @@ def draw(
 
     Returns:
         The sample of the corpus under None, then those of its origins by name; rows without an origin under "".
-
-    Raises:
-        InputError: The corpus has no rows, or too many origins: more than `MAX_ORIGINS`, or their samples hold more
-            than `limit`.
     """
     whole, origins = Sample(count, seed), dict[str, Sample]()
     for rows in corpus.batches():

@@ -49,9 +49,6 @@ def rescore(
         add: Columns that the release is to have: names of `schema.ADDED`. Those that it has already, made alike, stay.
         authorship: How the classifier behind `human_score` learns.
         engine: Where the work is done.
-
-    Raises:
-        InputError: The folder is not a release, there is no such column, or nothing was asked for.
     """
     if scorer is None and not add:
         raise InputError("nothing was asked for: give a scorer, or columns to add")

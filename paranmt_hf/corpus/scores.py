@@ -61,9 +61,6 @@ def paraphrase_scores(
         translations: Strings [pair].
         encoder: The scorer.
         tokens: The word tokens of both columns, if at hand; used by encoders that can start from them.
-
-    Raises:
-        InputError: The encoder gave a vector that is not finite.
     """
     if not len(references):
         return pa.array([], pa.float32())

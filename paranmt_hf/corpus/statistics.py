@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import Example, RangeRecord, StatisticsRecord
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.util.optional import available
 
 EDGES = (0.2, 0.4, 0.6, 0.8)

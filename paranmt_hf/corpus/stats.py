@@ -28,7 +28,7 @@ from paranmt_hf.corpus.diversity import (
     corpus_figures,
     parse_figures,
 )
-from paranmt_hf.corpus.parsing.parser import Parser, check_reads, named_parsers, parse
+from paranmt_hf.corpus.parsing.parsers import Parser, check_reads, named_parsers, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
@@ -55,11 +55,7 @@ NO_ORIGIN = "no origin"
 
 @dataclass(frozen=True)
 class StatsConfig:
-    """What is measured.
-
-    Raises:
-        InputError: A value is out of its range.
-    """
+    """What is measured."""
 
     sample: int = setting(
         100_000,
@@ -126,9 +122,6 @@ def describe_corpora(
 
     Returns:
         The figures; `text`, `markdown` and `plot` show them.
-
-    Raises:
-        InputError: A corpus, a parser or an option is not as it should be.
     """
     config = config or StatsConfig()
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():

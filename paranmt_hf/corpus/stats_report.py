@@ -105,11 +105,7 @@ class StatsRecord:
         return notes
 
     def plot(self, path: Path) -> None:
-        """Draw how the measures are spread, the corpora side by side, as a PNG.
-
-        Raises:
-            InputError: matplotlib (extra `plots`) is not installed, or the file cannot be written.
-        """
+        """Draw how the measures are spread, the corpora side by side, as a PNG."""
         require("matplotlib", "plots")
         figure = _figure(self.corpora)
         with replacing(path) as aside:

@@ -56,9 +56,6 @@ def stream(
         columns: Names of the columns of the rows; all of them if left out. Others are not read.
         filters: Which rows, in the notation of `pyarrow.parquet`: `[("para_score", ">", 0.7)]` are conditions that all
             hold, a list of such lists alternatives. Row groups without such a row are not read.
-
-    Raises:
-        InputError: There is no such release, config or column, or a filter is malformed.
     """
     if config not in FOLDERS:
         raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")

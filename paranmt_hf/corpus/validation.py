@@ -21,9 +21,6 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
         schema: The columns of a file.
         columns: Those that are read; others are not looked at.
         path: The file, for the error.
-
-    Raises:
-        InputError: There is text where numbers belong, or the other way round.
     """
     for field in schema:
         if field.name not in columns:
@@ -46,9 +43,6 @@ def check_text(table: pa.Table, path: Path, first: int) -> None:
         table: Rows of a file.
         path: The file, for the error.
         first: Number of the first row in it.
-
-    Raises:
-        InputError: It is not; with the row.
     """
     for name in table.column_names:
         column = table[name]

@@ -67,7 +67,9 @@ def _same(model: Any) -> Any:  # noqa: ANN401
 
 def _encoder(model: str | Path | Encoder) -> Measured:
     if not isinstance(model, str | Path):
-        return Measured(type(model).__name__, partial(_same, model))
+        source = getattr(model, "source", None)
+        weights = weights_checksum(source.folder) if source is not None else None
+        return Measured(type(model).__name__ if source is None else source.name, partial(_same, model), weights)
     found = locate(model)
 
     def load() -> Encoder:

@@ -117,6 +117,8 @@ def _evaluate(
             write_bytes(folder / "model_meta.json", json.dumps(meta.to_dict(), default=str, indent=4).encode())
             with replacing(folder / f"{found.task_name}.json") as aside, quiet():
                 found.to_disk(aside)
+            # With the digits that mteb keeps.
+            found = _finished(folder, task, revision) or found
             seconds = found.evaluation_time or 0
             logger.info(f"{given}: {found.task_name} {100 * found.get_score():.1f}, {duration(seconds)}")
         rows += _rows(task, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -184,7 +184,7 @@ class Evaluation:
         return "\n\n".join([*blocks, *(table(self.results) for table in self.tables)])
 
 
-def write_results(path: str | Path, results: Sequence[Results] | Evaluation) -> None:
+def write_results(path: str | Path, results: Iterable[Any]) -> None:
     """Write results as JSON, which `publish` takes; until the file is complete, what was there stays."""
     check_result_path(Path(path), "--json")
     write_result(Path(path), f"{json.dumps([each.to_json() for each in results], indent=2, ensure_ascii=False)}\n")
@@ -199,13 +199,13 @@ def read_results(path: str | Path) -> list[Results]:
 def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
     measures = list(dict.fromkeys(measure for row in rows for measure in row.values))
     counted, bounded = any(row.items is not None for row in rows), any(row.interval for row in rows)
-    header = [title, *(["Items"] if counted else []), heading(measures[0]), *(["95 %"] if bounded else [])]
+    header = [title, *(["Items"] if counted else []), *map(heading, measures[:1]), *(["95 %"] if bounded else [])]
     cells = []
     for row in rows:
         values = [write_figure(measure, row.values.get(measure)) for measure in measures]
         bounds = [write_figure(measures[0], bound) for bound in row.interval or ()]
         items = "" if row.items is None else f"{row.items:,}"
-        first = [written(row.name), *([items] if counted else []), values[0]]
+        first = [written(row.name), *([items] if counted else []), *values[:1]]
         cells.append([*first, *([" to ".join(bounds)] if bounded else []), *values[1:]])
     return aligned_table([*header, *map(heading, measures[1:])], cells)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_average import WordAverage
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
@@ -152,7 +152,7 @@ def count_words(corpus: str | Path) -> WordCounts:
 
 def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:
     if _holds_pairs(path):
-        for table in Pairs([name], SelectionConfig()).batches():
+        for table in Pairs([name], PairSelection()).batches():
             yield from (table[side] for side in SIDES)
         return
     for _, sentences in SentenceFile(path).batches(Report()):

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -115,11 +115,7 @@ class Trials:
         return read_several(self.sts)
 
     def check(self) -> None:
-        """Refuse models and a development set that are none, before the corpus is read.
-
-        Raises:
-            InputError: One is not there.
-        """
+        """Refuse models and a development set that are none, before the corpus is read."""
         read_scored_pairs(self.development)
         if self.sts:
             read_several(self.sts)
@@ -146,7 +142,7 @@ class Trials:
 
     def _one(self, work: Path, name: str, sample: Path, model: str) -> Trial:
         encoder = self._encoder(model)
-        resolved = resolve([sample], encoder, self.config, SelectionConfig(), development=self.development)
+        resolved = resolve([sample], encoder, self.config, PairSelection(), development=self.development)
         wanted = {**resolved.identity, **self._sts_identity}
         path = work / RUNS / f"{_file_name(f'{name}-{model}')}.json"
         if path.exists():
@@ -271,9 +267,6 @@ def run_experiment(
 
     Returns:
         The outcome, and whether this call got it.
-
-    Raises:
-        InputError: The folder holds something else, or a part of the work is refused.
     """
     out, wanted = result_folder(out), as_json({"experiment": command, **identity})
     work = work_folder(out)

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.filters import LengthLimit, numbers
-from paranmt_hf.corpus.ranks import Tenths
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.sampling import Sample, numbered_pairs
 from paranmt_hf.corpus.schema import COLUMNS
-from paranmt_hf.corpus.verdicts import ReleaseRows
+from paranmt_hf.corpus.selection.filters import LengthLimit, numbers
+from paranmt_hf.corpus.selection.ranks import Tenths
+from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import FoldsConfig
 from paranmt_hf.experiments.experiment import (
@@ -58,9 +58,6 @@ def compare_folds(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, a score that the release lacks or that has no value in any row, an empty fold.
     """
     config, folder = config or FoldsConfig(), Path(release)
     rows = ReleaseRows(release_files(folder))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.filters import LengthLimit
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.sampling import Sample, numbered_pairs
-from paranmt_hf.corpus.verdicts import ReleaseRows
+from paranmt_hf.corpus.selection.filters import LengthLimit
+from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import SizesConfig
 from paranmt_hf.experiments.experiment import Outcome, Part, Trials, run_experiment, write_sample
@@ -40,9 +40,6 @@ def compare_sizes(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, or fewer than two pairs are left.
     """
     config, folder = config or SizesConfig(), Path(release)
     rows = ReleaseRows(release_files(folder))

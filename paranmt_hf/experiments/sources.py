@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.filters import LengthLimit
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.sampling import MAX_ORIGINS, Sample, numbered_pairs
-from paranmt_hf.corpus.verdicts import ReleaseRows
+from paranmt_hf.corpus.selection.filters import LengthLimit
+from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import MAX_PAIRS, SourcesConfig
 from paranmt_hf.experiments.experiment import Outcome, Part, Trials, run_experiment, write_sample
@@ -56,9 +56,6 @@ def compare_sources(
 
     Returns:
         The outcome, and whether this call got it; it may have been there.
-
-    Raises:
-        InputError: Bad input, fewer than two sources, or one with fewer than two pairs.
     """
     config, folders = config or SourcesConfig(), [Path(release) for release in releases]
     names = [folder.resolve().name for folder in folders]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,54 +12,44 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, runs_of
 from paranmt_hf.lexicon.merging import merged
-from paranmt_hf.lexicon.record import LANGUAGE, RECORD, TABLE, WORDS, LexiconRecord
+from paranmt_hf.lexicon.record import TABLE, WORDS, LexiconRecord, LexiconSettings
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.lexicon.writing import write_word_pairs
-from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import checksum, write_bytes, writing
+from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import to_json
-from paranmt_hf.util.work import clear
-from paranmt_hf.version import __version__
-
-RESULT = "result"
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import clear
 
 
-def is_worth(work: Path) -> bool:
-    """Tell whether what lies in a work folder took long to make."""
+def holds_word_sets(work: Path) -> bool:
+    """Tell whether a work folder holds what took long to make."""
     return WordSets.complete(work)
 
 
 def build(
-    tables: Callable[[], Iterable[pa.Table]], work: Path, config: LexiconConfig, identity: dict[str, Any]
-) -> Path:
+    tables: Callable[[], Iterable[pa.Table]],
+    work: Path,
+    folder: Path,
+    config: LexiconConfig,
+    settings: LexiconSettings,
+) -> LexiconRecord:
     """Make a lexicon.
 
     Args:
         tables: Gives the pairs of sentences that count, as tables with the columns `reference` and `translation`.
-        work: A folder that this has for itself, perhaps with what an earlier run left there.
+        work: The work folder, perhaps with what an earlier run left.
+        folder: An empty folder for the files of the lexicon.
         config: The settings.
-        identity: What determines the result, for its record; under `language` the ISO 639-1 code of another language
-            than English.
-
-    Returns:
-        The folder of the lexicon, in the work folder.
-
-    Raises:
-        InputError: No pair of words was counted often enough.
+        settings: What determines the lexicon, for its record.
     """
     if not WordSets.complete(work):
-        write_word_sets(tables(), work, config.words, identity.get(LANGUAGE, ENGLISH))
+        write_word_sets(tables(), work, config.words, settings.language)
     sets = WordSets(work)
     with Progress("word pairs", sets.words.pairs, done=_counted(work), unit="pairs of sentences") as progress:
         runs = count_word_pairs(sets, work / FOLDER, config.memory_bytes, progress.advance_to)
-    result = work / RESULT
-    shutil.rmtree(result, ignore_errors=True)
-    with writing(result):
-        result.mkdir()
     with Progress("lexicon", unit="rows") as progress:
         ranges = merged(runs, len(sets.words))
-        rows = write_word_pairs(result, ranges, sets.words, config.min_count, progress.advance_to)
+        rows = write_word_pairs(folder, ranges, sets.words, config.min_count, progress.advance_to)
     if not rows:
         # Nothing here is worth keeping for a command with another option.
         clear(work)
@@ -69,12 +57,15 @@ def build(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
             "lower --min-count"
         )
-    with writing(result / WORDS):
-        shutil.copyfile(work / WORDS, result / WORDS)
-    files = {name: checksum(result / name) for name in (TABLE, WORDS)}
-    record = LexiconRecord(identity, sets.words.pairs, len(sets.words), rows, files, __version__)
-    write_bytes(result / RECORD, f"{json.dumps(to_json(record), indent=1)}\n".encode())
-    return result
+    shutil.copyfile(work / WORDS, folder / WORDS)
+    return LexiconRecord(
+        settings=settings,
+        pairs=sets.words.pairs,
+        words=len(sets.words),
+        word_pairs=rows,
+        files={name: checksum(folder / name) for name in (TABLE, WORDS)},
+        **made_with("numpy", "pyarrow"),
+    )
 
 
 def _counted(work: Path) -> int:

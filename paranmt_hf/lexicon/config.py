@@ -19,9 +19,6 @@ class LexiconConfig:
         words: So many words, those in the most sentences, are in the lexicon.
         min_count: Word pairs that were counted less often are not written.
         memory: GB for counting word pairs. It changes nothing of the result.
-
-    Raises:
-        InputError: A value is out of its range.
     """
 
     min_score: float = setting(0.35, "smallest paraphrase score of a pair that counts (appendix A.1)")

@@ -91,9 +91,6 @@ def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable
 
     Returns:
         The runs.
-
-    Raises:
-        WriteError: There is no room.
     """
     with writing(folder):
         folder.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.record import EXPECTED, LANGUAGE, TABLE, WORDS, LexiconRecord, read_lexicon_record
+from paranmt_hf.lexicon.record import TABLE, WORDS, LexiconRecord
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
 
@@ -48,9 +48,6 @@ class Lexicon:
     Args:
         folder: The folder.
         record: Its record.
-
-    Raises:
-        InputError: A file is missing or damaged.
     """
 
     def __init__(self, folder: Path, record: LexiconRecord) -> None:
@@ -71,13 +68,9 @@ class Lexicon:
 
     @classmethod
     def open(cls, path: str | Path) -> Lexicon:
-        """Open a lexicon.
-
-        Raises:
-            InputError: There is none, or it is damaged.
-        """
+        """Open a lexicon."""
         folder = Path(path).expanduser()
-        return cls(folder, read_lexicon_record(folder))
+        return cls(folder, LexiconRecord.read(folder))
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT
@@ -93,9 +86,6 @@ class Lexicon:
         Returns:
             The paraphrases of the highest scores, at most `top`; of equal ones first those that were counted more
             often, then in the order of their characters.
-
-        Raises:
-            InputError: `word` is more than one word or not in the lexicon, or an argument is out of range.
         """
         if by not in get_args(Score):
             raise InputError(f"by must be one of {', '.join(get_args(Score))}, was {by!r}")
@@ -121,9 +111,6 @@ class Lexicon:
 
         Returns:
             What is known of each pair that was ever counted; the others are not there.
-
-        Raises:
-            InputError: The lexicon is damaged.
         """
         words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
         numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]
@@ -143,7 +130,7 @@ class Lexicon:
 
     def _known(self, word: str) -> str:
         """Bring a word into the form in which the lexicon has it."""
-        language = str(self.record.identity.get(LANGUAGE, ENGLISH))
+        language = self.record.settings.language
         tokens = tokens_of(word) if language == ENGLISH else cutter(language)(word)
         if len(tokens) != 1:
             shown = f"{len(tokens)} words ({' '.join(tokens)})" if tokens else "no word"
@@ -175,7 +162,7 @@ class Lexicon:
 
     def _damaged(self, error: Exception) -> InputError:
         reason = str(error).split("\n")[0]
-        return InputError(f"cannot read the lexicon {self.folder}: {reason}; expected {EXPECTED}, copy it again")
+        return InputError(f"{self.folder} is damaged: {reason}; expected {LexiconRecord.KIND}, copy it again")
 
 
 def _paraphrases(table: pa.Table) -> list[Paraphrase]:

@@ -3,47 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.records import Record
 
-# Where an identity names another language than English.
-LANGUAGE = "language"
-RECORD, TABLE, WORDS = "lexicon.json", "lexicon.parquet", "words.parquet"
-EXPECTED = "a folder made by `paranmt lexicon build`"
+TABLE, WORDS = "lexicon.parquet", "words.parquet"
 
 
 @dataclass(frozen=True)
-class LexiconRecord:
-    """What was written down of a lexicon.
+class LexiconSettings:
+    """What determines a lexicon.
 
     Attributes:
-        identity: What determines the lexicon: checksums of the pairs of sentences, and settings.
-        pairs: Pairs of sentences that were counted.
+        pairs: The identity of the pairs of sentences, with checksums.
+        words: Maximum number of words.
+        min_count: Least count of a pair of words.
+        language: ISO 639-1 code of the language.
+    """
+
+    pairs: dict[str, Any]
+    words: int
+    min_count: int
+    language: str = ENGLISH
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexiconRecord(Record):
+    """The content of `lexicon.json`.
+
+    Attributes:
+        settings: What determines the lexicon.
+        pairs: Number of pairs of sentences that were counted.
         words: Number of words.
         word_pairs: Number of rows, two for each pair of words, one in each order.
         files: SHA-256 of each file.
-        version: Version of this package that wrote it.
     """
 
-    identity: dict[str, Any]
+    FILE: ClassVar[str] = "lexicon.json"
+    KIND: ClassVar[str] = "a lexicon (`paranmt lexicon build`)"
+
+    settings: LexiconSettings
     pairs: int
     words: int
     word_pairs: int
     files: dict[str, str]
-    version: str
-
-
-def read_lexicon_record(folder: Path) -> LexiconRecord:
-    """Read the record of a lexicon.
-
-    Raises:
-        InputError: The folder is no lexicon, or its record is damaged.
-    """
-    where = folder / RECORD
-    if not where.is_file():
-        what = "is a file" if folder.is_file() else f"holds no {RECORD}" if folder.exists() else "is not there"
-        raise InputError(f"{folder} {what}; expected {EXPECTED}")
-    return from_json(LexiconRecord, read_json(where, "the record of a lexicon"), where)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.phrases.word_scores import read_word_scores
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -22,26 +22,15 @@ from paranmt_hf.evaluation.word_similarity import (
     in_both_orders,
     read_word_pairs,
 )
-from paranmt_hf.lexicon.building import build, is_worth
+from paranmt_hf.lexicon.building import build, holds_word_sets
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.lexicon import Lexicon
-from paranmt_hf.lexicon.record import LANGUAGE, read_lexicon_record
+from paranmt_hf.lexicon.record import LexiconRecord, LexiconSettings
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import languages
 from paranmt_hf.util.files import write_result
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.work import (
-    as_json,
-    finished,
-    keep_identity,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
-
-COMMAND = "lexicon build"
+from paranmt_hf.util.run import result_folder, run
 
 
 def build_lexicon(
@@ -55,42 +44,33 @@ def build_lexicon(
         data: Releases, Parquet files with the columns of a release, or releases on the Hub.
         out: Folder of the lexicon.
         config: Which pairs of sentences count, which words, and how much memory it may take.
-
-    Raises:
-        InputError: No pair of sentences counts, a source lacks a column, or something else is at `out`.
     """
-    config, out = config or LexiconConfig(), result_folder(out)
+    config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
     sources = [data] if isinstance(data, str | Path) else list(data)
     # Scores are numbers of single precision, and the one that is nearest to 0.35 lies below it.
     min_score = float(np.float32(config.min_score))
-    pairs = Pairs(sources, SelectionConfig(min_score=min_score, max_length=config.max_length))
-    settings = {"pairs": pairs.identity, "words": config.words, "min_count": config.min_count}
-    identity = as_json(settings | _language(pairs.identity))
-    found = finished(out, identity, read_lexicon_record, lambda record: record.identity, made="made")
-    if found is not None:
-        remove_leftover(out, COMMAND)
-        return Lexicon(out, found)
-    work = work_folder(out)
-    with locked(work, COMMAND, worth=is_worth):
-        keep_identity(work, identity, worth=is_worth, doing="work on a lexicon")
-        put_in_place(build(lambda: _counted(pairs, config), work, config, identity), out)
-        remove(work)
-    return Lexicon.open(out)
+    pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))
+    settings = LexiconSettings(pairs.identity, config.words, config.min_count, _language(pairs.identity))
+    return run(
+        out,
+        settings,
+        LexiconRecord,
+        lambda work, folder: build(lambda: _counted(pairs, config), work, folder, config, settings),
+        result=lambda folder, record, fresh: Lexicon(folder, record),
+        command="lexicon build",
+        holds=holds_word_sets,
+    )
 
 
-def _language(pairs: Mapping[str, Any]) -> dict[str, str]:
-    """The language of the pairs as a part of an identity; nothing for English.
-
-    Raises:
-        InputError: There are several.
-    """
+def _language(pairs: Mapping[str, Any]) -> str:
+    """The language of the pairs; several are refused."""
     spoken = languages(pairs)
     if len(spoken) > 1:
         raise InputError(
             f"the releases are of several languages ({', '.join(spoken)}), and a lexicon has words of one; make one "
             "of each"
         )
-    return {LANGUAGE: spoken[0]} if spoken else {}
+    return spoken[0] if spoken else ENGLISH
 
 
 def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
@@ -121,9 +101,6 @@ def evaluate_lexicon(
 
     Returns:
         The results of PPDB, if it was named, of PMI, and of adjusted PMI.
-
-    Raises:
-        InputError: A file is malformed, or a lexicon has none of the word pairs.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.open(lexicon)
     pairs = read_word_pairs(simlex)
@@ -138,9 +115,5 @@ def evaluate_lexicon(
 
 
 def write_json(path: str | Path, values: Any) -> None:  # noqa: ANN401 - JSON values
-    """Write what was found as JSON; until it is whole, what was there stays.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write what was found as JSON; until it is whole, what was there stays."""
     write_result(Path(path), f"{json.dumps(values, indent=2, ensure_ascii=False)}\n")

@@ -103,9 +103,6 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
         limit: Number of words of the lexicon: those in the most sentences; of equally frequent ones the first in the
             order of their characters.
         language: ISO 639-1 code, which decides what a word is.
-
-    Raises:
-        WriteError: There is no room.
     """
     tokenizer, numbers = word_tokenizer_for(language), _Numbers()
     counts, pairs = np.zeros((2, 0), np.int64), 0

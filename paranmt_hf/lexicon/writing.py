@@ -65,9 +65,6 @@ def write_word_pairs(
 
     Returns:
         Number of rows.
-
-    Raises:
-        WriteError: There is no room.
     """
     vocabulary, rows = pa.array(words.words, pa.string()), 0
     with (

@@ -11,7 +11,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.training.supervised.record import RECORD_FILE
+from paranmt_hf.training.supervised.config import SupervisedRecord
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]
@@ -86,7 +86,7 @@ def find_classifier(classifier: str | Path | Function) -> Classifier:
         return Classifier(classifier, None, {"function": f"{getattr(classifier, '__module__', '')}.{name}"})
     files = locate(classifier)
     identity = {"name": files.name, "revision": files.revision}
-    predict, labels = (_supervised if (files.folder / RECORD_FILE).is_file() else _of_transformers)(files)
+    predict, labels = (_supervised if (files.folder / SupervisedRecord.FILE).is_file() else _of_transformers)(files)
     return Classifier(predict, labels, identity)
 
 

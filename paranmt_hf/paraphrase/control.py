@@ -6,10 +6,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from paranmt_hf.corpus.parsing.sentence_trees import TreeSource, open_parser
-from paranmt_hf.corpus.parsing.templates import read_template
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.tree_index import write_index
+from paranmt_hf.corpus.parsing.templates import TreeSource, open_parser, read_template
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, write_index
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.stage import Control

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.meaning.columns import MismatchReader
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import ItemsConfig
@@ -44,7 +44,7 @@ def evaluate_paraphrases(
     items: ItemsConfig | None = None,
     decodings: Sequence[str] | None = None,
     config: ParaphraseConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     scorer: ScorerConfig | None = None,
     parser: str | None = None,
 ) -> list[ParaphrasesRecord]:
@@ -68,7 +68,7 @@ def evaluate_paraphrases(
         InputError: There is nothing to measure, or a model, a file or the data cannot be read.
     """
     models, data = _several(models), _several(data)
-    items, selection, scorer = items or ItemsConfig(), selection or SelectionConfig(), scorer or ScorerConfig()
+    items, selection, scorer = items or ItemsConfig(), selection or PairSelection(), scorer or ScorerConfig()
     asked = config or ParaphraseConfig()
     # A model that copies is to be seen.
     config = replace(asked, seed=items.seed, keep_copies=True)
@@ -135,7 +135,7 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     """What says which paraphrases have the template beside them, by the trees of a parser."""
     if parser is None:
         return None
-    from paranmt_hf.corpus.parsing.parser import named_parsers, parse
+    from paranmt_hf.corpus.parsing.parsers import named_parsers, parse
     from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
 
     parsers = named_parsers(seconds=PARSE_SECONDS, processes=1)
@@ -213,7 +213,7 @@ def evaluate_canonical(
     items: ItemsConfig | None = None,
     noise: float | None = None,
     config: ParaphraseConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
 ) -> list[CanonicalRecord]:
     """Measure how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
 
@@ -232,7 +232,7 @@ def evaluate_canonical(
         InputError: There is nothing to measure, or a model or the data cannot be read.
     """
     models, data = _several(models), _several(data)
-    items, selection = items or ItemsConfig(), selection or SelectionConfig()
+    items, selection = items or ItemsConfig(), selection or PairSelection()
     # What was right already is to stay.
     config = replace(config or ParaphraseConfig(), n=1, seed=items.seed, keep_copies=True)
     if noise is not None and is_tsv(data):
@@ -272,7 +272,7 @@ def evaluate_canonical(
 
 
 def _noisy(
-    data: Sequence[str | Path], items: ItemsConfig, selection: SelectionConfig, rate: float, models: Sequence[Model]
+    data: Sequence[str | Path], items: ItemsConfig, selection: PairSelection, rate: float, models: Sequence[Model]
 ) -> tuple[list[str], list[str], dict[str, Any] | None]:
     """Noisy and clean sentences, and what the noise was where it was made."""
     if is_tsv(data):
@@ -294,7 +294,7 @@ def _noisy(
     return [noisy for noisy, _, _ in changed], [sentence for _, _, sentence in changed], about
 
 
-def _chosen(items: ItemsConfig, selection: SelectionConfig, config: ParaphraseConfig) -> dict[str, Any]:
+def _chosen(items: ItemsConfig, selection: PairSelection, config: ParaphraseConfig) -> dict[str, Any]:
     return {"sentences": asdict(items), "pairs": _given(selection), "search": _given(config)}
 
 
@@ -317,7 +317,7 @@ def _command(
     models: Sequence[str | Path],
     data: Sequence[str | Path],
     items: ItemsConfig,
-    selection: SelectionConfig,
+    selection: PairSelection,
     options: Sequence[tuple[str, Any]],
     config: ParaphraseConfig,
 ) -> str:

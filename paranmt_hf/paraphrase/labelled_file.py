@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.normalisation import normalise
+from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line
 

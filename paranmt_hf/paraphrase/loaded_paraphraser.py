@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.parsing.parser import Parser
-from paranmt_hf.corpus.parsing.sentence_trees import SentenceTrees, open_parser
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.tree_index import IndexedFile
+from paranmt_hf.corpus.parsing.parsers import Parser
+from paranmt_hf.corpus.parsing.templates import SentenceTrees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.control import PARSER

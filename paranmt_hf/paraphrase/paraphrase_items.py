@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import ItemsConfig
 from paranmt_hf.evaluation.generation.items import Items, group, read_two_columns
@@ -36,7 +36,7 @@ def is_tsv(data: Sequence[str | Path]) -> bool:
 def read_items(
     data: Sequence[str | Path],
     config: ItemsConfig,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     models: Sequence[Model] = (),
 ) -> Items:
     """Read sentences with their references.
@@ -60,7 +60,7 @@ def read_items(
 def read_references(
     data: Sequence[str | Path],
     config: ItemsConfig,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     models: Sequence[Model] = (),
 ) -> Items:
     """Read the distinct references of pairs, one sentence each, for `read_items`' arguments; no TSV file."""
@@ -68,7 +68,7 @@ def read_references(
 
 
 def drawn_rows(
-    data: Sequence[str | Path], config: ItemsConfig, selection: SelectionConfig | None = None
+    data: Sequence[str | Path], config: ItemsConfig, selection: PairSelection | None = None
 ) -> list[list[str]]:
     """Read the drawn rows of a TSV file with two columns, for `read_items`' arguments.
 
@@ -79,9 +79,9 @@ def drawn_rows(
     return [table[side].to_pylist() for side in SIDES]
 
 
-def _rows_of_tsv(data: Sequence[str | Path], config: ItemsConfig, selection: SelectionConfig | None) -> pa.Table:
+def _rows_of_tsv(data: Sequence[str | Path], config: ItemsConfig, selection: PairSelection | None) -> pa.Table:
     given = [name for name in ("direction", "held_out") if is_given(config, name)]
-    given += [name for name in SelectionConfig.__dataclass_fields__ if selection and is_given(selection, name)]
+    given += [name for name in PairSelection.__dataclass_fields__ if selection and is_given(selection, name)]
     if given:
         raise InputError(
             f"{data[0]} holds sentences and references, no pairs to choose from; leave out "
@@ -96,10 +96,10 @@ def _chosen(
     data: Sequence[str | Path],
     key: str,
     config: ItemsConfig,
-    selection: SelectionConfig | None,
+    selection: PairSelection | None,
     models: Sequence[Model],
 ) -> pa.Table:
-    tables = Pairs(data, selection or SelectionConfig(), seed=config.seed).batches()
+    tables = Pairs(data, selection or PairSelection(), seed=config.seed).batches()
     table = _drawn(_held_out(tables, models) if config.held_out else tables, key, config)
     if not table.num_rows:
         more = "held out of training " if config.held_out else ""

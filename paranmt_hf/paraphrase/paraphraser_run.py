@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import torch
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
@@ -57,7 +57,7 @@ def several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
 
 def chosen_pairs(
     sources: list[str | Path],
-    selection: SelectionConfig | None,
+    selection: PairSelection | None,
     exclude: str | Path | Sequence[str | Path],
     *,
     seed: int,
@@ -81,7 +81,7 @@ def chosen_pairs(
     excluded = read_sentences(*several(exclude))
     for file, reason in excluded.unread.items():
         logger.warning(f"not read for --exclude: {file} ({reason})")
-    pairs = Pairs(sources, selection or SelectionConfig(), excluded.texts, seed=seed, all_columns=all_columns)
+    pairs = Pairs(sources, selection or PairSelection(), excluded.texts, seed=seed, all_columns=all_columns)
     return pairs, ", ".join(map(source_name, sources))
 
 

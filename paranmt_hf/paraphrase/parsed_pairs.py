@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs
-from paranmt_hf.corpus.parsing.record import RECORD_FILE, parsed_files, read_parsed
+from paranmt_hf.corpus.parsing.template_counts import RECORD_FILE, parsed_files, read_parsed
 from paranmt_hf.corpus.parsing.templates import are_trees, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress

@@ -19,7 +19,7 @@ from typing import Literal
 
 import torch
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.corpus.parsing.templates import template_of, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import quiet
@@ -126,7 +126,7 @@ def train_controlled(
     config: ParaphraserConfig | None = None,
     syntax: SyntaxConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedControlled:
     """Train a syntactically controlled paraphrase network: a parse generator and a paraphrase generator.

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import quiet
 from paranmt_hf.hub.repository import Model, locate, plain_name
@@ -103,7 +103,7 @@ def train_paraphraser(
     *,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder on paraphrase pairs.

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from paranmt_hf.search.neighbours import NOBODY, Neighbours
-from paranmt_hf.search.vector_file import spans
+from paranmt_hf.search.storage import spans
 
 Margin = Literal["ratio", "distance"]
 # Candidates that are compared with candidates at once.

@@ -19,11 +19,10 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.schema import MadeBy
-from paranmt_hf.corpus.sentence_file import SentenceFile
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.index import holds_vectors, prepared
-from paranmt_hf.search.space import Space, SpaceConfig
+from paranmt_hf.search.index import Space, SpaceConfig, holds_vectors, prepared
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import check, setting
@@ -103,9 +102,6 @@ class Mining:
         config: Which pairs are mined.
         column: Which column of Parquet, or side of a release.
         second_column: The same of the second corpus.
-
-    Raises:
-        InputError: A corpus is missing, or has no such column.
     """
 
     def __init__(
@@ -141,9 +137,6 @@ class Mining:
         Returns:
             A Parquet file in it: `first`, `second`, `cosine`, with a margin `margin`, and the numbers of the lines,
             from 1, `first_line` and `second_line`; the best pairs first.
-
-        Raises:
-            InputError: There is no pair, or the folder holds work of other settings.
         """
         work.mkdir(parents=True, exist_ok=True)
         identity = self.identity
@@ -218,19 +211,19 @@ class Mining:
 
     def _compare(self, work: Path, first: Space, second: Space, forward: Any, backward: Any) -> None:  # noqa: ANN401
         """Compare the vectors, going on at the last checkpoint."""
-        from paranmt_hf.search import exact, lists
-        from paranmt_hf.search.neighbours import restore, save
+        from paranmt_hf.search import inverted_index
+        from paranmt_hf.search.neighbours import between, restore, save, within
 
         tables = {"forward": forward} if first is second else {"forward": forward, "backward": backward}
         search = json.dumps({**self.config.identity, "min_margin": None, "max_pairs": None, "pairing": None})
         done = restore(work / NEIGHBOURS, tables, search)
         if second.lists is not None:
             options = (second.lists, self.config.probes, forward, backward)
-            steps = lists.neighbours(first.vectors, second.vectors, *options, done=done)
+            steps = inverted_index.neighbours(first.vectors, second.vectors, *options, done=done)
         elif first is second:
-            steps = exact.within(first.vectors, forward, done=done)
+            steps = within(first.vectors, forward, done=done)
         else:
-            steps = exact.between(first.vectors, second.vectors, forward, backward, done=done)
+            steps = between(first.vectors, second.vectors, forward, backward, done=done)
         total, saved, fresh = len(first.sentences), time.monotonic(), 0
         with Progress("compare", total) as progress:
             for part in steps:
@@ -286,9 +279,6 @@ def mine_pairs(mining: Mining, out: str | Path) -> MinedFile:
     Args:
         mining: What is mined.
         out: The file. Work in progress lies in `<out>.work`; the same call goes on with it.
-
-    Raises:
-        InputError: Bad input, or something else is there already.
     """
     out = result_folder(out)
     identity, work = mining.identity, work_folder(out)
@@ -342,9 +332,6 @@ def mine(
         release: Licence and form of the release.
         engine: Where the score columns are computed.
         made_by: Who wrote the sentences; the card says so.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
     """
     out = result_folder(out)
     release.check_license()

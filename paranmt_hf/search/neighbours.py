@@ -1,14 +1,15 @@
-"""The most similar items of each row, found while blocks of similarities go past."""
+"""The most similar items of each row: kept while blocks of similarities go past, or found by comparing all vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.search.storage import Vectors, spans
 from paranmt_hf.util.files import replacing
 
 LOWEST = float("-inf")
@@ -89,11 +90,7 @@ class Neighbours:
 
 
 def save(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
-    """Write neighbours down, and after how many steps of which search; the file appears whole.
-
-    Raises:
-        WriteError: There is no room.
-    """
+    """Write neighbours down, and after how many steps of which search; the file appears whole."""
     from safetensors.torch import save_file
 
     tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
@@ -107,9 +104,6 @@ def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
 
     Returns:
         The number of steps; 0 where nothing was written, or of another search.
-
-    Raises:
-        InputError: The file is damaged.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -164,3 +158,80 @@ def _padded(
     found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
     scores[row, place], found[row, place] = similarities, items
     return scores, found
+
+
+# Vectors of a block, for two blocks a side of a square: 8192 x 8192 similarities are 256 MB.
+BLOCK = 8192
+
+
+def nearest(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighbours:
+    """Find the vectors that are most similar to queries [query, dimension] of length 1."""
+    found = Neighbours(len(queries), top)
+    rows = torch.arange(len(queries))
+    for start, stop in spans(len(vectors), BLOCK):
+        block = torch.from_numpy(vectors.read(start, stop))
+        found.offer(rows, torch.arange(start, stop, dtype=torch.int32), queries @ block.T)
+    return found
+
+
+def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[float]:
+    """Find the neighbours of each vector among the others.
+
+    The similarity of two vectors is computed once and offered to both.
+
+    Args:
+        vectors: The vectors.
+        found: Gets the neighbours [vector, rank].
+        done: Steps that are done already.
+
+    Yields:
+        After each step, which part of the work is done.
+    """
+    blocks = list(spans(len(vectors), BLOCK))
+    steps = [(row, column) for row in range(len(blocks)) for column in range(row, len(blocks))]
+    held: tuple[int, torch.Tensor] | None = None
+    for number, (row, column) in enumerate(steps[done:], done + 1):
+        if held is None or held[0] != row:
+            held = row, torch.from_numpy(vectors.read(*blocks[row]))
+        others = held[1] if row == column else torch.from_numpy(vectors.read(*blocks[column]))
+        similarities = held[1] @ others.T
+        if row == column:
+            similarities.fill_diagonal_(LOWEST)
+        _offer(similarities, blocks[row], blocks[column], found, None if row == column else found)
+        yield number / len(steps)
+
+
+def between(
+    vectors: Vectors, others: Vectors, forward: Neighbours, backward: Neighbours, *, done: int = 0
+) -> Iterator[float]:
+    """Find the neighbours of each vector among others, and the other way round.
+
+    Args:
+        vectors: Vectors of one side.
+        others: Vectors of the other side.
+        forward: Gets the neighbours of the one side in the other.
+        backward: Gets those of the other side in the one.
+        done: Steps that are done already.
+
+    Yields:
+        After each step, which part of the work is done.
+    """
+    steps = [(row, column) for row in spans(len(vectors), BLOCK) for column in spans(len(others), BLOCK)]
+    for number, (row, column) in enumerate(steps[done:], done + 1):
+        similarities = torch.from_numpy(vectors.read(*row)) @ torch.from_numpy(others.read(*column)).T
+        _offer(similarities, row, column, forward, backward)
+        yield number / len(steps)
+
+
+def _offer(
+    similarities: torch.Tensor,
+    row: tuple[int, int],
+    column: tuple[int, int],
+    forward: Neighbours,
+    backward: Neighbours | None,
+) -> None:
+    """Offer the similarities of two spans of vectors to the first one, and to the second one."""
+    rows, columns = torch.arange(*row), torch.arange(*column)
+    forward.offer(rows, columns.int(), similarities)
+    if backward is not None:
+        backward.offer(columns, rows.int(), similarities.T)

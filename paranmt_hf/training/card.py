@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
@@ -254,7 +254,7 @@ def command(training: TrainingRecord) -> str:
 def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Options of a command that chose pairs, and those that left some out, of what a record says of the data."""
     words: list[str] = []
-    ranges, usual = data.get("ranges", {}), SelectionConfig()
+    ranges, usual = data.get("ranges", {}), PairSelection()
     for name, column, bound in (
         ("min_score", "para_score", 0),
         ("max_score", "para_score", 1),

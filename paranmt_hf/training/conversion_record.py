@@ -66,11 +66,7 @@ class ConversionRecord:
 
 
 def read_conversion(folder: Path) -> ConversionRecord:
-    """Read what a conversion wrote down of an encoder.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
+    """Read what a conversion wrote down of an encoder."""
     path = folder / CONVERSION_FILE
     values = read_json(path, "the folder of an encoder made by `paranmt convert`")
     record = from_json(ConversionRecord, values, path)

@@ -1,4 +1,4 @@
-"""Turn a `.bin` model of the authors' Sent2Vec program into an encoder that goes to the Hub."""
+"""Turn a `.bin` model of the authors' Sent2Vec program into an encoder for the Hub."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import numpy as np
+import torch
 
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.encoders.modules.average import AverageEmbedding
+from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
+from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
+from paranmt_hf.encoders.sent2vec_bin import Sent2VecWords
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.text.tokens import WordTokenizer, cut_chunk
 from paranmt_hf.training.conversion_record import (
     CONVERSION_FILE,
     ConversionRecord,
@@ -28,6 +39,71 @@ from paranmt_hf.version import __version__
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords
 
+# How text is cut, by the name of the setting.
+CUTS = {"words": cut_chunk, "blanks": blank_tokens}
+# The program's name for the end of a line, which is no word of a text.
+END_OF_LINE = "</s>"
+# Buckets that are collected before repeated ones among them go.
+COLLECTED = 2**22
+
+
+def unreachable(found: Sent2VecWords, cut: str) -> int:
+    """Count the words that no text can hold, because it is cut otherwise."""
+    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
+    return sum(" " in unit or CUTS[cut](unit) != [unit] for unit in words)
+
+
+def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
+    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
+    tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
+    kept, waiting = np.empty(0, np.int64), []
+    for _, sentences in SentenceFile(path).batches(Report()):
+        (table,) = tokenizer.tables(sentences)
+        bags = lookup.bags(table)
+        buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
+        waiting.append(np.unique(buckets))
+        if sum(map(len, waiting)) > max(COLLECTED, len(kept)):
+            kept, waiting = np.unique(np.concatenate([kept, *waiting])), []
+    kept = np.unique(np.concatenate([kept, *waiting]))
+    if not len(kept):
+        raise InputError(
+            f"--text {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
+            "of the model's language, or --order 1"
+        )
+    return kept
+
+
+def make_frame(
+    found: Sent2VecWords, order: int, cut: str, precision: str, kept: np.ndarray | int, *, stock: bool
+) -> SentenceEncoder:
+    """Make an encoder with all but the weights, of one dimension: when it is saved, its weights are put in place.
+
+    Args:
+        found: The words.
+        order: Words of the longest n-grams.
+        cut: How text is cut.
+        precision: How the weights are stored.
+        kept: The buckets that have a row, ascending; a number for all below it.
+        stock: Whether it is WORD, which is saved as a stock module.
+    """
+    hashes = np.arange(kept) if isinstance(kept, int) else kept
+    weight = torch.zeros(len(found.units) + len(hashes), 1)
+    module: AverageEmbedding = (
+        WordEmbedding(found.units, weight, precision)
+        if stock
+        else NgramEmbedding(
+            found.units,
+            weight,
+            precision,
+            order=order,
+            buckets=found.settings.bucket if order > 1 else 0,
+            hashes=hashes,
+            cut=cut,
+        )
+    )
+    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")
+
+
 # What stands for standard input, and what it is called.
 STREAM, STREAM_NAME = "-", "the stream on standard input"
 # What files of gzip begin with.
@@ -36,11 +112,7 @@ PACKED = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class ConvertConfig:
-    """What becomes of a model of the Sent2Vec program.
-
-    Raises:
-        InputError: A value is out of its range.
-    """
+    """What becomes of a model of the Sent2Vec program."""
 
     order: int | None = setting(
         None,
@@ -98,10 +170,6 @@ def convert_model(
             the family `sent2vec`.
         license: Under which licence the model was published; its authors decide that.
         config: The settings.
-
-    Raises:
-        InputError: The file is another kind of model, damaged or cut off, does not hold what is asked for, or there is
-            something else at `out`.
     """
     out, config = result_folder(out), config or ConvertConfig()
     license.check()
@@ -110,7 +178,7 @@ def convert_model(
 
     known = None
     if config.text is not None:
-        from paranmt_hf.corpus.sentence_file import SentenceFile
+        from paranmt_hf.corpus.sentences import SentenceFile
 
         known = as_json(SentenceFile(config.text).identity)
     settings = {**asdict(config), "text": known, "license": license.header}
@@ -206,7 +274,6 @@ def _convert(
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.encoders.sent2vec_bin import Sent2VecRows
-    from paranmt_hf.training.converted_encoder import kept_buckets, make_frame, unreachable
 
     assert config.order is not None
     words, trained, stock = len(found.units), found.settings, _title(config) == "WORD"

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -97,7 +97,7 @@ def resolve(
     data: str | Path | Sequence[str | Path] | None,
     encoder: EncoderConfig,
     config: TrainConfig,
-    selection: SelectionConfig,
+    selection: PairSelection,
     *,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
@@ -123,7 +123,7 @@ def resolve(
     return TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors)
 
 
-def _check_given(data: object, text: object, config: TrainConfig, selection: SelectionConfig) -> None:
+def _check_given(data: object, text: object, config: TrainConfig, selection: PairSelection) -> None:
     """Refuse data that do not go with the settings; arguments as of `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
@@ -134,7 +134,7 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Sel
         raise InputError(
             "there is nothing to train on: give pairs with --data, or sentences with --text and a --teacher"
         )
-    if data is None and selection != SelectionConfig():
+    if data is None and selection != PairSelection():
         raise InputError("options that choose pairs need pairs; give some with --data")
 
 
@@ -142,7 +142,7 @@ def _pairs(
     data: str | Path | Sequence[str | Path] | None,
     text: str | Path | Sequence[str | Path] | None,
     config: TrainConfig,
-    selection: SelectionConfig,
+    selection: PairSelection,
     unwanted: set[str],
 ) -> Pairs | PairsAndText:
     """Find the pairs and the sentences without a paraphrase."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
@@ -58,7 +58,7 @@ def mined_negatives(
     *,
     config: NegativesConfig | None = None,
     encoder: str | Path = EMBEDDED,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
 ) -> list[list[Negative]]:
     """Mine the negatives that sentences would get in random mega-batches of a corpus.
 
@@ -84,7 +84,7 @@ def mined_negatives(
     model = load(encoder)
     most = config.pairs(max(config.mega_batches))
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pool = _sample(Pairs(sources, selection or SelectionConfig(), seed=config.seed), most, config.seed)
+    pool = _sample(Pairs(sources, selection or PairSelection(), seed=config.seed), most, config.seed)
     if len(pool) < most:
         raise InputError(
             f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"

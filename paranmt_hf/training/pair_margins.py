@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.models import Models, find_models
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
@@ -90,7 +90,7 @@ class MarginPairs:
         config: OverfittingConfig | None = None,
     ) -> None:
         self.config = config or OverfittingConfig()
-        pairs = Pairs(data, SelectionConfig(max_pairs=self.config.pairs), seed=self.config.seed)
+        pairs = Pairs(data, PairSelection(max_pairs=self.config.pairs), seed=self.config.seed)
         tables = list(pairs.batches())
         if sum(table.num_rows for table in tables) < 2:
             raise InputError(f"{', '.join(map(str, data))}: expected two pairs at least; {pairs.left_out}")

@@ -19,7 +19,7 @@ from paranmt_hf.training.conversion_record import (
 )
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.sent2vec.card import missing_of_sent2vec, own_sent2vec_card, sent2vec_card
-from paranmt_hf.training.sent2vec.record import is_sent2vec, read_sent2vec
+from paranmt_hf.training.sent2vec.record import Sent2VecRecord, is_sent2vec
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _missing(training: TrainingRecord, about: AboutModel, results: Results | Non
 
 
 TRAINED = Origin(TRAINING_FILE, read_training, model_record, folder_card, _missing)
-OF_SENTENCES = Origin(TRAINING_FILE, read_sent2vec, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
+OF_SENTENCES = Origin(TRAINING_FILE, Sent2VecRecord.read, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
 CONVERTED = Origin(CONVERSION_FILE, read_conversion, conversion_card, converted_card, missing_of)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
@@ -79,7 +79,7 @@ def train_recipe(
     *,
     encoder: EncoderConfig,
     config: TrainConfig,
-    selection: SelectionConfig,
+    selection: PairSelection,
     **options: Any,
 ) -> Trained:
     """Train an encoder in the steps of a recipe; of several steps the encoders stay in `<out>.steps`.
@@ -108,7 +108,7 @@ def train_recipe(
         raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
     train(data, first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
-    chosen = {entry.name for entry in fields(SelectionConfig)} & then.keys()
+    chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
     fewer = {name: then.pop(name) for name in chosen}
     further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **fewer)
     goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)

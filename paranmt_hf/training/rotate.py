@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_model_card
@@ -119,7 +119,7 @@ def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None)
             raise InputError("--pairs is for --order principal, which reads --data; leave it out, or choose it")
         return None
     sources = [data] if isinstance(data, str | Path) else list(data)
-    return Pairs(sources, SelectionConfig(max_pairs=config.pairs), seed=config.seed)
+    return Pairs(sources, PairSelection(max_pairs=config.pairs), seed=config.seed)
 
 
 def _check(config: RotateConfig, dimension: int, tables: int) -> None:

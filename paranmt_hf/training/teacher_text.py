@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.decontamination import EvaluationText
 from paranmt_hf.corpus.pairs import SIDES, Pairs
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
+from paranmt_hf.corpus.sentences import SentenceSources
 
 
 class PairsAndText:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -90,7 +90,7 @@ def train(
     text: str | Path | Sequence[str | Path] | None = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
     teacher_cache: str | Path | None = None,
@@ -116,7 +116,7 @@ def train(
     Raises:
         InputError: Something in the data, the settings or the folders has to be put right first.
     """
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
+    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     out = result_folder(out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if config.patience is not None and development is None:

@@ -16,8 +16,8 @@ import pyarrow as pa
 import torch
 from torch.nn.functional import embedding_bag
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
@@ -81,7 +81,7 @@ def distill_vectors(
             "--exclude leaves out pairs and text, not words; give some with --data or --text, or leave it out"
         )
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs = Pairs(list(data), SelectionConfig(), unwanted) if data is not None else None
+    pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
     sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:

@@ -18,8 +18,8 @@ from paranmt_hf.errors import InputError, WriteError
 # What torch says in place of the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
-# What room helps against: a full disk, a used-up quota, a limit on the size of files.
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# A full disk, an exhausted quota, a limit on the size of files.
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NO_ACCESS = "check the path and its permissions, or choose another place"
 
 
@@ -80,12 +80,23 @@ def write_failure(error: BaseException) -> str | None:
     return getattr(error, "strerror", None) or str(error).split("\n")[0]
 
 
+def disk_full(error: BaseException) -> bool:
+    """Tell whether something could not be written because there was no room."""
+    if isinstance(error, RuntimeError):
+        return write_failure(error) is not None
+    return write_failure(error) is not None and _error_number(error) in DISK_FULL
+
+
 def advise(error: BaseException, advice: str) -> str:
-    """Say what to do about an error of writing: the advice where room may be wanted, else to look at the place."""
+    """Say what to do about an error of writing: the advice if room may be missing, else to check the path."""
+    number = _error_number(error)
+    return advice if number is None or number in DISK_FULL else NO_ACCESS
+
+
+def _error_number(error: BaseException) -> int | None:
     # Libraries written in Rust give the system's number in their text alone.
     found = re.search(r"\(os error (\d+)\)", str(error))
-    number = int(found[1]) if found else getattr(error, "errno", None)
-    return advice if number is None or number in FULL else NO_ACCESS
+    return int(found[1]) if found else getattr(error, "errno", None)
 
 
 def check_regular(path: Path) -> None:

@@ -1,24 +1,187 @@
-"""Records: what a program wrote down as JSON, read back into dataclasses, and what is wrong with a file said.
+"""Records: what is written down as JSON next to a result, and read back into dataclasses.
 
-A record is a dataclass of plain values, lists, dictionaries, tuples and other records. `from_json` builds it from
-parsed JSON by the types of its fields.
+`from_json` builds a dataclass of plain values, lists, dictionaries, tuples and other dataclasses from parsed JSON by
+the types of its fields.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import platform
+import re
 import sys
 import types
 import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import read_text
+from paranmt_hf.util.files import checksum, read_text, write_bytes
+from paranmt_hf.util.optional import versions
+from paranmt_hf.version import __version__
 
-Record = TypeVar("Record")
+Identity = dict[str, Any]
+DIFFERENCES_NAMED, VALUE_CHARACTERS, CHECKSUM_DIGITS = 5, 100, 12
+T = TypeVar("T")
 NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "nothing (null)"}
+
+
+class MadeWith(TypedDict):
+    """Fields of a `Record` about the computer and the libraries."""
+
+    versions: dict[str, str]
+    machine: str
+    paranmt_hf: str
+
+
+def made_with(*packages: str) -> MadeWith:
+    """Give the fields of a `Record` about this computer, with the versions of some packages, those installed."""
+    return {"versions": versions(packages), "machine": platform.machine(), "paranmt_hf": __version__}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a result says about itself, a JSON file in its folder; subclasses add fields.
+
+    Attributes:
+        FILE: Name of the file.
+        KIND: What such a result is, for errors: `a lexicon (paranmt lexicon build)`.
+        settings: What determines the result: a dataclass of settings, or JSON values.
+        versions: Versions of the libraries that made it.
+        machine: Kind of the processor, such as `x86_64`.
+        paranmt_hf: Version of this package.
+    """
+
+    FILE: ClassVar[str]
+    KIND: ClassVar[str]
+
+    settings: Any
+    versions: dict[str, str]
+    machine: str
+    paranmt_hf: str
+
+    @property
+    def identity(self) -> Identity:
+        """What a request must agree with to get this result."""
+        return as_json(self.settings)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Self:
+        """Read the record of a result."""
+        folder = Path(folder)
+        path = folder / cls.FILE
+        if not path.is_file():
+            found = f"holds no {cls.FILE}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+            raise InputError(f"{folder} {found}; expected {cls.KIND}", path=folder)
+        return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> Self:  # noqa: ANN401 - parsed JSON
+        """Build a record from parsed JSON; `where` is the file, for errors."""
+        record = from_json(cls, values, where)
+        if dataclasses.is_dataclass(record.settings):
+            for name in _unknown(values["settings"], as_json(record.settings)):
+                raise InputError(f"{where} has the setting {name!r}, which paranmt-hf {__version__} does not know")
+        return record
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record as JSON values."""
+        return as_json(self)
+
+    def write(self, folder: Path) -> Self:
+        """Write the record into the folder of a result; returns what was written."""
+        write_bytes(folder / self.FILE, f"{json.dumps(self.to_json(), indent=1)}\n".encode())
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRecord(Record):
+    """What a result of one file says about itself, in `OUT.json` next to `OUT`.
+
+    Attributes:
+        sha256: Checksum of the file.
+    """
+
+    FILE: ClassVar[str] = ".json"
+
+    sha256: str = ""
+
+    @classmethod
+    def path(cls, out: Path) -> Path:
+        """Name the file of the record of a result."""
+        return out.with_name(f"{out.name}{cls.FILE}")
+
+    @classmethod
+    def read(cls, out: str | Path) -> Self:
+        """Read the record of a result, the file `out`."""
+        path = cls.path(Path(out))
+        if not path.is_file():
+            raise InputError(f"there is no {path}, which says what {out} is; expected {cls.KIND}", path=path)
+        return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
+
+    def write(self, out: Path) -> Self:
+        """Write the record of the file `out` next to it; returns what was written."""
+        record = dataclasses.replace(self, sha256=checksum(out))
+        write_bytes(self.path(out), f"{json.dumps(record.to_json(), indent=1, ensure_ascii=False)}\n".encode())
+        return record
+
+
+def as_json(values: object) -> Identity:
+    """Turn a dataclass or a mapping into JSON values, as reading them back gives them.
+
+    Settings that do not change a result (see `setting`) are left out.
+    """
+    return dict(json.loads(json.dumps(_plain(values))))
+
+
+def _plain(values: object) -> object:
+    if dataclasses.is_dataclass(values):
+        fields = [field for field in dataclasses.fields(values) if field.metadata.get("changes_result", True)]
+        return {field.name: _plain(getattr(values, field.name)) for field in fields}
+    if isinstance(values, Mapping):
+        return {name: _plain(value) for name, value in values.items()}
+    return [_plain(value) for value in values] if isinstance(values, list | tuple) else values
+
+
+def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Say where two nested identities differ: `name: was X, now Y; ...`, the first few; empty if they are equal."""
+    differences = _differences(found, wanted)
+    more = len(differences) - DIFFERENCES_NAMED
+    return "; ".join(differences[:DIFFERENCES_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
+    differences = []
+    for name in dict.fromkeys([*found, *wanted]):
+        old, new = found.get(name), wanted.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            differences += _differences(old, new, f"{prefix}{name}.")
+        elif old != new:
+            was, now = _brief(old), _brief(new)
+            differences.append(
+                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
+            )
+    return differences
+
+
+def _brief(value: object) -> str:
+    """Write a value, with checksums and long lists shortened."""
+    digits = rf"\b([0-9a-f]{{{CHECKSUM_DIGITS}}})[0-9a-f]{{{64 - CHECKSUM_DIGITS}}}\b"
+    text = re.sub(digits, r"\1", repr(value))
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
+
+
+def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
+    """Name the keys of nested JSON objects that others do not have."""
+    if isinstance(found, dict) and isinstance(known, dict):
+        for name, value in found.items():
+            if name in known:
+                yield from _unknown(value, known[name], f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}"
 
 
 def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is there
@@ -42,7 +205,7 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
         raise InputError(f"{path} is damaged: it is not JSON ({reason}); expected {expected}") from None
 
 
-def from_json(kind: type[Record], values: Any, where: Path | str) -> Record:  # noqa: ANN401
+def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
     """Build a record.
 
     Args:
@@ -54,7 +217,7 @@ def from_json(kind: type[Record], values: Any, where: Path | str) -> Record:  # 
         InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
     """
     try:
-        found: Record = _read(kind, values, "", where)
+        found: T = _read(kind, values, "", where)
     except RecursionError:
         raise InputError(f"{where} is damaged: it is nested too deeply") from None
     return found

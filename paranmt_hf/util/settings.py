@@ -27,6 +27,7 @@ def setting(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    changes_result: bool = True,
 ) -> Any:  # noqa: ANN401 - the type is that of the field
     """Make a field of a settings class.
 
@@ -36,9 +37,12 @@ def setting(
         at_least: Smallest value.
         above: The value must be larger than this.
         at_most: Largest value.
+        changes_result: Whether a result depends on it. If not, it is left out of records and identities.
     """
     limits = {"at_least": at_least, "above": above, "at_most": at_most}
     metadata = {"help": help, **{name: limit for name, limit in limits.items() if limit is not None}}
+    if not changes_result:
+        metadata["changes_result"] = False
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 

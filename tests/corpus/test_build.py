@@ -349,12 +349,12 @@ def test_build_keeps_the_origin(vectors, tmp_path):
 
 
 def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
-    from paranmt_hf import ParaNMT
+    from paranmt_hf import ParaNMTBuilder
 
     make(bitext, tmp_path / "corpus", vectors)
     (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\nc 0 1\n")
     for _ in range(2):
-        builder = ParaNMT(data_dir=str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
+        builder = ParaNMTBuilder(data_dir=str(tmp_path / "corpus"), cache_dir=str(tmp_path / "cache"))
         builder.download_and_prepare()
         built = builder.as_dataset(split="train")["para_score"][:]
         assert list(built) == [row["para_score"] for row in rows_of(tmp_path / "corpus")]

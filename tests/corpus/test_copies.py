@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus import copies
-from paranmt_hf.corpus.copies import FirstCopies, _repeated
+from paranmt_hf.corpus.selection import copies
+from paranmt_hf.corpus.selection.copies import FirstCopies, _repeated
 
 pytest.importorskip("duckdb")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus import decontamination
-from paranmt_hf.corpus.decontamination import EvaluationText, NotInEvaluation
+from paranmt_hf.corpus.selection import decontamination
+from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 

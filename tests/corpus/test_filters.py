@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.filters import DifferentSides, FromOrigins, HasValue, InRange, LengthLimit
+from paranmt_hf.corpus.selection.filters import DifferentSides, FromOrigins, HasValue, InRange, LengthLimit
 from paranmt_hf.text.letters import letters
 
 

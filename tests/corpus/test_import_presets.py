@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.record import parse_record
 
 PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\thard .\t0\n3\thard .\tclever .\t-1\n"
@@ -31,7 +31,7 @@ def test_a_release_says_what_the_authors_say(words, tmp_path, capsys):
     assert "no person judged" not in card
     # The same call finds it; what is trained on leaves the pair out that is none.
     assert main([*words, "--preset", "paws", "--label", "any"]) == 0
-    pairs = Pairs([tmp_path / "out"], SelectionConfig())
+    pairs = Pairs([tmp_path / "out"], PairSelection())
     assert [row for batch in pairs.batches() for row in batch["translation"].to_pylist()] == ["clever .", "clever ."]
     assert pairs.left_out_by == {"pairs labelled as no paraphrases": 1}
 
@@ -44,7 +44,7 @@ def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
 def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):
     adding = ["--add", "number_mismatch", "negation_mismatch"]
     assert main([*words, "--preset", "paws", "--label", "any", *adding]) == 0
-    pairs = Pairs([tmp_path / "out"], SelectionConfig(), errors_apart=True)
+    pairs = Pairs([tmp_path / "out"], PairSelection(), errors_apart=True)
     assert [batch["translation"].to_pylist() for batch in pairs.batches()] == [["clever .", "clever ."]]
     assert pairs.left_out_by == {"pairs labelled as no paraphrases": 1}
     assert [batch["translation"].to_pylist() for batch in pairs.errors()] == [["hard ."]]

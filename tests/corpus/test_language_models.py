@@ -14,7 +14,7 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.language_models import asking
+from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
 from paranmt_hf.corpus.release_run import ReleaseConfig
@@ -36,7 +36,7 @@ def paraphrased(sentence, request=None, attempt=0):
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(requests, "FIRST_WAIT", 0.01)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 

@@ -17,8 +17,8 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
@@ -74,7 +74,7 @@ def test_build(tmp_path, vectors):
     with pytest.raises(InputError, match=r"release.language: was 'de', now nothing|language"):
         make(bitext, tmp_path / "corpus", vectors)
     # A selection of it is German too, and a card says so.
-    select(tmp_path / "corpus", tmp_path / "less", SelectConfig(max_length=6))
+    select(tmp_path / "corpus", tmp_path / "less", ReleaseFilter(max_length=6))
     assert header_of(tmp_path / "less")["language"] == ["de"]
 
 
@@ -233,7 +233,7 @@ def references_of(folder):
 
 def test_near_duplicates_are_of_words_of_the_language(chinese, tmp_path):
     """8 of 9 pairs of characters are shared; cut at blanks, no two sentences would share anything."""
-    config = SelectConfig(drop_near_duplicates="reference")
+    config = ReleaseFilter(drop_near_duplicates="reference")
     found = select(chinese, tmp_path / "less", config)
     assert references_of(tmp_path / "less") == [CHINESE[0], *CHINESE[2:]]
     assert found.selection.filters[0].settings["language"] == "zh"
@@ -243,7 +243,7 @@ def test_near_duplicates_are_of_words_of_the_language(chinese, tmp_path):
 def test_contamination_is_a_run_of_words_of_the_language(chinese, tmp_path):
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "test.tsv").write_text(f"5.0\t{CHINESE[0]}\t他们在读书看报\n", encoding="utf8")
-    config = SelectConfig(decontaminate=(str(tmp_path / "sets"),))
+    config = ReleaseFilter(decontaminate=(str(tmp_path / "sets"),))
     found = select(chinese, tmp_path / "less", config)
     # The second sentence shares eight words in a row with the first.
     assert references_of(tmp_path / "less") == CHINESE[2:]
@@ -271,7 +271,7 @@ def test_figures_count_words_of_the_language(chinese, release, tmp_path):
 def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
     config = LexiconConfig(min_score=-1.0, min_count=1)
     made = build_lexicon(chinese, tmp_path / "lexicon", config=config)
-    assert made.record.words == len(set("".join(CHINESE))) and made.record.identity["language"] == "zh"
+    assert made.record.words == len(set("".join(CHINESE))) and made.record.settings.language == "zh"
     # Of each of two sentences both sides have it beside "京".
     (found,) = (each for each in made.nearest("北", min_count=1, top=100) if each.word == "京")
     assert found.count == 4

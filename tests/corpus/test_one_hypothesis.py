@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.one_hypothesis import OneHypothesis
 from paranmt_hf.corpus.schema import key_columns, row_numbers
+from paranmt_hf.corpus.selection.filters import OneHypothesis
 
 BY_HAND = {
     "id": [3, 3, 3, 5, 5, 8, 9, 9],

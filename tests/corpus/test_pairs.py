@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus import draws
 from paranmt_hf.corpus import pairs as reading
-from paranmt_hf.corpus import selection
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig, plain
+from paranmt_hf.corpus.draws import draw_bound, lottery
+from paranmt_hf.corpus.pairs import Pairs, PairSelection, plain
 from paranmt_hf.corpus.release import write_release
-from paranmt_hf.corpus.selection import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.test_release import make_rows
 
@@ -33,7 +33,7 @@ def file(tmp_path):
 
 
 def read(*sources, unwanted=(), seed=1, **settings):
-    pairs = Pairs(sources, SelectionConfig(**settings), unwanted, seed=seed)
+    pairs = Pairs(sources, PairSelection(**settings), unwanted, seed=seed)
     found = [row for table in pairs.batches() for row in zip(*(table[s].to_pylist() for s in table.column_names))]  # noqa: B905
     return found, pairs
 
@@ -74,7 +74,7 @@ def test_choices(file, settings, kept):
 @pytest.mark.parametrize("name", ["max_length", "max_pairs", "first_pairs"])
 def test_impossible_choices(name):
     with pytest.raises(InputError, match=f"{name} must be at least 1, was 0"):
-        SelectionConfig(**{name: 0})
+        PairSelection(**{name: 0})
 
 
 def test_several_sources_and_first_pairs_over_batches(tmp_path, file, monkeypatch):
@@ -132,14 +132,14 @@ def test_each_row_is_drawn_as_often():
 
 def test_draw_over_parts(monkeypatch):
     whole = draw_bound(10_000, 100, 3)
-    monkeypatch.setattr(selection, "DRAW_ROWS", 37)
+    monkeypatch.setattr(draws, "DRAW_ROWS", 37)
     assert draw_bound(10_000, 100, 3) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
     assert draw_bound(100, 100, 3) is None
 
 
 def test_drawn_or_the_first():
     with pytest.raises(InputError, match="give either max_pairs, which are drawn by chance, or first_pairs"):
-        SelectionConfig(max_pairs=1, first_pairs=1)
+        PairSelection(max_pairs=1, first_pairs=1)
 
 
 def test_release_folder(tmp_path):
@@ -224,13 +224,13 @@ def test_truncated_and_damaged_files(tmp_path, file):
 
 
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):
-    first = Pairs([file], SelectionConfig()).identity
-    assert first == Pairs([str(file)], SelectionConfig()).identity
-    drawn = Pairs([file], SelectionConfig(max_pairs=3)).identity
-    assert first != drawn != Pairs([file], SelectionConfig(max_pairs=3), seed=2).identity
-    assert first != Pairs([file], SelectionConfig(first_pairs=3)).identity != drawn
-    assert first != Pairs([file, file], SelectionConfig()).identity
-    assert first != Pairs([file], SelectionConfig(min_score=0.1)).identity
+    first = Pairs([file], PairSelection()).identity
+    assert first == Pairs([str(file)], PairSelection()).identity
+    drawn = Pairs([file], PairSelection(max_pairs=3)).identity
+    assert first != drawn != Pairs([file], PairSelection(max_pairs=3), seed=2).identity
+    assert first != Pairs([file], PairSelection(first_pairs=3)).identity != drawn
+    assert first != Pairs([file, file], PairSelection()).identity
+    assert first != Pairs([file], PairSelection(min_score=0.1)).identity
     assert first["sources"][0][0].startswith("p.parquet ")
 
 
@@ -242,10 +242,10 @@ def write_rows(path, references, **options):
 def test_files_without_rows_are_named(tmp_path):
     empty = write_rows(tmp_path / "empty.parquet", pa.array([], pa.string()))
     with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data anew$"):
-        Pairs([empty], SelectionConfig())
+        Pairs([empty], PairSelection())
     # A part of several may be empty.
     write_rows(tmp_path / "full.parquet", ["a"])
-    assert [table.num_rows for table in Pairs([tmp_path], SelectionConfig()).batches()] == [1]
+    assert [table.num_rows for table in Pairs([tmp_path], PairSelection()).batches()] == [1]
 
 
 @pytest.mark.parametrize("rows", [3, 100_000])
@@ -254,28 +254,28 @@ def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
     options = {"compression": "none", "use_dictionary": False, "write_statistics": rows > 3}
     texts = [f"sentence {number:06}" for number in range(rows)]
     path = write_rows(tmp_path / "p.parquet", texts, **options)
-    before, size = Pairs([path], SelectionConfig()).identity, path.stat().st_size
+    before, size = Pairs([path], PairSelection()).identity, path.stat().st_size
     assert f"p.parquet {size} bytes, {rows} rows, sha256:" in before["sources"][0][0]
     (tmp_path / "copy").mkdir()
     copy = shutil.copyfile(path, tmp_path / "copy" / "p.parquet")
     os.utime(copy, (1, 1))
-    assert Pairs([copy], SelectionConfig()).identity == before
+    assert Pairs([copy], PairSelection()).identity == before
     write_rows(path, [text.replace("sentence", "sequence") for text in texts], **options)
     assert path.stat().st_size == size
-    assert Pairs([path], SelectionConfig()).identity != before
+    assert Pairs([path], PairSelection()).identity != before
 
 
 def test_errors_of_meaning_stand_apart(tmp_path):
     columns = {"number_mismatch": [0, 2, 0, 1, 1, 0], "negation_mismatch": [0, 0, 1, 0, 0, None]}
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({**ROWS, **columns}), path)
-    pairs = Pairs([path], SelectionConfig(max_score=0.5), errors_apart=True)
+    pairs = Pairs([path], PairSelection(max_score=0.5), errors_apart=True)
     assert [row["reference"] for table in pairs.batches() for row in table.to_pylist()] == ["r0"]
     assert [row["reference"] for table in pairs.errors() for row in table.to_pylist()] == ["r1"]
-    everything = Pairs([path], SelectionConfig(), errors_apart=True)
+    everything = Pairs([path], PairSelection(), errors_apart=True)
     assert names(row.values() for table in everything.batches() for row in table.to_pylist()) == ["r0", "r5"]
     assert names(row.values() for table in everything.errors() for row in table.to_pylist()) == ["r1", "r2"]
-    assert everything.identity == Pairs([path], SelectionConfig()).identity | {
+    assert everything.identity == Pairs([path], PairSelection()).identity | {
         "without": ["number_mismatch", "negation_mismatch"]
     }
 
@@ -283,10 +283,10 @@ def test_errors_of_meaning_stand_apart(tmp_path):
 def test_errors_of_meaning_need_their_columns(file, tmp_path):
     message = "p.parquet lacks the columns negation_mismatch, number_mismatch; `paranmt score RELEASE --add number_m"
     with pytest.raises(InputError, match=message):
-        Pairs([file], SelectionConfig(), errors_apart=True)
+        Pairs([file], PairSelection(), errors_apart=True)
     (tmp_path / "list.txt").write_text("big large\n")
     with pytest.raises(InputError, match="has phrases and no columns number_mismatch, negation_mismatch; leave out"):
-        Pairs([tmp_path / "list.txt"], SelectionConfig(), errors_apart=True)
+        Pairs([tmp_path / "list.txt"], PairSelection(), errors_apart=True)
 
 
 def test_a_column_called_label_is_that_of_its_author(tmp_path):
@@ -296,7 +296,7 @@ def test_a_column_called_label_is_that_of_its_author(tmp_path):
         path = tmp_path / f"{name}.parquet"
         pq.write_table(pa.table({**rows, "label": label, "rank": ["1", "2"]}), path)
         for whole in (False, True):
-            pairs = Pairs([path], SelectionConfig(), all_columns=whole)
+            pairs = Pairs([path], PairSelection(), all_columns=whole)
             (table,) = pairs.batches()
             assert table.num_rows == 2 and pairs.left_out_by == {}
             assert not whole or table["label"].to_pylist() == label

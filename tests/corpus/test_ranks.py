@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.ranks import Sample, Tenths, find_cuts, parse_parts, sortable
-from paranmt_hf.corpus.selection import sample_ids
+from paranmt_hf.corpus.draws import sample_ids
+from paranmt_hf.corpus.selection.ranks import Sample, Tenths, find_cuts, parse_parts, sortable
 from paranmt_hf.errors import InputError
 
 NOWHERE = Path("nowhere")

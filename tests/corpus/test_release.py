@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus import release as release_module
-from paranmt_hf.corpus.builder import ParaNMT
+from paranmt_hf.corpus.builder import ParaNMTBuilder
+from paranmt_hf.corpus.draws import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.release import read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import arrow_schema
-from paranmt_hf.corpus.selection import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.statistics import Statistics, plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 
@@ -192,7 +192,7 @@ def test_keeps_source_and_origin(tmp_path):
 @pytest.mark.parametrize("processes", [None, 2])
 def test_builder_gives_the_release(folder, tmp_path, processes):
     for config in ("default", "filtered", "sample"):
-        builder = ParaNMT(config_name=config, data_dir=str(folder), cache_dir=str(tmp_path))
+        builder = ParaNMTBuilder(config_name=config, data_dir=str(folder), cache_dir=str(tmp_path))
         builder.download_and_prepare(num_proc=processes)
         built = builder.as_dataset(split="train")
         released = pa.concat_tables(read_tables(release_files(folder, config)))
@@ -200,7 +200,7 @@ def test_builder_gives_the_release(folder, tmp_path, processes):
 
 
 def test_builder_streams(folder, tmp_path):
-    builder = ParaNMT(config_name="filtered", data_dir=str(folder), cache_dir=str(tmp_path))
+    builder = ParaNMTBuilder(config_name="filtered", data_dir=str(folder), cache_dir=str(tmp_path))
     rows = list(builder.as_streaming_dataset(split="train"))
     assert [row["id"] for row in rows] == [n for n in range(800, 1000) if n % 40 <= 30]
     assert rows[0]["reference"] == "reference 800"
@@ -208,14 +208,14 @@ def test_builder_streams(folder, tmp_path):
 
 def test_builder_takes_plain_parquet_files(folder, tmp_path):
     files = [str(path) for path in release_files(folder)]
-    builder = ParaNMT(data_files={"train": files}, cache_dir=str(tmp_path))
+    builder = ParaNMTBuilder(data_files={"train": files}, cache_dir=str(tmp_path))
     builder.download_and_prepare()
     assert builder.as_dataset(split="train").num_rows == 1000
 
 
 def test_builder_without_data_is_told(tmp_path):
     with pytest.raises(InputError, match="needs data_dir"):
-        ParaNMT(cache_dir=str(tmp_path))
+        ParaNMTBuilder(cache_dir=str(tmp_path))
 
 
 def test_numbers_of_the_filter():

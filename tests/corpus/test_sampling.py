@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus import sampling
+from paranmt_hf.corpus.draws import lottery, sample_ids
 from paranmt_hf.corpus.sampling import Sample, draw, open_corpus
-from paranmt_hf.corpus.selection import lottery, sample_ids
 from paranmt_hf.errors import InputError
 
 

@@ -11,14 +11,15 @@ import pytest
 
 import paranmt_hf
 from paranmt_hf.apps.publish.publish import plan_dataset
-from paranmt_hf.corpus import release_run, verdicts
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.ranks import Tenths
+from paranmt_hf.corpus import release_run
+from paranmt_hf.corpus.draws import sample_ids
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.select import select, write_counts
-from paranmt_hf.corpus.select_config import SelectConfig
-from paranmt_hf.corpus.selection import sample_ids
+from paranmt_hf.corpus.selection import run_filters
+from paranmt_hf.corpus.selection.ranks import Tenths
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select, write_counts
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 
@@ -76,7 +77,7 @@ def by_loop(rows, config):
     return kept, dropped
 
 
-ALL = SelectConfig(
+ALL = ReleaseFilter(
     tenths="3-8,10",
     ranges={"trigram_overlap": (0.0, None), "translation_length": (4, 11)},
     origin=("news", "web"),
@@ -133,7 +134,7 @@ def test_the_record_and_the_card(whole, tmp_path):
 
 
 def test_the_same_again_and_another(whole, tmp_path):
-    config = SelectConfig(tenths="9-10", max_length=9)
+    config = ReleaseFilter(tenths="9-10", max_length=9)
     first = select(whole, tmp_path / "some", config)
     before = (tmp_path / "some" / RELEASE_RECORD).stat().st_mtime_ns
     again = select(whole, tmp_path / "some", config)
@@ -143,14 +144,14 @@ def test_the_same_again_and_another(whole, tmp_path):
     assert not select(tmp_path / "moved", tmp_path / "some", config).fresh
     assert (tmp_path / "some" / RELEASE_RECORD).stat().st_mtime_ns == before
     with pytest.raises(InputError, match=r"some was selected with other settings: selection\.filters: was .*--out"):
-        select(whole, tmp_path / "some", SelectConfig(tenths="8-10"))
+        select(whole, tmp_path / "some", ReleaseFilter(tenths="8-10"))
     with pytest.raises(InputError, match="moved was selected with other settings: .*selection: was None"):
         select(tmp_path / "some", tmp_path / "moved", config)
     assert not list(tmp_path.glob("*.work"))
 
 
 def test_dropped_rows_of_a_selection_that_is_there(whole, tmp_path):
-    config = SelectConfig(tenths="9-10", max_length=9)
+    config = ReleaseFilter(tenths="9-10", max_length=9)
     file = tmp_path / "dropped.parquet"
     select(whole, tmp_path / "some", config, keep_dropped=file)
     content = file.read_bytes()
@@ -159,36 +160,36 @@ def test_dropped_rows_of_a_selection_that_is_there(whole, tmp_path):
     assert file.read_bytes() == content
     assert {path.name for path in tmp_path.iterdir()} == {"some", "dropped.parquet"}
     with pytest.raises(InputError, match=r"dropped.parquet holds rows that another selection dropped; choose"):
-        select(whole, tmp_path / "other", SelectConfig(tenths="1"), keep_dropped=file)
+        select(whole, tmp_path / "other", ReleaseFilter(tenths="1"), keep_dropped=file)
 
 
 def test_tenths_are_of_all_rows_and_the_length_comes_after(whole, tmp_path):
-    both = select(whole, tmp_path / "both", SelectConfig(tenths="10", max_length=8))
+    both = select(whole, tmp_path / "both", ReleaseFilter(tenths="10", max_length=8))
     rows = rows_of(whole)
     best = sorted(rows, key=lambda row: (row["para_score"], row["id"]))[-ROWS // 10 :]
     short = [row for row in best if max(row["reference_length"], row["translation_length"]) <= 8]
     assert rows_of(both.folder) == sorted(short, key=lambda row: row["id"])
     assert 0 < len(short) < len(best)
     # Length first and then the tenth, in two selections, is something else.
-    select(whole, tmp_path / "short", SelectConfig(max_length=8))
-    other = select(tmp_path / "short", tmp_path / "other", SelectConfig(tenths="10"))
+    select(whole, tmp_path / "short", ReleaseFilter(max_length=8))
+    other = select(tmp_path / "short", tmp_path / "other", ReleaseFilter(tenths="10"))
     assert rows_of(other.folder) != rows_of(both.folder)
 
 
 def test_a_selection_of_a_selection(whole, tmp_path):
-    select(whole, tmp_path / "some", SelectConfig(min_length=3))
-    selected = select(tmp_path / "some", tmp_path / "few", SelectConfig(sample=30, seed=1))
+    select(whole, tmp_path / "some", ReleaseFilter(min_length=3))
+    selected = select(tmp_path / "some", tmp_path / "few", ReleaseFilter(sample=30, seed=1))
     assert selected.selection.release == "some" and selected.selection.before.release == "whole"
-    assert not select(tmp_path / "some", tmp_path / "few", SelectConfig(sample=30, seed=1)).fresh
+    assert not select(tmp_path / "some", tmp_path / "few", ReleaseFilter(sample=30, seed=1)).fresh
     card = (tmp_path / "few" / "README.md").read_text()
     assert card.index("Selected from `whole`, 400") < card.index("Selected from `some`")
-    assert len(list(Pairs([tmp_path / "few"], SelectionConfig()).batches())[0]) == 30
+    assert len(list(Pairs([tmp_path / "few"], PairSelection()).batches())[0]) == 30
 
 
 def test_folds_have_all_rows_once(whole, tmp_path):
     found, last = [], -math.inf
     for fold in ("1", "2-9", "10"):
-        selected = select(whole, tmp_path / fold, SelectConfig(tenths=fold, by="trigram_overlap"))
+        selected = select(whole, tmp_path / fold, ReleaseFilter(tenths=fold, by="trigram_overlap"))
         scores = [row["trigram_overlap"] for row in rows_of(selected.folder)]
         found += scores
         assert min(scores) >= last
@@ -200,7 +201,7 @@ def test_folds_have_all_rows_once(whole, tmp_path):
 def test_the_order_of_the_filters(whole):
     pytest.importorskip("py3langid")
     schema = pq.read_schema(release_files(whole)[0])
-    config = SelectConfig(
+    config = ReleaseFilter(
         tenths="1",
         by="trigram_overlap",
         ranges={"trigram_overlap": (0, None), "translation_length": (2, None)},
@@ -220,7 +221,7 @@ def test_the_order_of_the_filters(whole):
 
 
 def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus import select as module
+    from paranmt_hf.corpus.selection import select as module
 
     asked = []
 
@@ -229,20 +230,20 @@ def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
         return release_files(whole), "abc"
 
     monkeypatch.setattr(module, "fetch_release", fetched)
-    selected = select("you/whole@v1", tmp_path / "some", SelectConfig(tenths="10"))
+    selected = select("you/whole@v1", tmp_path / "some", ReleaseFilter(tenths="10"))
     assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
-    assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", SelectConfig(tenths="10")).folder)
+    assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
     monkeypatch.setattr(module, "fetch_release", lambda *question: None)
     with pytest.raises(InputError, match="dataset 'you/other' is no release of this program"):
-        select("you/other", tmp_path / "x", SelectConfig(tenths="10"))
+        select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
 
 
 def test_from_python():
-    assert paranmt_hf.select is select and paranmt_hf.SelectConfig is SelectConfig
+    assert paranmt_hf.select is select and paranmt_hf.ReleaseFilter is ReleaseFilter
 
 
 def test_counts_as_json(whole, tmp_path):
-    selected = select(whole, tmp_path / "some", SelectConfig(tenths="1-5", max_length=9))
+    selected = select(whole, tmp_path / "some", ReleaseFilter(tenths="1-5", max_length=9))
     write_counts(tmp_path / "counts.json", selected)
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert counts["left"] == selected.rows and counts["selection"]["filters"][0]["dropped"] == 200
@@ -268,10 +269,10 @@ def stopped(monkeypatch, kind, rows):
 
 
 def test_stopped_and_continued(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus.filters import DifferentSides, LengthLimit
+    from paranmt_hf.corpus.selection.filters import DifferentSides, LengthLimit
 
     expected = select(whole, tmp_path / "expected", ALL, keep_dropped=tmp_path / "expected.parquet")
-    monkeypatch.setattr(verdicts, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:
         stopped(patch, DifferentSides, 40)
         with pytest.raises(Stopped):
@@ -293,15 +294,15 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "other",
     [
-        SelectConfig(tenths="3-8,10", max_length=7),
-        SelectConfig(tenths="1-9", max_length=7, drop_identical=True),
-        SelectConfig(max_length=12),
+        ReleaseFilter(tenths="3-8,10", max_length=7),
+        ReleaseFilter(tenths="1-9", max_length=7, drop_identical=True),
+        ReleaseFilter(max_length=12),
     ],
 )
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
-    from paranmt_hf.corpus.copies import FirstCopies
+    from paranmt_hf.corpus.selection.copies import FirstCopies
 
-    monkeypatch.setattr(verdicts, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:
         stopped(patch, FirstCopies, 10)
         with pytest.raises(Stopped):

@@ -11,8 +11,8 @@ import pytest
 from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 
 ROWS = 400
@@ -27,27 +27,27 @@ def no_picture(monkeypatch):
 def test_what_is_refused_leaves_nothing(whole, tmp_path):
     out = tmp_path / "some"
     for config, message in [
-        (SelectConfig(), "nothing says which rows are kept: give at least one filter, such as --tenths or --sample"),
-        (SelectConfig(tenths="1", by="reference"), "the column reference of whole holds no numbers"),
+        (ReleaseFilter(), "nothing says which rows are kept: give at least one filter, such as --tenths or --sample"),
+        (ReleaseFilter(tenths="1", by="reference"), "the column reference of whole holds no numbers"),
         (
-            SelectConfig(tenths="1", by="beauty"),
+            ReleaseFilter(tenths="1", by="beauty"),
             "whole has no column beauty, which decides what is dropped; it has id",
         ),
         (
-            SelectConfig(ranges={"translation_score": (-1, None)}),
+            ReleaseFilter(ranges={"translation_score": (-1, None)}),
             "whole has no column translation_score, which decides what is dropped; `paranmt build` makes it",
         ),
         (
-            SelectConfig(ranges={"number_mismatch": (None, 0)}),
+            ReleaseFilter(ranges={"number_mismatch": (None, 0)}),
             "column number_mismatch, which decides .*; `paranmt score whole --add number_mismatch` makes it",
         ),
-        (SelectConfig(origin=("sea",)), "no row of whole is left of 400: 400 not from sea; drop fewer"),
+        (ReleaseFilter(origin=("sea",)), "no row of whole is left of 400: 400 not from sea; drop fewer"),
         (
-            SelectConfig(ranges={"para_score": (3, None)}),
+            ReleaseFilter(ranges={"para_score": (3, None)}),
             "no row of whole is left of 400: 400 with para_score below 3",
         ),
         (
-            SelectConfig(max_length=9, sample=1000),
+            ReleaseFilter(max_length=9, sample=1000),
             r"a sample of 1,000 rows was asked for and the other filters leave \d+",
         ),
     ]:
@@ -58,7 +58,7 @@ def test_what_is_refused_leaves_nothing(whole, tmp_path):
 
 def test_a_release_without_origins(release, tmp_path):
     with pytest.raises(InputError, match="corpus has no column origin, .* `paranmt import --columns` makes it"):
-        select(release, tmp_path / "some", SelectConfig(origin=("web",)))
+        select(release, tmp_path / "some", ReleaseFilter(origin=("web",)))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_release_without_origins(release, tmp_path):
 )
 def test_settings_that_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        SelectConfig(**settings)
+        ReleaseFilter(**settings)
 
 
 def test_all_scores_null(whole, tmp_path):
@@ -91,10 +91,10 @@ def test_all_scores_null(whole, tmp_path):
     nulls = pa.nulls(ROWS, pa.float32())
     pq.write_table(table.set_column(table.column_names.index("trigram_overlap"), "trigram_overlap", nulls), path)
     with pytest.raises(InputError, match="is missing or not the file that was written"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1"))
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
     mended(folder)
     with pytest.raises(InputError, match="no row of null is left of 400: 400 without trigram_overlap; drop fewer"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1", by="trigram_overlap"))
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1", by="trigram_overlap"))
 
 
 def mended(folder):
@@ -115,11 +115,11 @@ def test_ids_out_of_order(whole, tmp_path):
     pq.write_table(pa.concat_tables([table.slice(200), table.slice(0, 200)]), path)
     mended(folder)
     with pytest.raises(InputError, match="the ids of .* do not ascend from row to row"):
-        select(folder, tmp_path / "some", SelectConfig(tenths="1"))
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
 
 
 def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
-    config = SelectConfig(tenths="1")
+    config = ReleaseFilter(tenths="1")
     (tmp_path / "mine.parquet").write_bytes(b"mine")
     for path, message in [
         (tmp_path / "mine.parquet", "mine.parquet exists and holds no dropped rows"),
@@ -134,9 +134,9 @@ def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
 
 
 def test_a_damaged_recipe(whole, tmp_path):
-    select(whole, tmp_path / "some", SelectConfig(tenths="1"))
+    select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))
     record = json.loads((tmp_path / "some" / RELEASE_RECORD).read_text())
     del record["settings"]["selection"]["filters"][0]["dropped"]
     (tmp_path / "some" / RELEASE_RECORD).write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"build.json is damaged: it has no 'filters\[0\].dropped'"):
-        select(whole, tmp_path / "some", SelectConfig(tenths="1"))
+        select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))

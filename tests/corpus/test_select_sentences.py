@@ -12,8 +12,8 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 
 PAIRS = [
@@ -57,7 +57,7 @@ def test_each_row_has_one_reason(whole, tmp_path, caplog):
     evaluation.mkdir()
     (evaluation / "test.tsv").write_text("5.0\tA WOMAN is reading a newspaper\tsomething\n", encoding="utf8")
     (evaluation / "model.bin").write_bytes(b"\0")
-    config = SelectConfig(language="en", decontaminate=(str(evaluation),), drop_near_duplicates="reference")
+    config = ReleaseFilter(language="en", decontaminate=(str(evaluation),), drop_near_duplicates="reference")
     with caplog.at_level(logging.WARNING):
         selected = select(whole, tmp_path / "out", config, keep_dropped=tmp_path / "dropped.parquet")
     assert "model.bin (it is not text)" in caplog.text
@@ -81,7 +81,7 @@ def test_each_row_has_one_reason(whole, tmp_path, caplog):
 
 
 def test_an_encoder_decides(whole, tmp_path):
-    config = SelectConfig(drop_near_duplicates="translation", near_encoder="embedded", near_exhaustive=True)
+    config = ReleaseFilter(drop_near_duplicates="translation", near_encoder="embedded", near_exhaustive=True)
     select(whole, tmp_path / "out", config)
     assert 2 not in ids(tmp_path / "out") and 0 in ids(tmp_path / "out")
 
@@ -99,12 +99,12 @@ def test_an_encoder_decides(whole, tmp_path):
 )
 def test_settings_that_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        SelectConfig(**settings)
+        ReleaseFilter(**settings)
 
 
 def test_unknown_language_and_missing_folder(whole, tmp_path):
     with pytest.raises(InputError, match="py3langid does not know the language xx"):
-        select(whole, tmp_path / "out", SelectConfig(language="xx"))
+        select(whole, tmp_path / "out", ReleaseFilter(language="xx"))
     with pytest.raises(InputError, match="there is no folder .*nowhere"):
-        select(whole, tmp_path / "out", SelectConfig(decontaminate=(str(tmp_path / "nowhere"),)))
+        select(whole, tmp_path / "out", ReleaseFilter(decontaminate=(str(tmp_path / "nowhere"),)))
     assert not list(tmp_path.iterdir())

@@ -4,10 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus import sentence_sources
+from paranmt_hf.corpus import sentences as module
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError
 
 
@@ -36,7 +36,7 @@ def test_release_on_the_hub(release, monkeypatch):
         asked.append((name, revision, config))
         return release_files(release), "0" * 40
 
-    monkeypatch.setattr(sentence_sources, "fetch_release", fetch)
+    monkeypatch.setattr(module, "fetch_release", fetch)
     found, _ = sentences(sources := SentenceSources(["you/corpus@v2"]))
     assert asked == [("you/corpus", "v2", "default")]
     assert found == sentences(SentenceSources([release]))[0]
@@ -44,7 +44,7 @@ def test_release_on_the_hub(release, monkeypatch):
 
 
 def test_other_data_on_the_hub_needs_columns(monkeypatch):
-    monkeypatch.setattr(sentence_sources, "fetch_release", lambda *arguments: None)
+    monkeypatch.setattr(module, "fetch_release", lambda *arguments: None)
     with pytest.raises(InputError, match=r"you/text is no release: say which of its columns .* --columns NAME"):
         SentenceSources(["you/text"])
     (reader,) = SentenceSources(["you/text"], ["body"])._readers

@@ -22,8 +22,8 @@ from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.sampling import draw, open_corpus
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.select import select
-from paranmt_hf.corpus.select_config import SelectConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig
@@ -150,9 +150,9 @@ def test_the_sample_draws_rows_and_not_sentences(corpus):
 
 
 def test_the_builder_of_datasets_draws_the_same_rows(corpus, tmp_path):
-    from paranmt_hf.corpus.builder import ParaNMT
+    from paranmt_hf.corpus.builder import ParaNMTBuilder
 
-    builder = ParaNMT(config_name="sample", data_dir=str(corpus.folder), cache_dir=str(tmp_path))
+    builder = ParaNMTBuilder(config_name="sample", data_dir=str(corpus.folder), cache_dir=str(tmp_path))
     tables = [table for _, table in builder._generate_tables(**builder._split_generators(None)[0].gen_kwargs)]
     assert pa.concat_tables(tables).equals(table_of(corpus.folder, "sample"))
 
@@ -160,7 +160,7 @@ def test_the_builder_of_datasets_draws_the_same_rows(corpus, tmp_path):
 @pytest.mark.parametrize("keep", ["best", "most-different"])
 def test_select_keeps_one_above_a_score(corpus, tmp_path, keep):
     dropped = tmp_path / "dropped.parquet"
-    config = SelectConfig(ranges={"para_score": (0.3, None)}, keep=keep)
+    config = ReleaseFilter(ranges={"para_score": (0.3, None)}, keep=keep)
     made = select(corpus.folder, tmp_path / "one", config, keep_dropped=dropped)
     left = [row for row in rows_of(corpus.folder) if row["para_score"] >= np.float32(0.3)]
     by_id: dict[int, list] = {}
@@ -182,18 +182,18 @@ def test_select_keeps_one_above_a_score(corpus, tmp_path, keep):
 
 
 def test_other_filters_tell_the_rows_apart(corpus, tmp_path):
-    drawn = select(corpus.folder, tmp_path / "drawn", SelectConfig(sample=700))
+    drawn = select(corpus.folder, tmp_path / "drawn", ReleaseFilter(sample=700))
     assert drawn.rows == 700
-    tenths = [select(corpus.folder, tmp_path / str(part), SelectConfig(tenths=str(part))) for part in (1, 10)]
+    tenths = [select(corpus.folder, tmp_path / str(part), ReleaseFilter(tenths=str(part))) for part in (1, 10)]
     assert abs(tenths[0].rows - tenths[1].rows) <= 1
     pytest.importorskip("duckdb")
-    copies = select(corpus.folder, tmp_path / "copies", SelectConfig(drop_copies=("reference",)))
+    copies = select(corpus.folder, tmp_path / "copies", ReleaseFilter(drop_copies=("reference",)))
     assert copies.rows == len({row["reference"] for row in rows_of(corpus.folder)})
 
 
 def test_keep_needs_ranks(release, tmp_path):
     with pytest.raises(InputError, match="has no column rank.*`paranmt build --hypotheses N` makes it"):
-        select(release, tmp_path / "out", SelectConfig(keep="best"))
+        select(release, tmp_path / "out", ReleaseFilter(keep="best"))
 
 
 def test_another_score_keeps_the_ranks(corpus, tmp_path):
@@ -220,8 +220,7 @@ def test_samples_of_sentences_and_of_pairs(corpus):
 
 def test_the_explorer_tells_them_apart(corpus):
     pytest.importorskip("duckdb")
-    from paranmt_hf.apps.explore.explorer import Explorer
-    from paranmt_hf.apps.explore.view import View
+    from paranmt_hf.apps.explore.explorer import Explorer, View
 
     every = rows_of(corpus.folder)
     for memory in (2**30, 2**24):

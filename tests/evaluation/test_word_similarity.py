@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.corpus.phrases.word_scores import read_word_scores
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.word_similarity import (

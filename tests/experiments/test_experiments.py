@@ -14,7 +14,7 @@ from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.corpus.verdicts import ReleaseRows
+from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.data_configs import FoldsConfig, SizesConfig, SourcesConfig

@@ -10,6 +10,7 @@ from paranmt_hf.lexicon import merging, writing
 from paranmt_hf.lexicon.building import build
 from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.lexicon import Lexicon, Paraphrase
+from paranmt_hf.lexicon.record import LexiconSettings
 from tests.lexicon.toys import Oracle, random_pairs, table
 
 ANIMALS = [
@@ -22,7 +23,11 @@ ANIMALS = [
 
 def make(folder, pairs, **settings):
     folder.mkdir()
-    return Lexicon.open(build(lambda: [table(pairs)], folder, LexiconConfig(**settings), {"of": "a test"}))
+    out = folder / "out"
+    out.mkdir()
+    config = LexiconConfig(**settings)
+    build(lambda: [table(pairs)], folder, out, config, LexiconSettings({}, config.words, config.min_count)).write(out)
+    return Lexicon.open(out)
 
 
 def rows_of(lexicon):
@@ -141,17 +146,17 @@ def test_words_that_cannot_be_looked_up(animals):
 
 
 def test_damaged(tmp_path, animals):
-    with pytest.raises(InputError, match=r"nowhere is not there; expected a folder made by `paranmt lexicon build`"):
+    with pytest.raises(InputError, match=r"nowhere does not exist; expected a lexicon"):
         Lexicon.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no lexicon\.json"):
         Lexicon.open(tmp_path)
     record = (animals.folder / "lexicon.json").read_text()
     (tmp_path / "lexicon.json").write_text(record)
-    with pytest.raises(InputError, match="cannot read the lexicon"):
+    with pytest.raises(InputError, match="is damaged: "):
         Lexicon.open(tmp_path)
     whole = (animals.folder / "lexicon.parquet").read_bytes()
     (tmp_path / "lexicon.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="cannot read the lexicon"):
+    with pytest.raises(InputError, match="is damaged: "):
         Lexicon.open(tmp_path)
     (tmp_path / "lexicon.parquet").write_bytes(whole)
     other = record.replace(f'"word_pairs": {animals.record.word_pairs}', '"word_pairs": 3')

@@ -82,7 +82,7 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             build_lexicon(corpus, out)
     assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
-    with pytest.raises(InputError, match=r"holds unfinished work on a lexicon with other settings: words: was"):
+    with pytest.raises(InputError, match=r"holds unfinished work with other settings: words: was"):
         build_lexicon(corpus, out, config=LexiconConfig(words=7))
     # Another amount of memory is no other lexicon.
     build_lexicon(corpus, out, config=LexiconConfig(memory=1.0))
@@ -90,7 +90,8 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     assert not (tmp_path / "out.work").exists()
     # A work folder that a kill at the very end left goes.
     shutil.copytree(out, tmp_path / "out.work")
-    (tmp_path / "out.work" / "command").write_text("lexicon build")
+    state = {"command": "lexicon build", "resumable": True, "identity": {}}
+    (tmp_path / "out.work" / "run.json").write_text(json.dumps(state))
     assert build_lexicon(corpus, out).record == whole.record
     assert not (tmp_path / "out.work").exists()
     with pytest.raises(InputError, match="was made with other settings: words: was 100000, now 7"):

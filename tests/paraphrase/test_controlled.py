@@ -13,11 +13,11 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, TrainerCallback
 
 from paranmt_hf import (
     ControlledParaphraser,
+    PairSelection,
     ParaphraseConfig,
     Paraphraser,
     ParaphraserConfig,
     ParaphraserTraining,
-    SelectionConfig,
     load_paraphraser,
 )
 from paranmt_hf.cli import main
@@ -230,7 +230,7 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     with pytest.raises(InputError, match="must be even, was 15"):
         train(pairs, syntax=SyntaxConfig(tree_hidden=15))
     with pytest.raises(InputError, match="has no column para_score"):
-        train_controlled(pairs, tmp_path / "out", selection=SelectionConfig(min_score=0.5))
+        train_controlled(pairs, tmp_path / "out", selection=PairSelection(min_score=0.5))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.parquet", "plain.parquet"]
 
 

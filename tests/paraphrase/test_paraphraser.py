@@ -19,11 +19,11 @@ from transformers import (
 )
 
 from paranmt_hf import (
+    PairSelection,
     ParaphraseConfig,
     Paraphraser,
     ParaphraserConfig,
     ParaphraserTraining,
-    SelectionConfig,
     load_paraphraser,
 )
 from paranmt_hf.cli import main
@@ -179,14 +179,14 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_pat
 def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
     settings = training(direction="both", held_out=0, max_steps=1)
     done = train_paraphraser(
-        pairs, tmp_path / "out", config=SMALL, training=settings, selection=SelectionConfig(min_score=0.5)
+        pairs, tmp_path / "out", config=SMALL, training=settings, selection=PairSelection(min_score=0.5)
     )
     assert (done.record.pairs, done.record.held_out) == (2 * 150, 0)
     assert done.record.course.steps == 1 and not done.record.course.measured
 
 
 def test_pairs_of_which_none_is_chosen_or_held_out_are_told(pairs, tmp_path, caplog):
-    options = {"config": SMALL, "selection": SelectionConfig(min_score=3)}
+    options = {"config": SMALL, "selection": PairSelection(min_score=3)}
     with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs 300 are outside the chosen ranges"):
         train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
     settings = training(max_steps=1, held_out=1e-9)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import AboutModel, ParaphraserConfig, ParaphraserTraining, SelectionConfig, plan_model
+from paranmt_hf import AboutModel, PairSelection, ParaphraserConfig, ParaphraserTraining, plan_model
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
@@ -35,7 +35,7 @@ def trained(tmp_path_factory):
         folder / "paraphraser",
         config=ParaphraserConfig(pieces=300, embedding=8, hidden=8),
         training=ParaphraserTraining(max_steps=1, held_out=0.2, device="cpu"),
-        selection=SelectionConfig(min_length=3, max_length=9),
+        selection=PairSelection(min_length=3, max_length=9),
         exclude=folder / "sets.txt",
     )
     assert done.record.pairs + done.record.held_out == 35

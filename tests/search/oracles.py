@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from paranmt_hf.search.vector_file import Vectors, normalised, write_vectors
+from paranmt_hf.search.storage import Vectors, normalised, write_vectors
 
 
 def clustered(count, *, groups=20, dimension=16, spread=0.5, seed=0):

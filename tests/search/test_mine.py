@@ -9,11 +9,11 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.search import exact
 from paranmt_hf.search import mine as module
+from paranmt_hf.search import neighbours
 from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
 from tests.cli.commands import fails
-from tests.search.test_search import corpus, scorer, sentences  # noqa: F401 - a fixture
+from tests.search.test_index import corpus, scorer, sentences  # noqa: F401 - a fixture
 
 
 def mining(folder, *files, **settings):
@@ -40,7 +40,7 @@ def peers(folder, top):
 
 @pytest.mark.parametrize("settings", [{}, {"method": "lists", "lists": 6, "probes": 6}])
 def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(exact, "BLOCK", 37)
+    monkeypatch.setattr(neighbours, "BLOCK", 37)
     made = mine_pairs(mining(corpus, min_score=-1.0, top=5, **settings), corpus / "pairs.parquet")
     rows, wanted = rows_of(made.path), peers(corpus, 5)
     found = {(row["first_line"], row["second_line"]): row["cosine"] for row in rows}
@@ -115,9 +115,9 @@ def test_copies(corpus):  # noqa: F811
 
 
 def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(exact, "BLOCK", 37)
+    monkeypatch.setattr(neighbours, "BLOCK", 37)
     whole = rows_of(mine_pairs(mining(corpus, top=3), corpus / "whole.parquet").path)
-    real, steps = exact.within, []
+    real, steps = neighbours.within, []
 
     def stopped(vectors, found, *, done=0):
         steps.append(done)
@@ -126,7 +126,7 @@ def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
                 raise KeyboardInterrupt
             yield part
 
-    monkeypatch.setattr(exact, "within", stopped)
+    monkeypatch.setattr(neighbours, "within", stopped)
     settings = {"top": 3, "checkpoint_seconds": 0.0}
     for _ in range(9):
         try:
@@ -144,7 +144,7 @@ def test_a_lower_threshold_goes_on_with_the_vectors(corpus, monkeypatch):  # noq
     with pytest.raises(InputError, match="at least 0 and a margin of at least 2; lower it, or take another encoder"):
         mine_pairs(wide, corpus / "p.parquet")
     assert (corpus / "p.parquet.work").exists()
-    monkeypatch.setattr("paranmt_hf.search.space.encoded", None)
+    monkeypatch.setattr("paranmt_hf.search.index.encoded", None)
     assert mine_pairs(mining(corpus, min_score=0.5), corpus / "p.parquet").pairs > 10
     assert not (corpus / "p.parquet.work").exists()
 

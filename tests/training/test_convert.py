@@ -121,7 +121,7 @@ def test_written_as_modules_write(
 def test_only_ngrams_of_a_text(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of the text keep their vectors; what is left out is left out of the average."""
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.training.converted_encoder.COLLECTED", 1)
+    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED", 1)
     text = tmp_path / "text.txt"
     text.write_text("The cat sat.\nIt's the café\n", encoding="utf8")
     made = convert(model, tmp_path / "out", text=str(text))

@@ -34,7 +34,7 @@ def test_equals_brute_force_over_the_same_pairs(place):
     folder, (references, translations) = place
     sentences = [references[3], translations[5], "w1 w2 w3", "w7"]
     mined = mine(place, sentences)
-    pool = negatives._sample(negatives.Pairs([folder / "pairs.parquet"], negatives.SelectionConfig()), 80, 1)
+    pool = negatives._sample(negatives.Pairs([folder / "pairs.parquet"], negatives.PairSelection()), 80, 1)
     assert len(set(pool)) == 80
     assert set(pool) <= set(zip(references, translations, strict=True))
     encoder = load(folder / "encoder")
@@ -101,7 +101,7 @@ def test_sampling_is_even_over_batches(tmp_path, monkeypatch):
     pq.write_table(pa.table({"reference": texts, "translation": texts}), tmp_path / "p.parquet")
     drawn = np.zeros(1000)
     for seed in range(60):
-        pairs = negatives.Pairs([tmp_path / "p.parquet"], negatives.SelectionConfig())
+        pairs = negatives.Pairs([tmp_path / "p.parquet"], negatives.PairSelection())
         chosen = [int(left) for left, _ in negatives._sample(pairs, 50, seed)]
         assert len(set(chosen)) == 50
         drawn[chosen] += 1

@@ -8,7 +8,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.training.average import average_encoders
@@ -81,7 +81,7 @@ def test_what_phrases_trained_is_known_again_and_published(tmp_path):
             tmp_path / "word",
             encoder=EncoderConfig(model="word", dimension=4),
             config=TrainConfig(epochs=1, batch_size=2, mega_batch=1, device="cpu"),
-            selection=SelectionConfig(min_score=1.0, ppdb_score="PPDB2.0Score"),
+            selection=PairSelection(min_score=1.0, ppdb_score="PPDB2.0Score"),
         )
 
     first, second = run(), run()

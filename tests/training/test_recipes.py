@@ -12,7 +12,7 @@ import yaml
 from paranmt_hf import load
 from paranmt_hf.cli import _parser, main
 from paranmt_hf.cli.parser import resolved_options
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training import average, several_processes, train
 from paranmt_hf.training.config import TrainConfig
@@ -142,7 +142,7 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "train", lambda data, folder, **options: steps.append(folder.name))
     monkeypatch.setattr(average, "average_encoders", twice)
     monkeypatch.setattr(several_processes, "wait_for", averaged_elsewhere)
-    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": SelectionConfig()}
+    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
     found = train_recipe(read_recipe("word"), ["x"], out, **settings)
     assert steps == ["1-teacher", "2-margin"]
     assert (found.folder, found.record.pairs) == (out, TRAINING.pairs)

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import train
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from tests.toys import bytes_of
@@ -54,7 +54,7 @@ def test_what_is_left_out_is_counted_by_its_reason(tmp_path, caplog):
     columns = {**table.to_pydict(), "para_score": [0.1] * 5 + [0.9] * (table.num_rows - 5)}
     columns["translation"][6] = None
     pq.write_table(pa.table(columns), tmp_path / "p.parquet")
-    selection = SelectionConfig(min_score=0.5)
+    selection = PairSelection(min_score=0.5)
     record = train(tmp_path / "p.parquet", tmp_path / "m", selection=selection, **small(error_negatives=1.0)).record
     assert record.pairs == 60 - 5 - 1
     told = [line.split(": ", 1)[1] for line in caplog.messages if line.startswith("left out")]

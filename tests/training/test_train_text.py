@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import SIDES, Pairs, SelectionConfig
-from paranmt_hf.corpus.sentence_sources import SentenceSources
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
@@ -70,7 +70,7 @@ def test_text_stands_by_twos_behind_the_pairs(tmp_path):
     )
     pa_table = pa.table({"reference": ["r"], "translation": ["t"]})
     pq.write_table(pa_table, tmp_path / "p.parquet")
-    both = PairsAndText(Pairs([tmp_path / "p.parquet"], SelectionConfig()), SentenceSources([tmp_path / "a.txt"]))
+    both = PairsAndText(Pairs([tmp_path / "p.parquet"], PairSelection()), SentenceSources([tmp_path / "a.txt"]))
     rows = [row for table in both.batches() for row in zip(*(table[side].to_pylist() for side in SIDES), strict=True)]
     assert rows == [("r", "t"), ("one", "two"), ("three", "three")]
     assert both.identity != text.identity
@@ -134,7 +134,7 @@ def test_text_needs_a_teacher_alone(teacher):
         train(None, teacher / "x")
     alone = TrainConfig(teacher=str(teacher / "teacher"))
     with pytest.raises(InputError, match="options that choose pairs need pairs; give some with --data"):
-        train(None, teacher / "x", text=text, config=alone, selection=SelectionConfig(min_score=0.5))
+        train(None, teacher / "x", text=text, config=alone, selection=PairSelection(min_score=0.5))
     (teacher / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match="nothing to train on"):
         train(None, teacher / "x", text=teacher / "empty.txt", config=alone)

@@ -7,7 +7,7 @@ import pytest
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.build import ReleaseConfig
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
@@ -43,7 +43,7 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
 
 def test_what_sends_averages_through_the_trainer_is_another_run(data, monkeypatch):
     def identity(model="word", **settings):
-        return resolve(data, EncoderConfig(model=model), TrainConfig(**settings), SelectionConfig()).identity
+        return resolve(data, EncoderConfig(model=model), TrainConfig(**settings), PairSelection()).identity
 
     loop = identity(device="cuda")
     assert loop == identity(device="cuda", checkpoint_seconds=5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
@@ -131,4 +131,4 @@ def test_subset_of_what_has_none(tmp_path):
     data = write_data(tmp_path / "pairs.parquet", synonyms(20))
     for source in (data, tmp_path):
         with pytest.raises(InputError, match=r"^--subset filtered is for releases .*; .* has no subsets, so leave"):
-            Pairs([source], SelectionConfig(subset="filtered"))
+            Pairs([source], PairSelection(subset="filtered"))

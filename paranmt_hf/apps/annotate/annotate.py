@@ -1,17 +1,19 @@
-"""`paranmt annotate`: human evaluation of a corpus. ParaNMT-50M (Wieting & Gimpel 2018), table 3."""
+"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, Answer, AnswerStore, Outdated, check_name
 from paranmt_hf.apps.annotate.answers_csv import NOTHING, Imported, add_answers, read_csv, to_csv
-from paranmt_hf.apps.annotate.labels import check_name
-from paranmt_hf.apps.annotate.page import annotation_app
 from paranmt_hf.apps.annotate.sample import (
     SAMPLE_FILE,
     AnnotationConfig,
@@ -20,7 +22,6 @@ from paranmt_hf.apps.annotate.sample import (
     read_sample,
     sample_bytes,
 )
-from paranmt_hf.apps.annotate.store import ANSWERS_FILE, AnswerStore
 from paranmt_hf.apps.annotate.table import (
     AnnotationTable,
     AnnotatorProgress,
@@ -28,13 +29,19 @@ from paranmt_hf.apps.annotate.table import (
     plot_table,
     progress_of,
 )
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_suffix, replacing
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.work import finished, folder_aside, result_folder
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,6 @@ def sample_for_annotation(release: str | Path, out: str | Path, config: Annotati
         release: Folder of a release, or its id on the Hub.
         out: Folder of the sample; answers will lie in it too.
         config: Which pairs.
-
-    Raises:
-        InputError: The release cannot be read, a range is empty, or something else is at `out` already.
     """
     out, config = result_folder(out), config or AnnotationConfig()
     name, files, source = _located(str(release))
@@ -101,9 +105,6 @@ def serve_annotation(
 
     Returns:
         How far each annotator is.
-
-    Raises:
-        InputError: There is no sample, the port is taken, a name is none, or starlette or uvicorn is not installed.
     """
     for package in ("starlette", "uvicorn"):
         require(package, "annotate")
@@ -139,9 +140,6 @@ def export_annotation(folder: str | Path, path: str | Path) -> int:
 
     Returns:
         Number of answers.
-
-    Raises:
-        InputError: There are no answers, or the file cannot be written.
     """
     sample, store = _answers(folder)
     with store:
@@ -159,9 +157,6 @@ def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = F
         folder: Folder of the sample.
         path: What `export_annotation` wrote, here or on another computer.
         replace: Whether an answer of the file replaces another one of the same person to the same pair.
-
-    Raises:
-        InputError: A line is wrong, the answers are to another sample, or an answer would be replaced.
     """
     sample = read_sample(Path(folder))
     answers = read_csv(Path(path), sample)
@@ -174,9 +169,6 @@ def summarise_annotation(folder: str | Path) -> AnnotationTable:
 
     Args:
         folder: Folder of the sample.
-
-    Raises:
-        InputError: There is no sample, or nobody has rated anything.
     """
     sample, store = _answers(folder)
     with store:
@@ -184,22 +176,14 @@ def summarise_annotation(folder: str | Path) -> AnnotationTable:
 
 
 def write_table(table: AnnotationTable, path: str | Path) -> None:
-    """Write a table as JSON.
-
-    Raises:
-        InputError: It cannot be written.
-    """
+    """Write a table as JSON."""
     _check_writable(Path(path))
     with replacing(Path(path).resolve()) as aside:
         aside.write_text(json.dumps(table.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
 
 
 def draw_table(table: AnnotationTable, path: str | Path) -> None:
-    """Draw a table as a picture, a PNG or what else the ending says.
-
-    Raises:
-        InputError: It cannot be written, or matplotlib is not installed.
-    """
+    """Draw a table as a picture, a PNG or what else the ending says."""
     path = Path(path)
     check_picture(path)
     with replacing(path.resolve()) as aside:
@@ -207,11 +191,7 @@ def draw_table(table: AnnotationTable, path: str | Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Check that a picture of the table can be written to a path.
-
-    Raises:
-        InputError: It is a folder, its folder is not there, or its name ends in another suffix.
-    """
+    """Check that a picture of the table can be written to a path."""
     _check_writable(path)
     check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
 
@@ -221,3 +201,139 @@ def _check_writable(path: Path) -> None:
         raise InputError(f"{path} is a folder; name a file")
     if not path.resolve().parent.is_dir():
         raise InputError(f"there is no folder {path.parent}; make it first")
+
+
+PAGE = Path(__file__).parents[2] / "assets" / "annotate"
+FILES = {"/": "annotate.html", "/annotate.css": "annotate.css", "/annotate.js": "annotate.js"}
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+# Bytes of an answer; a note of 2,000 characters takes at most 24,000.
+BODY_BYTES = 30_000
+KEYS = {"annotator", "strength", "fluency", "skipped", "note", "revision"}
+
+
+def presented(sample: Sample, annotator: str) -> list[tuple[int, bool]]:
+    """Order the pairs for an annotator: the same whenever they come back, another for each.
+
+    Args:
+        sample: The sample.
+        annotator: The name.
+
+    Returns:
+        Index of each item in the order in which they are shown, and whether its translation comes first.
+    """
+    digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
+    numbers = np.arange(len(sample.items))
+    order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
+    sides = lottery(numbers, int.from_bytes(digest[8:16])) >> np.uint64(63)
+    return [(int(item), bool(sides[item])) for item in order]
+
+
+def annotation_app(sample: Sample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
+    """Make the application.
+
+    Args:
+        sample: What is rated.
+        store: Where answers go.
+        names: Who may rate; empty for anybody, by a name that they choose on the page.
+    """
+    require("starlette", "annotate")
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    pages = _Pages(sample, store, [store.name(name) for name in names])
+    return Starlette(
+        routes=[
+            *(Route(address, pages.file) for address in FILES),
+            Route("/annotators", pages.annotators),
+            Route("/items", pages.items),
+            Route("/answers/{item:int}", pages.answer, methods=["PUT"]),
+        ],
+        exception_handlers={InputError: _refuse, WriteError: _refuse},
+    )
+
+
+class _Pages:
+    """What the addresses answer."""
+
+    def __init__(self, sample: Sample, store: AnswerStore, names: Sequence[str]) -> None:
+        self.sample, self.store, self.names = sample, store, names
+        self._files = {address: (PAGE / name).read_bytes() for address, name in FILES.items()}
+
+    async def file(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        path = request.url.path
+        return Response(self._files[path], media_type=TYPES[Path(FILES[path]).suffix])
+
+    async def annotators(self, request: Request) -> Response:
+        answers = self.store.answers()
+        names = dict.fromkeys([*self.names, *answers]) if not self.names else self.names
+        pairs = len(self.sample.items)
+        found = [{"name": name, **asdict(progress_of(answers.get(name, {}), pairs))} for name in names]
+        return _json({"annotators": found, "open": not self.names, "pairs": pairs})
+
+    async def items(self, request: Request) -> Response:
+        name = self._name(request.query_params.get("annotator"))
+        answers = self.store.answers(name).get(name, {})
+        shown = []
+        for number, turned in presented(self.sample, name):
+            item = self.sample.items[number]
+            first, second = (item.translation, item.reference) if turned else (item.reference, item.translation)
+            answer = answers.get(number, Answer())
+            shown.append(
+                {"item": number, "sentences": [first, second], "translation": int(not turned)} | _shown(answer)
+            )
+        return _json({"annotator": name, "items": shown})
+
+    async def answer(self, request: Request) -> Response:
+        values = await _body(request)
+        name = self._name(values.pop("annotator"))
+        try:
+            stored = self.store.put(name, request.path_params["item"], Answer(**values))
+        except Outdated as error:
+            return _json({"error": str(error), **_shown(error.stored)}, status=409)
+        return _json(_shown(stored))
+
+    def _name(self, name: object) -> str:
+        known = self.store.name(name)
+        for allowed in self.names:
+            if allowed.casefold() == known.casefold():
+                return allowed
+        if self.names:
+            raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
+        return check_name(known)
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    values = asdict(answer)
+    del values["changed"]
+    return {"answer": values}
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Read an answer: a JSON object with exactly its keys."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise InputError("an answer must be sent as application/json")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES:
+            raise InputError(f"an answer has at most {BODY_BYTES:,} bytes")
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InputError("an answer must be JSON") from None
+    if not isinstance(values, dict) or values.keys() != KEYS:
+        raise InputError(f"an answer must be an object with {', '.join(sorted(KEYS))}")
+    return values
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    # What is wrong with the disk is no fault of the one who asks.
+    return _json({"error": str(error)}, status=503 if isinstance(error, WriteError) else 400)
+
+
+def _json(values: object, status: int = 200) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(values, status)

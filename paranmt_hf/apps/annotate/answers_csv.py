@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from paranmt_hf.apps.annotate.labels import PARAPHRASE, Answer, check_name
+from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
 from paranmt_hf.apps.annotate.sample import Sample
-from paranmt_hf.apps.annotate.store import AnswerStore, Outdated
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
 
@@ -72,9 +71,6 @@ def read_csv(path: Path, sample: Sample) -> list[tuple[str, int, Answer]]:
     Args:
         path: CSV with a header of at least the columns `sample`, `item`, `annotator`, `strength` and `fluency`.
         sample: What the answers must be to.
-
-    Raises:
-        InputError: A cell is not what its column holds, with line and column; or the answers are to another sample.
     """
     try:
         # A spreadsheet may have put a mark of the byte order in front.
@@ -178,9 +174,6 @@ def add_answers(
         answers: From `read_csv`.
         path: The file that they are from, for the error.
         replace_others: Whether an answer replaces another one of the same person to the same item.
-
-    Raises:
-        InputError: There is another answer, or one was given at the same moment.
     """
     known = store.answers()
     spelt = {name.casefold(): name for name in known}

@@ -1,14 +1,14 @@
-"""A sample for human evaluation: so many pairs from each range of the paraphrase score, and what the ranges hold.
+"""A sample for human evaluation: pairs from each range of the paraphrase score, and what the ranges hold.
 
 Table 3 of ParaNMT-50M (Wieting & Gimpel 2018). A corpus of any size is read in little memory: its scores once, the
-text only where drawn pairs lie.
+text only where sampled pairs are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,133 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.apps.annotate.ranges import PAPER, ScoreRange, equal_ranges, given_ranges, range_of
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.selection import lottery
 from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.settings import check, seed_setting, setting
+
+# Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
+PAPER = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+HALF = 16
+
+
+@dataclass(frozen=True)
+class ScoreRange:
+    """Scores above `low` and up to `high`; None is no bound. Bounds are numbers of float32, as the column is."""
+
+    low: float | None
+    high: float | None
+
+    @property
+    def label(self) -> str:
+        """How a table names it: `(0.2, 0.4]`."""
+        if self.low is None:
+            return "all" if self.high is None else f"up to {_shown(self.high)}"
+        return f"above {_shown(self.low)}" if self.high is None else f"({_shown(self.low)}, {_shown(self.high)}]"
+
+
+def _shortest(bound: float) -> float:
+    """Write a number of float32 with as few digits as tell it from its neighbours: 0.2."""
+    return float(str(np.float32(bound)))
+
+
+def _shown(bound: float) -> str:
+    text = f"{bound:.4g}"
+    return text if "." in text else f"{text}.0"
+
+
+def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
+    """Make a range between each two neighbours.
+
+    Args:
+        edges: Ascending scores, one more than there are ranges.
+    """
+    rounded = [_shortest(edge) for edge in edges]
+    if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
+        shown = " ".join(f"{edge:g}" for edge in edges)
+        raise InputError(
+            f"--ranges must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
+            f"{' '.join(map(str, PAPER))}"
+        )
+    return [ScoreRange(low, high) for low, high in zip(rounded, rounded[1:], strict=False)]
+
+
+def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
+    """Find the range of each score.
+
+    Args:
+        scores: float32 [row]; NaN where there is none.
+        ranges: Neighbours, ascending.
+
+    Returns:
+        Index of the range [row]; -1 for a score that is in none.
+    """
+    low = -np.inf if ranges[0].low is None else ranges[0].low
+    edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
+    # A score equal to an edge belongs to the lower range.
+    found = np.searchsorted(edges, scores, side="left") - 1
+    found[(found >= len(ranges)) | np.isnan(scores)] = -1
+    if ranges[0].low is None:
+        found[scores == -np.inf] = 0
+    return found
+
+
+def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
+    """Make ranges that hold equally many scores, exactly and in memory that does not grow with the scores.
+
+    The scores are read twice: floats are ordered as their bits are, so that counts of the upper half of the bits say
+    which upper half an edge has, and counts of the lower halves below that one the rest.
+
+    Args:
+        columns: Gives the scores anew at each call: float32 [row], without NaN.
+        count: Number of ranges.
+
+    Returns:
+        The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
+    """
+    upper = np.zeros(1 << HALF, np.int64)
+    for scores in columns():
+        upper += np.bincount(_keys(scores) >> np.uint32(HALF), minlength=1 << HALF)
+    total = int(upper.sum())
+    if not total:
+        raise InputError("no pair has a paraphrase score, so there is nothing to cut into ranges of equally many")
+    ranks = np.array([-(-index * total // count) - 1 for index in range(1, count)], np.int64)
+    ends = upper.cumsum()
+    halves = np.searchsorted(ends, ranks, side="right")
+    lower = {int(half): np.zeros(1 << HALF, np.int64) for half in halves}
+    for scores in columns():
+        keys = _keys(scores)
+        of = keys >> np.uint32(HALF)
+        for half, counts in lower.items():
+            counts += np.bincount(keys[of == half] & np.uint32((1 << HALF) - 1), minlength=1 << HALF)
+    edges = []
+    for rank, half in zip(ranks.tolist(), halves.tolist(), strict=True):
+        before = int(ends[half] - upper[half])
+        edges.append(half << HALF | int(np.searchsorted(lower[half].cumsum(), rank - before, side="right")))
+    found = [_shortest(edge) for edge in _scores(np.array(edges, np.uint32))]
+    if len(set(found)) < len(found):
+        double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
+        raise InputError(
+            f"--quantiles {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
+            "equally many; ask for fewer, or give --ranges"
+        )
+    return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
+
+
+def _keys(scores: np.ndarray) -> np.ndarray:
+    """Whole numbers [row] that are ordered as the scores are."""
+    # One zero, not two.
+    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
+    return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
+
+
+def _scores(keys: np.ndarray) -> np.ndarray:
+    return np.where(keys >> np.uint32(31), keys & np.uint32((1 << 31) - 1), ~keys).view(np.float32)
+
 
 SAMPLE_FILE = "sample.json"
 SCORES = ("id", "para_score", "trigram_overlap")
@@ -41,9 +159,6 @@ class AnnotationConfig:
         ranges: Ascending bounds of the ranges.
         quantiles: Number of ranges with equally many pairs each, in place of `ranges`.
         seed: Decides which pairs.
-
-    Raises:
-        InputError: A value is out of its range.
     """
 
     per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
@@ -137,11 +252,7 @@ class Sample:
 
 
 def read_sample(folder: Path) -> Sample:
-    """Read the sample in a folder.
-
-    Raises:
-        InputError: There is none, or it is damaged or was edited.
-    """
+    """Read the sample in a folder."""
     path = folder / SAMPLE_FILE
     if not path.is_file():
         raise InputError(f"{folder} holds no {SAMPLE_FILE}; expected a folder that `paranmt annotate sample` made")
@@ -168,9 +279,6 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
         config: Which pairs.
         corpus: Name of the release.
         identity: What determines the sample.
-
-    Raises:
-        InputError: A file is damaged or lacks a column, no pair has a score, or a range is empty.
     """
     check_columns(files)
     if config.quantiles is None:
@@ -201,11 +309,7 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Check that files have the columns of which a sample is made; one that cannot be read is for its reader.
-
-    Raises:
-        InputError: One is missing; with the command that makes it.
-    """
+    """Check that files have the columns of which a sample is made; one that cannot be read is for its reader."""
     for path in files:
         try:
             names = pq.read_schema(path).names

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paranmt_hf.apps.annotate.agreement import RESAMPLES, Agreement, agreement
-from paranmt_hf.apps.annotate.labels import LABELS, STRENGTHS, Answer
+from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Answer
 from paranmt_hf.apps.annotate.sample import RangeSummary, Sample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
@@ -159,9 +159,6 @@ def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]
     Args:
         sample: The sample.
         answers: Of each annotator by item.
-
-    Raises:
-        InputError: Nobody has rated anything.
     """
     given = {name: of_items for name, of_items in answers.items() if any(map(_has_labels, of_items.values()))}
     if not given:
@@ -272,9 +269,6 @@ def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:
         table: The table.
         path: Where to.
         kind: What kind of picture: `png`, `svg` or `pdf`.
-
-    Raises:
-        InputError: matplotlib (extra `plots`) is not there.
     """
     require("matplotlib", "plots")
     from matplotlib.figure import Figure

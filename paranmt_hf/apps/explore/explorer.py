@@ -1,29 +1,172 @@
-"""Answers to what a page asks about a release: rows, histograms, examples. DuckDB over its Parquet files.
+"""Answers to what the page asks about a release: rows, histograms, examples. DuckDB over its Parquet files.
 
 Numeric columns are read from the files each time, which takes hundredths of a second for a million rows. The text is
-kept in lower case where it fits into memory, which makes a search five times as fast, and the ids of the rows that
-contain a text are remembered.
+kept in lower case if it fits into memory, which makes a search five times as fast, and the ids of the rows that
+contain a text are cached.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
 
-from paranmt_hf.apps.explore.bins import Bins, bins_of
-from paranmt_hf.apps.explore.view import View
+from paranmt_hf.corpus.draws import Range
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
 from paranmt_hf.corpus.statistics import EDGES, RANGES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.duck import MEMORY_BYTES, database, parquet
+
+Side = Literal["either", "reference", "translation"]
+MAX_TEXT = 1000
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows that are looked at.
+
+    Attributes:
+        ranges: Smallest and largest value of columns, both included; None is no bound. A null is outside.
+        text: What a side contains, upper and lower case alike; empty for anything.
+        side: Which side contains it.
+        origin: Where the rows come from, as the column `origin` has it; None for anywhere.
+    """
+
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    text: str = ""
+    side: Side = "either"
+    origin: str | None = None
+
+    @classmethod
+    def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
+        """Read a view from the parameters of an address, such as `min.para_score=0.4` and `text=guitar`.
+
+        Args:
+            items: Names and values; names of other things, and empty values, count for nothing.
+            columns: Names of the numeric columns.
+        """
+        ranges: dict[str, list[float | None]] = {}
+        text, side, origin = "", "either", None
+        for name, value in items:
+            bound, _, column = name.partition(".")
+            if not value:
+                continue
+            if bound in ("min", "max") and column:
+                if column not in columns:
+                    raise InputError(f"{column!r} is no numeric column of this release; it has {', '.join(columns)}")
+                ranges.setdefault(column, [None, None])[bound == "max"] = _number(name, value)
+            elif name == "text":
+                text = value
+            elif name == "side":
+                side = value
+            elif name == "origin":
+                origin = value
+        if side not in get_args(Side):
+            raise InputError(f"side must be one of {', '.join(get_args(Side))}, was {side!r}")
+        if len(text) > MAX_TEXT:
+            raise InputError(f"text must have at most {MAX_TEXT:,} characters, has {len(text):,}")
+        return cls({name: (low, high) for name, (low, high) in ranges.items()}, text, side, origin)  # type: ignore[arg-type]
+
+    def condition(self) -> tuple[str, list[float | str]]:
+        """Write the view without its text as a condition of a query.
+
+        Returns:
+            The condition, with a `?` for each value, and the values.
+        """
+        parts: list[str] = ["true"]
+        values: list[float | str] = []
+        for column, bounds in self.ranges.items():
+            for sign, bound in zip((">=", "<="), bounds, strict=True):
+                if bound is not None:
+                    # In the precision of the scores: the 0.7 that is shown is the 0.7 that the column holds.
+                    parts.append(f'"{column}" {sign} ?::FLOAT')
+                    values.append(bound)
+        if self.origin is not None:
+            parts.append("origin = ?")
+            values.append(self.origin)
+        return " AND ".join(parts), values
+
+    def sides(self) -> tuple[str, ...]:
+        """The columns that the text is looked for in."""
+        return ("reference", "translation") if self.side == "either" else (self.side,)
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a number, was {value!r}")
+    return number
+
+
+MAX_BINS = 40
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of equal width.
+
+    Attributes:
+        low: Lower edge of the first one.
+        width: Width of each.
+        count: How many there are.
+        open: Whether the last one also counts what lies above it.
+    """
+
+    low: float
+    width: float
+    count: int
+    open: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the bins as JSON values."""
+        return asdict(self)
+
+
+def bins_of(lowest: float | None, highest: float | None, usual: float | None, *, whole: bool) -> Bins:
+    """Choose the bins of a column.
+
+    Args:
+        lowest: Its smallest value; None where all rows are null.
+        highest: Its largest value.
+        usual: A value that hardly any row exceeds; a long tail above it falls into the last bin.
+        whole: Whether the values are whole numbers.
+
+    Returns:
+        At most 40 bins, whose width is 1, 2 or 5 times a power of ten.
+    """
+    if lowest is None or highest is None or usual is None:
+        return Bins(0.0, 1.0, 1, False)
+    # Half of the range is no tail.
+    top = float(highest if highest - usual <= usual - lowest else usual)
+    width = _round_width((top - lowest) / (MAX_BINS - 2), whole=whole)
+    low = math.floor(lowest / width) * width
+    count = max(1, math.floor((top - low) / width) + 1)
+    if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
+        # The largest value alone on an edge, such as a score of 1, belongs to the bin below.
+        count -= 1
+    digits = max(0, 2 - math.floor(math.log10(width)))
+    return Bins(round(low, digits), round(width, digits), count, top < highest)
+
+
+def _round_width(width: float, *, whole: bool) -> float:
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width))
+    rounded = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
+    return max(1.0, rounded) if whole else rounded
+
 
 PAGE_ROWS = 50
 # Texts whose rows are remembered.
@@ -45,9 +188,6 @@ class Explorer:
         folder: The release.
         config: Which config of it.
         memory: Bytes that queries may take before they spill to disk.
-
-    Raises:
-        InputError: It is no release, a file is missing or damaged, or DuckDB is not installed.
     """
 
     def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:
@@ -139,9 +279,6 @@ class Explorer:
             descending: Whether the largest value comes first.
             page: Number of the page, from 0.
             rows: Rows of a page.
-
-        Raises:
-            InputError: The release has no such column.
         """
         if sort not in (*self.columns, "id"):
             raise InputError(

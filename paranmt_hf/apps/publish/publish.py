@@ -41,7 +41,7 @@ from paranmt_hf.training.check_model import (
     results_of_weights,
 )
 from paranmt_hf.training.provenance import origin_of
-from paranmt_hf.training.supervised.record import RECORD_FILE as SUPERVISED
+from paranmt_hf.training.supervised.config import SupervisedRecord
 
 
 class Where(TypedDict, total=False):
@@ -180,7 +180,7 @@ def plan_model(
     folder = Path(folder).expanduser()
     if (folder / RELEASE_RECORD).exists():
         raise InputError(f"{folder} is a release and no encoder; publish it with `paranmt publish dataset`")
-    if (folder / SUPERVISED).exists():
+    if (folder / SupervisedRecord.FILE).exists():
         raise InputError(
             f"{folder} is a model for a task, made by `paranmt supervise`, which this command does not publish; send "
             "it with huggingface_hub's upload_folder, as docs/supervised.md shows"

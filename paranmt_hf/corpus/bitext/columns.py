@@ -1,15 +1,156 @@
-"""Arrow columns and batches: find a column by its path, bring it to one type, cut batches anew."""
+"""Columns of text and numbers: decoding, normalisation, and columns of Arrow batches by their paths."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterator
+import unicodedata
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
+
+# `[^\PZ ]` is every white space but the blank. Rows without a match keep their bytes, and matching costs a tenth of
+# replacing.
+_UNTIDY = r"\A | \z|  |[^\PZ ]|\p{Cc}"
+_SPACES = r"[\pZ\p{Cc}]+"
+# First bytes of the characters outside ASCII that the pattern may find: U+0080 to U+00BF, and U+1000 to U+3FFF.
+_LEADS = (0xC2, 0xE1, 0xE2, 0xE3)
+# Text below U+0300 is its own NFC: composition and reordering need a character from there on. Its first byte in UTF-8.
+_COMPOSABLE = 0xCC
+
+
+def normalise(column: pa.Array) -> pa.Array:
+    """Bring text into the form in which the corpus keeps it.
+
+    Unicode NFC; every run of white space and control characters (categories Z* and Cc, NUL included) becomes one
+    blank; none remains at either end. Nothing else changes: quotes, case, soft hyphens and zero-width joiners stay.
+    The Unicode data of the composition is Python's.
+
+    Args:
+        column: Text (string).
+
+    Returns:
+        Text (string) of the same length; null stays null.
+    """
+    # Most untidy rows only have a carriage return or a blank at an end, and this costs next to nothing.
+    column = pc.ascii_trim_whitespace(column)
+    # The pattern is slow, and few rows hold a byte that it can find.
+    suspects = np.flatnonzero(_rows_with(column, _may_be_untidy))
+    untidy = pc.match_substring_regex(column.take(pa.array(suspects)), _UNTIDY)
+    rows = np.zeros(len(column), bool)
+    rows[suspects] = untidy.to_numpy(zero_copy_only=False)
+    return composed(_rewrite(column, rows, _tidy))
+
+
+def decode(column: pa.Array) -> pa.Array:
+    """Read bytes as UTF-8.
+
+    Args:
+        column: Bytes (binary).
+
+    Returns:
+        Text (string); null where the bytes are null or not UTF-8.
+    """
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
+
+
+def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optional: bool = False) -> pa.Array:
+    """Read numbers, from text if need be.
+
+    Args:
+        column: Numbers, or bytes (binary) that spell them.
+        name: Name of the column, for the error.
+        where: Where the column is from, for the error; the number of the row is put behind it.
+        first: Number of the first row there.
+        optional: Whether a number may be missing; it is null then.
+
+    Returns:
+        The numbers (float32).
+    """
+    values, missing = column, np.asarray(column.is_null())
+    if pa.types.is_binary(column.type):
+        values = normalise(decode(column))
+        missing |= np.asarray(pc.fill_null(pc.equal(pc.utf8_length(values), 0), False))
+        try:
+            values = values.cast(pa.float64())
+        except pa.ArrowInvalid:
+            values = pa.array([_number(text) for text in values], pa.float64())
+    numbers = values.cast(pa.float32(), safe=False)
+    bad = ~np.isfinite(numbers.to_numpy(zero_copy_only=False))
+    if (wrong := np.flatnonzero(bad & ~missing if optional else bad)).size:
+        value = column[int(wrong[0])].as_py()
+        text = value.decode(errors="replace") if isinstance(value, bytes) else value
+        raise InputError(
+            f"{where}{first + wrong[0]}: expected a finite number in column {name!r}, got {text!r}; "
+            "mend the row or take it out"
+        )
+    return numbers
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def composed(column: pa.Array) -> pa.Array:
+    """Bring text [sentence] into the form NFC: a letter and its accent are one character where there is one."""
+    return _rewrite(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
+
+
+def _tidy(column: pa.Array) -> pa.Array:
+    return pc.ascii_trim(pc.replace_substring_regex(column, _SPACES, " "), " ")
+
+
+def _compose(column: pa.Array) -> pa.Array:
+    # Not Arrow's own function: before version 26 it decomposes and does not compose again.
+    return pa.array([unicodedata.normalize("NFC", text) for text in column.to_pylist()], pa.string())
+
+
+def _may_be_untidy(text: np.ndarray) -> np.ndarray:
+    """Tell which bytes [byte] may belong to what `_UNTIDY` finds inside a row; all that do are among them."""
+    found = (text < ord(" ")) | (text == 0x7F)
+    for lead in _LEADS:
+        found |= text == lead
+    blank = text == ord(" ")
+    found[1:] |= blank[1:] & blank[:-1]
+    return found
+
+
+def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Tell which rows [row] have a byte of those that `find` marks; null has none."""
+    rows = np.zeros(len(column), bool)
+    _, offsets, values = column.buffers()
+    if not len(column) or values is None:
+        return rows
+    bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
+    found = np.flatnonzero(find(np.frombuffer(values, np.uint8, bounds[-1])[bounds[0] :]))
+    rows[np.searchsorted(bounds, found + bounds[0], side="right") - 1] = True
+    return rows & column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _rewrite(column: pa.Array, rows: np.ndarray, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Change some rows of a column."""
+    if not rows.any():
+        return column
+    mask = pa.array(rows)
+    return pc.replace_with_mask(column, mask, change(column.filter(mask)))
+
+
+def _number(text: pa.Scalar) -> float | None:
+    try:
+        return text.cast(pa.float64()).as_py()
+    except pa.ArrowInvalid:
+        return None
+
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.null())
 
@@ -24,9 +165,6 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
 
     Returns:
         The name of the column, then of the field in it, and so on.
-
-    Raises:
-        InputError: There is none.
     """
     steps: list[str] = []
     level, rest = fields, path
@@ -51,9 +189,6 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) ->
 
     Returns:
         Bytes (binary), because Parquet readers do not check that text is UTF-8; or numbers of whatever type.
-
-    Raises:
-        InputError: There is no such column, or it is of another type.
     """
     first, *rest = find_column(batch.schema, path, name)
     column = batch.column(first)
@@ -96,11 +231,7 @@ def _leaves(fields: pa.Schema | pa.StructType) -> list[str]:
 
 
 def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
-    """Read a streamed dataset of `datasets` as record batches.
-
-    Raises:
-        InputError: The stream breaks off: a damaged file, or a connection that is lost.
-    """
+    """Read a streamed dataset of `datasets` as record batches."""
     # Closed in any case: readers that are left open abort the interpreter when it ends.
     with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
         yield from _batches(tables, name)

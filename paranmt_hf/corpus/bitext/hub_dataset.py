@@ -27,9 +27,6 @@ class HubDataset(TableReader):
         split: Its split.
         revision: Branch, tag or commit on the Hub; None is the main branch.
         options: See `TextOptions`.
-
-    Raises:
-        InputError: An argument is out of range. A dataset that cannot be found or read shows at the first use.
     """
 
     def __init__(

@@ -44,11 +44,7 @@ _OPENERS: dict[str, Callable[[Path, str], BinaryIO]] = {
 
 
 def existing(files: Iterable[Path]) -> list[Path]:
-    """Check that files are there.
-
-    Raises:
-        InputError: There are none, or one is missing or a folder.
-    """
+    """Check that files are there."""
     paths = [Path(path) for path in files]
     if not paths:
         raise InputError("expected at least one file, got none")
@@ -77,10 +73,6 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
     Yields:
         One or more lines; the last byte is `\n` even if the file ends without it.
-
-    Raises:
-        InputError: The file has no line, is damaged or cut off, is UTF-16 or UTF-32, or has a line over
-            `MAX_LINE_BYTES`.
     """
     lines = held = 0
     pending: list[bytes] = []
@@ -179,9 +171,6 @@ def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.nd
 
     Returns:
         Where each field starts and where it ends (lines x width).
-
-    Raises:
-        InputError: A line has more or fewer fields.
     """
     text = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero((text == _TAB) | (text == _NEWLINE))

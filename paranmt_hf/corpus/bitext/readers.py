@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import find_column, read_column, rebatch
+from paranmt_hf.corpus.bitext.columns import decode, find_column, normalise, read_column, read_numbers, rebatch
 from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, file_identity, find_fields, read_blocks
-from paranmt_hf.corpus.bitext.normalisation import decode, normalise, read_numbers
 from paranmt_hf.errors import InputError
 
 # A row with a longer side is no pair of sentences.
@@ -131,11 +130,7 @@ class Reader(ABC):
             raise InputError(f"max_characters must be at least 1, got {max_characters!r}")
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-        """Read the rows; see `AlignedText`.
-
-        Raises:
-            InputError: `rows` is below 1; or, while reading, the input is missing, damaged or not as announced.
-        """
+        """Read the rows; see `AlignedText`."""
         if rows < 1:
             raise InputError(f"rows must be at least 1, got {rows!r}")
         return rebatch(self._kept(report), rows)
@@ -206,9 +201,6 @@ class LineFiles(Reader):
     Args:
         files: The file of each column.
         max_characters: Rows with a longer side are dropped.
-
-    Raises:
-        InputError: A file is missing or a folder, or an argument is out of range.
     """
 
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:
@@ -241,9 +233,6 @@ class TabFile(Reader):
         files: Files, read one after the other; plain, .gz, .xz or .zst.
         columns: Position of each column, from 1 as `cut` counts.
         options: See `TextOptions`.
-
-    Raises:
-        InputError: A file is missing or a folder, or an argument is out of range.
     """
 
     def __init__(self, files: Sequence[Path], columns: Mapping[str, int], **options: Unpack[TextOptions]) -> None:
@@ -299,9 +288,6 @@ class ParquetFiles(TableReader):
         files: Files, read one after the other.
         columns: Where each column is: a name, or a path into structs such as `translation.cs`.
         options: See `TextOptions`.
-
-    Raises:
-        InputError: A file is missing or a folder, or an argument is out of range.
     """
 
     def __init__(self, files: Sequence[Path], columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
@@ -331,9 +317,5 @@ class ParquetFiles(TableReader):
 
 
 def tab_fields(path: Path) -> int:
-    """Count the fields of a tab-separated file's first line.
-
-    Raises:
-        InputError: The file is missing, empty or damaged.
-    """
+    """Count the fields of a tab-separated file's first line."""
     return count_fields(next(read_blocks(*existing([path]))))

@@ -24,11 +24,7 @@ WEIGHTS = "human-score.safetensors"
 
 
 def added_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Bring names of columns that can be added into the order of the schema.
-
-    Raises:
-        InputError: There is no such column.
-    """
+    """Bring names of columns that can be added into the order of the schema."""
     if unknown := [name for name in names if name not in ADDED]:
         raise InputError(f"the columns that can be added are {', '.join(ADDED)}, not {unknown[0]!r}")
     return tuple(name for name in ADDED if name in names)
@@ -43,9 +39,6 @@ def column_stages(
         names: As they were given.
         authorship: How the classifier behind `human_score` learns.
         language: ISO 639-1 code of that of the pairs.
-
-    Raises:
-        InputError: There is no such column.
     """
     return [ColumnStage(added_columns(names), authorship or AuthorshipConfig(), language)] if names else []
 
@@ -87,9 +80,6 @@ class ColumnStage:
         Args:
             manifest: The shards of pairs.
             work: The work folder, which keeps the classifier; an interrupted command finds it there.
-
-        Raises:
-            InputError: There are too few pairs to learn from.
         """
         if HUMAN_SCORE not in self.names:
             return self

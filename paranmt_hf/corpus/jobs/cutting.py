@@ -33,9 +33,6 @@ def cut_into_shards(
 
     Returns:
         The manifest; it has no shards where there are no rows.
-
-    Raises:
-        InputError: The rows cannot be read, or the folder holds shards of other rows.
     """
     manifest = Manifest.of_input(folder, {**identity, "rows_per_shard": rows})
     if manifest.complete:

@@ -27,9 +27,6 @@ def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) 
 
     Returns:
         The manifest of the output, all shards done.
-
-    Raises:
-        InputError: The folder was made from other input or with other settings, or a shard cannot be done.
     """
     manifest = Manifest.open(folder, {**stage.identity, "input": source.checksum})
     sweep(folder)

@@ -50,11 +50,7 @@ class Pool:
     deaths: dict[Task, int] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Do all shards.
-
-        Raises:
-            InputError: A shard cannot be done, or workers die again and again.
-        """
+        """Do all shards."""
         waiting = list(reversed(self.tasks))
         workers = [self._start(index) for index in range(min(self.config.workers, len(waiting)))]
         try:

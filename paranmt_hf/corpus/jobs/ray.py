@@ -20,9 +20,6 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
 
     All nodes must see the folders under the same paths, and have this package installed. The cluster is the one that
     `RAY_ADDRESS` names, else a new one on this machine.
-
-    Raises:
-        InputError: A shard failed for a reason that trying again would not change.
     """
     ray = require("ray", "ray")
     if not ray.is_initialized():

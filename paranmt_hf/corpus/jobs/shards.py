@@ -122,9 +122,6 @@ class Manifest:
             folder: The folder.
             identity: What determines the content, as JSON values.
             restart: Start anew, whatever the identity was, where the folder is not complete.
-
-        Raises:
-            InputError: The folder was made with other settings, or its manifest cannot be read.
         """
         wanted = as_json(identity)
         path = folder / "manifest.json"
@@ -151,9 +148,6 @@ class Manifest:
 
         To cut is quick beside what follows, so an interrupted cut starts again, and what began it does not count: a
         mended file or a changed column must not be refused for its sake.
-
-        Raises:
-            InputError: The folder was made with other settings, or its manifest cannot be read.
         """
         manifest = cls.open(folder, identity, restart=True)
         if manifest.complete:

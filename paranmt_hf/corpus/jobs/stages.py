@@ -48,11 +48,7 @@ class TranslateStage:
         return {"translator": translator_identity(self.config)}
 
     def load(self) -> Work:
-        """Load the translator.
-
-        Raises:
-            InputError: On this machine the settings mean another translator than where the job was started.
-        """
+        """Load the translator."""
         from paranmt_hf.corpus.translation.engines import load_translator
 
         translator = load_translator(self.config, self.threads)
@@ -99,11 +95,7 @@ class PivotStage:
         return {"pivot": self.translate.identity["translator"]}
 
     def load(self) -> Work:
-        """Load the translator.
-
-        Raises:
-            InputError: As of `TranslateStage`.
-        """
+        """Load the translator."""
         inner = self.translate.load()
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
@@ -171,11 +163,7 @@ class ScoreStage:
 
 
 def check_imported(table: pa.Table) -> pa.ChunkedArray:
-    """Take over a paraphrase score that came with the pairs, rounding errors beyond [-1, 1] cut off.
-
-    Raises:
-        InputError: A score is no cosine.
-    """
+    """Take over a paraphrase score that came with the pairs, rounding errors beyond [-1, 1] cut off."""
     scores = table["para_score"]
     wrong = pc.greater(pc.abs(scores), 1 + ROUNDING)
     if pc.any(wrong).as_py():

@@ -1,21 +1,129 @@
-"""Which answers of a language model are the sentence that was asked for, and nothing else."""
+"""Answers of language models: which of them are usable, and the cache of all."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.bitext.normalisation import normalise
+from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.corpus.language import LanguageConfig, build_model, in_language
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.language_models.kept_answers import Answer
-from paranmt_hf.corpus.language_models.prompts import Task
-from paranmt_hf.corpus.language_models.server import THOUGHT
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task
+from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.optional import require, versions
+
+ANSWERS_FILE = "answers.db"
+TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+    key BLOB PRIMARY KEY,
+    text TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    score REAL,
+    input_tokens INTEGER,
+    output_tokens INTEGER
+) STRICT, WITHOUT ROWID
+"""
+# Of SQLite, for a disk that is full and one that cannot be written.
+UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a language model answered.
+
+    Attributes:
+        text: The answer as it came.
+        finish: Why it ends: `stop`, `length`, `content_filter`, or what else the server says; `refusal` where the
+            model refused in so many words, `context` where the request was too long for the model.
+        score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None where the server gave
+            none.
+        input_tokens: Tokens of the request, None where the server did not count.
+        output_tokens: Tokens of the answer, likewise.
+    """
+
+    text: str
+    finish: str
+    score: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class KeptAnswers:
+    """Answers by what was asked. Each is kept, also if this process is killed, once `add` has returned.
+
+    Args:
+        path: The file; made where it is not there.
+        request: What determines an answer beside the sentence, as JSON values.
+    """
+
+    def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
+        self.path = path
+        self._request = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).digest()
+        with self._explained():
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            try:
+                # No wait for the disk: a kill loses nothing, a power cut at most the last answers.
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute(TABLE)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _key(self, sentence: str) -> bytes:
+        return hashlib.sha256(self._request + sentence.encode("utf8", "surrogatepass")).digest()[:16]
+
+    def find(self, sentences: Sequence[str]) -> dict[str, Answer]:
+        """Look answers up; sentences without one are left out."""
+        found: dict[str, Answer] = {}
+        query = "SELECT text, finish, score, input_tokens, output_tokens FROM answers WHERE key = ?"
+        with self._explained():
+            for sentence in sentences:
+                if row := self._connection.execute(query, (self._key(sentence),)).fetchone():
+                    found[sentence] = Answer(*row)
+        return found
+
+    def add(self, sentence: str, answer: Answer) -> None:
+        """Keep an answer."""
+        with self._explained():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", (self._key(sentence), *astuple(answer))
+            )
+
+    def tokens(self) -> tuple[int, int, int]:
+        """Count the answers that are kept, and the tokens of their requests and of themselves."""
+        with self._explained():
+            row = self._connection.execute(
+                "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM answers"
+            ).fetchone()
+        return int(row[0]), int(row[1]), int(row[2])
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in UNWRITABLE:
+                raise WriteError(
+                    f"cannot keep answers in {self.path}: {error}; make room there, then run the same command again"
+                ) from None
+            raise InputError(
+                f"{self.path} is damaged ({error}); delete it, and the same command asks anew what was in it"
+            ) from None
+
 
 # Characters that an answer may be longer than the ratio allows: short sentences vary.
 ALLOWANCE = 20
@@ -41,6 +149,8 @@ REMARK = re.compile(
     r"(^|\W)(note|notes|explanation|literally|alternatively|alternative|alternative translation|or)\W{0,3}:", re.I
 )
 BRACKET = re.compile(r"[(\[](translator's )?(note|literal|lit\.|or[,:]|alternative|i\.e\.)", re.I)
+# What some models write before their answer.
+THOUGHT = re.compile(r"^\s*<think(?:ing)?>(?:(?!</think).)*</think(?:ing)?>", re.S | re.I)
 MARKUP = ("```", "**", "\\boxed")
 
 
@@ -50,9 +160,6 @@ class Judge:
     Args:
         config: The language of the answers, and how long they may be.
         task: What was asked for.
-
-    Raises:
-        InputError: The package that tells languages is missing, or does not know the language.
     """
 
     def __init__(self, config: LanguageModelConfig, task: Task) -> None:

@@ -13,8 +13,8 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from paranmt_hf.corpus.language_models.answers import THOUGHT, Answer
 from paranmt_hf.corpus.language_models.config import KEY, LanguageModelConfig
-from paranmt_hf.corpus.language_models.kept_answers import Answer
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
@@ -25,7 +25,6 @@ CONTEXT = re.compile(
     r"|input\W.{0,30}too long",
     re.I,
 )
-THOUGHT = re.compile(r"^\s*<think(?:ing)?>(?:(?!</think).)*</think(?:ing)?>", re.S | re.I)
 # How servers say that a filter of theirs stopped a request or an answer.
 FILTERED = "content_filter"
 # Status codes of failures that pass: time-out, conflict, too early, too many requests, and those of the server.
@@ -55,9 +54,6 @@ class Server:
 
     Args:
         config: Names them.
-
-    Raises:
-        InputError: The package `openai` is missing, or the key cannot be one.
     """
 
     def __init__(self, config: LanguageModelConfig) -> None:
@@ -76,11 +72,7 @@ class Server:
         self._limit = "max_tokens"
 
     def check(self) -> None:
-        """Ask for the list of models, which costs nothing, so that a wrong address or key shows at once.
-
-        Raises:
-            InputError: No server is there, or it refuses the key.
-        """
+        """Ask for the list of models, which costs nothing, so that a wrong address or key shows at once."""
         openai = self._openai
         try:
             self._client.models.list()

@@ -1,4 +1,4 @@
-"""The stage that asks a language model for a translation or a paraphrase of each row."""
+"""The stage that asks a language model for a translation or a paraphrase of each row, and what it costs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.bitext.readers import Report as ReadReport
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
-from paranmt_hf.corpus.language_models.answers import Judge
-from paranmt_hf.corpus.language_models.asking import Asker
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.language_models.cost import estimate, money, price
-from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE, Answer, KeptAnswers
-from paranmt_hf.corpus.language_models.limits import MinuteLimits
-from paranmt_hf.corpus.language_models.prompts import Task, fill
+from paranmt_hf.corpus.language_models.answers import ANSWERS_FILE, Answer, Judge, KeptAnswers
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task, fill
+from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, estimate, money, price
 from paranmt_hf.corpus.language_models.server import Server
 from paranmt_hf.errors import InputError
 
@@ -95,11 +93,7 @@ class AskStage:
             )
 
     def load(self) -> Work:
-        """Reach the server.
-
-        Raises:
-            InputError: It is not there or refuses the key, or a package is missing.
-        """
+        """Reach the server."""
         if self.answers is None:
             raise ValueError("`ready` says where answers are kept")
         path, config = self.answers, self.config
@@ -194,3 +188,17 @@ def _check_useful(seen: int, good: int, reasons: Counter[str], path: Path) -> No
             f"of the first {seen:,} answers none is usable ({counts}): look at --prompt, the model and "
             f"--target-language; the answers are kept in {path}, delete its folder to begin anew"
         )
+
+
+def describe_cost(text: AlignedText, config: LanguageModelConfig, task: Task) -> str:
+    """Read a corpus and estimate what its requests cost; no server is asked.
+
+    Args:
+        text: Aligned text with `reference`, and `source` for translations.
+        config: The language model and its prices.
+        task: What it is to do.
+
+    Returns:
+        One line.
+    """
+    return f"{config.name}: {estimate(config, task, text.batches(ReadReport())).describe()}"

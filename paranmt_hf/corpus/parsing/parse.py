@@ -1,8 +1,4 @@
-"""Parse both sentences of pairs, by shards: killed at any moment and called again it goes on.
-
-The trees are what a syntactically controlled paraphrase network learns from (Iyyer et al. 2018, section 2.2;
-ParaNMT-50M, section 6).
-"""
+"""`paranmt parse`: both sentences of pairs, parsed by shards."""
 
 from __future__ import annotations
 
@@ -13,22 +9,29 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
-from paranmt_hf.corpus.parsing.parser import Parser, check_reads, named_parsers
-from paranmt_hf.corpus.parsing.record import RECORD_FILE, ParseRecord, read_parsed
-from paranmt_hf.corpus.parsing.stage import PARSES, ParseStage, sentences_of
-from paranmt_hf.corpus.parsing.template_counts import TEMPLATES_FILE, TemplateCounter, write_template_counts
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.tree_index import write_index
+from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.parsing.parsers import Parser, check_reads, named_parsers
+from paranmt_hf.corpus.parsing.template_counts import (
+    RECORD_FILE,
+    TEMPLATES_FILE,
+    ParseRecord,
+    TemplateCounter,
+    read_parsed,
+    write_template_counts,
+)
+from paranmt_hf.corpus.parsing.templates import linearised
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import languages
 from paranmt_hf.util.files import checksum, source_name, write_bytes
@@ -50,6 +53,85 @@ from paranmt_hf.util.work import (
 )
 from paranmt_hf.version import __version__
 
+# Columns with the trees, by the columns with the sentences.
+PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
+# Sentences after which a parser that takes all of them at once is asked for progress.
+BLOCK = 1000
+
+
+@dataclass(frozen=True)
+class ParseStage:
+    """Shards of pairs get the columns of `PARSES`: linearised trees, null where the parser finds none.
+
+    Attributes:
+        parser: Its name, the folder of an index of trees, or a parser of your own, which workers receive pickled.
+        name: What it calls itself, with its version.
+        seconds: What a sentence may take, for parsers that can take long.
+        checksum: That of the file of trees, where they come from one.
+    """
+
+    parser: str | Path | Parser
+    name: str
+    seconds: int
+    checksum: str | None = None
+    label: str = "parse"
+    unit: str = "pairs"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trees."""
+        return {"parser": {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}}
+
+    def load(self) -> Work:
+        """Start the parser."""
+        parser = self._open()
+        if parser.name != self.name:
+            raise InputError(f"this worker has {parser.name}, the work began with {self.name}; install the same")
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            return parse_table(table, parser, report), {}
+
+        return work
+
+    def _open(self) -> Parser:
+        if isinstance(self.parser, Path):
+            return TreeIndex(self.parser, self.name)
+        if isinstance(self.parser, str):
+            return named_parsers(seconds=self.seconds, processes=1)[self.parser]()
+        return self.parser
+
+
+def sentences_of(table: pa.Table) -> pa.DictionaryArray:
+    """Find the sentences of a shard that are parsed, each once: all references, then all translations [2 x pair]."""
+    sides = [normalise(table[side].combine_chunks()) for side in PARSES]
+    return pa.concat_arrays(sides).dictionary_encode()
+
+
+def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
+    """Parse both sentences of pairs, each distinct sentence once.
+
+    Args:
+        table: Columns `reference` and `translation` [pair]; null has no tree. Other columns stay.
+        parser: The parser.
+        report: Told the rows that are as good as done.
+
+    Returns:
+        The table with the columns of `PARSES` at its end.
+    """
+    encoded = sentences_of(table)
+    sentences = encoded.dictionary.to_pylist()
+    trees: list[str | None] = []
+    step = parser.at_once or BLOCK
+    for start in range(0, len(sentences), step):
+        block = sentences[start : start + step]
+        trees += [None if tree is None else linearised(tree) for tree in parser.trees(block)]
+        report(table.num_rows * len(trees) // len(sentences))
+    column = pa.array(trees, pa.string()).take(encoded.indices)
+    for index, name in enumerate(PARSES.values()):
+        table = table.append_column(name, column.slice(index * table.num_rows, table.num_rows))
+    return table
+
+
 COMMAND = "parse"
 # Pairs of a file of the result.
 FILE_ROWS = 1_000_000
@@ -59,11 +141,7 @@ MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class ParseConfig:
-    """How pairs are parsed.
-
-    Raises:
-        InputError: A value is out of its range.
-    """
+    """How pairs are parsed."""
 
     seconds: int = setting(5, "seconds that link-grammar has for a sentence", at_least=1)
     seed: int = seed_setting(1, "decides which pairs --max-pairs draws")
@@ -98,7 +176,7 @@ def parse_pairs(
     *,
     parser: str | Path | Parser,
     config: ParseConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     engine: EngineConfig | None = None,
 ) -> ParsedPairs:
     """Give pairs the trees of both sentences.
@@ -112,10 +190,6 @@ def parse_pairs(
         config: How they are parsed.
         selection: Which pairs.
         engine: Where the work runs.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first, the parser is not
-            installed, or no sentence has a tree.
     """
     config, out = config or ParseConfig(), result_folder(out)
     sources = [data] if isinstance(data, str | Path) else list(data)
@@ -124,7 +198,7 @@ def parse_pairs(
         name = parser if isinstance(parser, str | Path) else parser.name
         raise InputError(f"--seconds is for link-grammar, and the parser is {name}; leave it out")
     stage, trees = _stage(parser, config, work_folder(out) / "trees")
-    pairs = Pairs(sources, selection or SelectionConfig(), seed=config.seed, all_columns=True)
+    pairs = Pairs(sources, selection or PairSelection(), seed=config.seed, all_columns=True)
     check_reads(parser, languages(pairs.identity))
     identity = as_json({"data": pairs.identity, **stage.identity})
     record = finished(out, identity, read_parsed, lambda record: record.settings, made="parsed")
@@ -182,11 +256,7 @@ def _holds_shards(work: Path) -> bool:
 
 
 def _tables(pairs: Pairs) -> Iterator[pa.Table]:
-    """Read the chosen pairs with all columns but trees of an earlier parser.
-
-    Raises:
-        InputError: Their sources have different columns.
-    """
+    """Read the chosen pairs with all columns but trees of an earlier parser."""
     first: dict[str, pa.DataType] | None = None
     for table in pairs.batches():
         # Without what a file says of its columns, which would not be true of the result.
@@ -208,11 +278,7 @@ def _sentences(shard: Path) -> int:
 def _write(
     done: Manifest, folder: Path, identity: Identity, inputs: dict[str, str], left_out: dict[str, int]
 ) -> ParseRecord:
-    """Join the shards into files of pairs, count trees and templates, and write the record.
-
-    Raises:
-        InputError: No sentence has a tree.
-    """
+    """Join the shards into files of pairs, count trees and templates, and write the record."""
     shutil.rmtree(folder, ignore_errors=True)
     with folder_aside(folder) as aside:
         trees, counter = dict.fromkeys([*PARSES, "both"], 0), TemplateCounter()

@@ -1,19 +1,19 @@
-"""Trees without their words, on one line, and templates: the top of such a tree, `(S(NP)(VP))`.
-
-Iyyer, Wieting, Gimpel & Zettlemoyer (2018), "Adversarial Example Generation with Syntactically Controlled Paraphrase
-Networks", section 2.2: trees are linearised and lose their words, and a template is the top two levels of one, the
-level immediately below the root along with the root. ParaNMT-50M (Wieting & Gimpel 2018), section 6, uses the same.
-"""
+"""Linearised trees and templates: what a syntactically controlled network reads."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.parsing.parsers import Parser, named_parsers
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex
 from paranmt_hf.corpus.parsing.trees import PIECES, Tree, read_tree, without_wrapper, written
 from paranmt_hf.errors import InputError
 
@@ -145,9 +145,6 @@ def read_template(text: str) -> str:
 
     Args:
         text: `(S (NP) (VP))`; blanks do not count, and a node ROOT around it is left out.
-
-    Raises:
-        InputError: It is no template; the sentence says why, and at which character.
     """
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"expected a template of at most {MAX_CHARACTERS:,} characters, got {len(text):,}")
@@ -169,11 +166,7 @@ def _wrappers(tree: Tree) -> int:
 
 
 def _check(text: str, levels: int) -> None:
-    """Look for words, nodes without a label and nodes that are too deep.
-
-    Raises:
-        InputError: There is one; with its character.
-    """
+    """Look for words, nodes without a label and nodes that are too deep."""
     depth, opened = 0, -1
     for found in PIECES.finditer(text):
         piece, at = found[0], found.start() + 1
@@ -202,11 +195,7 @@ def _brief(text: str) -> str:
 
 
 def tree_tokens(linearised: str) -> list[str]:
-    """Cut a linearised tree into the tokens that models read and write: `["(S", "(NP", ")", ")"]`.
-
-    Raises:
-        InputError: There is something in it that is no token of a tree.
-    """
+    """Cut a linearised tree into the tokens that models read and write: `["(S", "(NP", ")", ")"]`."""
     tokens = _TOKEN.findall(linearised)
     if sum(map(len, tokens)) != len(linearised):
         raise InputError(f"expected a linearised tree such as (S(NP)(VP)), got {_brief(linearised)}")
@@ -231,9 +220,6 @@ def joined(tokens: Sequence[str]) -> str:
 
     What a model generates may stop too early or too late: brackets that are missing at the end are added, and those
     that are too many are left out.
-
-    Raises:
-        InputError: They are no tree: something is no token of one, or there are several trees, or none.
     """
     depth = 0
     kept: list[str] = []
@@ -250,3 +236,68 @@ def joined(tokens: Sequence[str]) -> str:
     if not kept:
         raise InputError("expected the tokens of a tree, got none")
     return "".join(kept) + CLOSING * depth
+
+
+# Seconds that a sentence may take, of parsers that can take long.
+SECONDS = 5
+
+
+class SentenceTrees:
+    """The linearised trees of sentences, by a parser.
+
+    Args:
+        parser: The parser.
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+
+    def trees(self, sentences: list[str]) -> list[str | None]:
+        """Give the linearised trees of sentences; None for a sentence that has none."""
+        step = self._parser.at_once or max(1, len(sentences))
+        found: list[str | None] = []
+        for start in range(0, len(sentences), step):
+            block = self._parser.trees(sentences[start : start + step])
+            found += [None if tree is None else linearised(tree) for tree in block]
+        return found
+
+    def template(self, text: str) -> str:
+        """Read a template that a person wrote."""
+        return read_template(text)
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """Where workers get trees from.
+
+    Attributes:
+        parser: Name of a parser, or the folder of an index of trees.
+        name: What it calls itself, with its version.
+        checksum: That of the file of trees, where they come from one.
+    """
+
+    parser: str | Path
+    name: str
+    checksum: str | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trees, as JSON values."""
+        return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
+
+    def load(self) -> SentenceTrees:
+        """Start the parser."""
+        if isinstance(self.parser, Path):
+            return SentenceTrees(TreeIndex(self.parser, self.name))
+        return SentenceTrees(named_parsers(seconds=SECONDS, processes=1)[self.parser]())
+
+
+def open_parser(parser: str | Path) -> Parser:
+    """Find a parser by its name, or a file of trees."""
+    named = named_parsers(seconds=SECONDS, processes=1)
+    if str(parser) in named:
+        return named[str(parser)]()
+    path = Path(parser).expanduser()
+    if not path.exists():
+        raise InputError(f"parser {parser}: there is no such file, nor a parser of that name: {', '.join(named)}")
+    return TreeFile(path)

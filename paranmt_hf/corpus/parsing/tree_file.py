@@ -1,18 +1,22 @@
-"""Trees from a file: whatever parser made them."""
+"""Trees from files, made by any parser, of any size."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, tab_fields
-from paranmt_hf.corpus.parsing.parser import read_at
+from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.parsing.parsers import read_at
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.work import folder_aside
 
 # Of a line with a tree; a sentence of 1,000 characters has a tree of about ten times that.
 MAX_CHARACTERS = 1_000_000
@@ -28,9 +32,6 @@ class TreeFile:
     Args:
         path: The file; plain, .gz, .xz or .zst.
         text: The text that is measured, if it is a file of lines.
-
-    Raises:
-        InputError: The file is missing, or holds trees alone where there is no text that they belong to.
     """
 
     def __init__(self, path: Path, text: Path | None = None) -> None:
@@ -56,11 +57,7 @@ class TreeFile:
         return iter(self._reader.batches(Report()))
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look the trees of sentences up; None for those that are not in the file or have no tree there.
-
-        Raises:
-            InputError: A tree that is looked at is none (with its line), or none of the sentences is in the file.
-        """
+        """Look the trees of sentences up; None for those that are not in the file or have no tree there."""
         wanted = pa.array(sentences, pa.string()).unique()
         # As text, and the line: trees take ten times the memory.
         found: dict[str, tuple[str | None, int]] = {}
@@ -76,3 +73,99 @@ class TreeFile:
         for sentence in sentences:
             text, line = found.get(sentence, (None, 0))
             yield read_at(text, f"{self._path}:{line}") if text else None
+
+
+SCHEMA = pa.schema({"sentence": pa.large_string(), "tree": pa.large_string(), "line": pa.int64()})
+TREES, HASHES, ROWS = "trees.arrow", "hashes.npy", "rows.npy"
+# Values of a byte.
+BYTES = 256
+
+
+def write_index(file: TreeFile, folder: Path) -> None:
+    """Write the trees of a file so that sentences are found among them without reading it again.
+
+    Takes the memory of 32 bytes for each line of the file.
+
+    Args:
+        file: The trees.
+        folder: Where to; it appears whole or not at all.
+    """
+    with folder_aside(folder) as aside:
+        hashes = [np.empty(0, np.uint64)]
+        with pa.OSFile(str(aside / TREES), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+            for batch in file.batches():
+                table = pa.table([batch["sentence"], batch["tree"], pc.add(batch["id"], 1)], names=SCHEMA.names)
+                writer.write_table(table.cast(SCHEMA))
+                hashes.append(sentence_hashes(batch["sentence"]))
+        joined = np.concatenate(hashes)
+        # Of two trees of a sentence the first counts.
+        order = np.argsort(joined, kind="stable")
+        np.save(aside / HASHES, joined[order])
+        np.save(aside / ROWS, order)
+
+
+class TreeIndex:
+    """A parser that looks trees up in what `write_index` wrote.
+
+    Args:
+        folder: The index.
+        name: What the file of trees is called, for errors and as the name of the parser.
+    """
+
+    at_once: int | None = 10_000
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self._trees = pa.ipc.open_file(pa.memory_map(str(folder / TREES))).read_all()
+        self._hashes, self._rows = (np.load(folder / file, mmap_mode="r") for file in (HASHES, ROWS))
+
+    def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
+        """Look the trees of sentences up; None for those that are not in the file or have no tree there."""
+        wanted = pa.array(sentences, pa.large_string())
+        hashes = sentence_hashes(wanted)
+        places = np.searchsorted(self._hashes, hashes)
+        inside = np.flatnonzero(places < len(self._hashes))
+        present = inside[self._hashes[places[inside]] == hashes[inside]]
+        found = self._trees.take(pa.array(self._rows[places[present]]))
+        entries = zip(*(found[name].to_pylist() for name in SCHEMA.names), strict=True)
+        texts = dict(zip(present.tolist(), entries, strict=True))
+        for index, sentence in enumerate(sentences):
+            own, text, line = texts.get(index, ("", None, 0))
+            yield read_at(text, f"{self.name}:{line}") if text and own == sentence else None
+
+
+class IndexedFile:
+    """A parser that looks trees up in a file, which is read once; its index lies in a temporary folder.
+
+    Args:
+        file: The trees.
+    """
+
+    def __init__(self, file: TreeFile) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
+        write_index(file, Path(self._folder.name) / "index")
+        self._index = TreeIndex(Path(self._folder.name) / "index", file.name)
+        self.name, self.at_once = file.name, self._index.at_once
+
+    def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
+        """Look the trees of sentences up, as `TreeIndex` does."""
+        return self._index.trees(sentences)
+
+
+def sentence_hashes(column: pa.Array) -> np.ndarray:
+    """Hash sentences by their bytes: the same on every machine.
+
+    Args:
+        column: Text [sentence], without nulls.
+
+    Returns:
+        Hashes [sentence], uint64: the sum of a random-looking number for each byte at its place.
+    """
+    column = column.cast(pa.large_binary())
+    offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+    lengths = np.diff(offsets)
+    text = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    places = np.arange(len(text)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    values = mix((places * BYTES + text).astype(np.uint64) + salt(0))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])[offsets - offsets[0]]
+    return mix(np.diff(sums) + lengths.astype(np.uint64))

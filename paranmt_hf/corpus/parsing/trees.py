@@ -55,9 +55,6 @@ def read_tree(text: str) -> Tree:
 
     Args:
         text: One tree. Words that are brackets must be written otherwise, as the Penn Treebank does: `-LRB-`.
-
-    Raises:
-        InputError: It is none; the sentence says why, and at which character.
     """
     open_nodes: list[tuple[str, list[Tree | str]]] = []
     root: Tree | None = None

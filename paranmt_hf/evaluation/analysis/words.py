@@ -6,7 +6,7 @@ PARAGRAM-PHRASE (arXiv:1511.08198), section 6 and table 8: neighbours; L1 norms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -58,21 +58,7 @@ def analyse_neighbours(
     counts = counts_by_rank(words_in_order(spaces[0]), names[0]) if frequencies == RANK else count_words(frequencies)
     frequent = counts.most_frequent(common)
     found = {name: word_vectors(space, {*frequent, *asked}) for name, space in zip(names, spaces, strict=True)}
-    known = [set(vectors.words) for vectors in found.values()]
-    candidates = [word for word in frequent if all(word in own for own in known)]
-    if not candidates:
-        raise InputError(
-            f"none of the {len(frequent):,} most common words has a vector in all of {', '.join(names)}; give other "
-            "`frequencies`"
-        )
-    if not any(word in own for word in asked for own in known):
-        raise InputError(f"{' '.join(asked)}: no vector in {', '.join(names)}; ask for other `words`")
-    note = f"Among the {len(candidates):,} most common words that all have. Frequencies: {counts.source}."
-    results = [
-        Results(kind="neighbours", model=name, tables=nearest_words(vectors, asked, candidates, top), notes=[note])
-        for name, vectors in found.items()
-    ]
-    return Evaluation(results, (side_by_side,), each=False)
+    return find_neighbours(found, asked, frequent, counts.source, top)
 
 
 def _one_word(text: str) -> str:
@@ -88,6 +74,35 @@ def _check(spaces: Sequence[str | Path], common: int, top: int) -> None:
     for name, value in (("common", common), ("top", top)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, was {value}", option=name)
+
+
+def find_neighbours(
+    spaces: Mapping[str, WordVectors], words: Sequence[str], frequent: Sequence[str], source: str, top: int
+) -> Evaluation:
+    """Find the nearest neighbours of words in each space among the frequent words that all spaces have.
+
+    Args:
+        spaces: Word vectors by the name of the encoder or file.
+        words: The words, which need not be frequent.
+        frequent: Words that can be neighbours, most frequent first.
+        source: Where their frequencies come from.
+        top: Neighbours of each word.
+    """
+    known = [set(vectors.words) for vectors in spaces.values()]
+    candidates = [word for word in frequent if all(word in own for own in known)]
+    if not candidates:
+        raise InputError(
+            f"none of the {len(frequent):,} most common words has a vector in all of {', '.join(spaces)}; give other "
+            "`frequencies`"
+        )
+    if not any(word in own for word in words for own in known):
+        raise InputError(f"{' '.join(words)}: no vector in {', '.join(spaces)}; ask for other `words`")
+    note = f"Among the {len(candidates):,} most common words that all have. Frequencies: {source}."
+    results = [
+        Results(kind="neighbours", model=name, tables=nearest_words(vectors, words, candidates, top), notes=[note])
+        for name, vectors in spaces.items()
+    ]
+    return Evaluation(results, (side_by_side,), each=False)
 
 
 def nearest_words(

@@ -64,7 +64,7 @@ class TransferConfig:
             "folds": self.folds,
             "seed": self.seed,
             "head": "scikit-learn LogisticRegression, its defaults but for C",
-            "grid": {"MR CR SUBJ MPQA": NESTED_GRID, "TREC MRPC": TRAIN_GRID, "SST SICK-E": DEV_GRID},
+            "grid": {"MR CR SUBJ MPQA": [*NESTED_GRID], "TREC MRPC": [*TRAIN_GRID], "SST SICK-E": [*DEV_GRID]},
             "relatedness": "softmax over 5 classes, squared error, Adam",
         }
 

@@ -78,7 +78,7 @@ def missing_of_sent2vec(training: Sent2VecRecord, about: AboutModel, results: Re
 
 
 def _summary(training: Sent2VecRecord) -> str:
-    longest = training.config.ngrams
+    longest = training.settings.sent2vec.ngrams
     units = "words" if longest == 1 else f"words and n-grams of up to {longest} words"
     return (
         f"Sent2Vec sentence encoder of {training.dimension} dimensions, after Pagliardini, Gupta and Jaggi (2018): "
@@ -93,10 +93,10 @@ def _data(training: Sent2VecRecord) -> str:
 
 def _command(training: Sent2VecRecord) -> str:
     words = ["paranmt train-sent2vec --data", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
-    columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings["data"]]
+    columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
     if columns and all(columns) and set(columns) != {"reference", "translation"}:
         words += ["--columns", *map(shlex.quote, dict.fromkeys(columns))]
-    config = training.config
+    config = training.settings.sent2vec
     usual = Sent2VecConfig(ngrams=config.ngrams).resolved()
     for entry in fields(config):
         value = getattr(config, entry.name)
@@ -108,7 +108,7 @@ def _command(training: Sent2VecRecord) -> str:
 
 
 def _made(training: Sent2VecRecord) -> str:
-    config, course = training.config, training.course
+    config, course = training.settings.sent2vec, training.course
     rows = f"{training.words:,} words"
     if config.ngrams > 1:
         rows += f" and {training.ngrams:,} of {config.buckets:,} buckets of n-grams"
@@ -132,7 +132,7 @@ def _made(training: Sent2VecRecord) -> str:
 
 
 def _reading(training: Sent2VecRecord, stock: bool) -> str:
-    if training.config.cut == "words":
+    if training.settings.sent2vec.cut == "words":
         first = "Text is lower-cased, so case tells nothing apart."
     else:
         first = "Text is cut at white space and nothing else: it must be tokenised as the training text was."

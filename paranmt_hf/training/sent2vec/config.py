@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import check, seed_setting, setting
 
 MOST = 1_000_000
 LARGEST_RATE = 1
@@ -14,7 +14,7 @@ LARGEST_RATE = 1
 MOST_NEGATIVES = 1000
 # A byte for each bucket while n-grams are counted, four while they are trained.
 MOST_BUCKETS = 2**28
-# What words alone have no use for.
+# Settings that have no effect on words alone.
 OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count", "placeholder_ngrams")
 # Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
 # each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
@@ -28,14 +28,10 @@ _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "
 
 @dataclass(frozen=True)
 class Sent2VecConfig:
-    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`.
-
-    Raises:
-        InputError: A value is out of its range, or two do not fit together.
-    """
+    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`."""
 
     preset: Literal["books", "wikipedia", "twitter"] = setting(
-        "wikipedia", "whose settings hold where nothing else is given (table 5)"
+        "wikipedia", "whose settings hold where nothing else is given (table 5)", changes_result=False
     )
     ngrams: int = setting(1, "words of the longest n-grams; 1 for words alone (section 2)", at_least=1, at_most=20)
     dimension: int | None = setting(None, "size of a vector (table 5: 600 or 700)", at_least=1, at_most=100_000)
@@ -83,7 +79,10 @@ class Sent2VecConfig:
         at_most=1024,
     )
     checkpoint_seconds: float = setting(
-        60.0, "time between two checkpoints; the result does not depend on it", at_least=0
+        60.0,
+        "time between two checkpoints; the result does not depend on it",
+        at_least=0,
+        changes_result=False,
     )
 
     def __post_init__(self) -> None:
@@ -95,38 +94,15 @@ class Sent2VecConfig:
             )
 
     def resolved(self) -> Sent2VecConfig:
-        """Fill in what was left open."""
+        """Fill in what was left open; without n-grams, their settings become the defaults."""
         values: dict[str, Any] = dict(zip(_NAMES, _TABLE_5[self.preset][self.ngrams > 1], strict=True))
-        return replace(self, **{name: value for name, value in values.items() if getattr(self, name) is None})
+        values = {name: value for name, value in values.items() if getattr(self, name) is None}
+        if self.ngrams == 1:
+            usual = Sent2VecConfig()
+            values |= {name: getattr(usual, name) for name in OF_NGRAMS} | {"dropped_ngrams": 0}
+        return replace(self, **values)
 
     @property
     def with_placeholder(self) -> bool:
         """Whether n-grams that reach over the place of the target are trained."""
         return self.placeholder_ngrams == "train"
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What determines the result, as JSON values: presets by what they stand for."""
-        values = asdict(self.resolved())
-        left_out = {"preset", "checkpoint_seconds", *(OF_NGRAMS if self.ngrams == 1 else ())}
-        return {name: value for name, value in values.items() if name not in left_out}
-
-    def refuse_unused(self) -> None:
-        """Refuse what was given for n-grams where there are none.
-
-        Raises:
-            InputError: A setting would be ignored.
-        """
-        # No dropped n-grams are what words alone have, too.
-        given = [name for name in OF_NGRAMS if self.ngrams == 1 and is_given(self, name) and getattr(self, name)]
-        if given:
-            raise InputError(
-                f"--{given[0].replace('_', '-')} is about n-grams, and with --ngrams 1 there are none; leave it out, "
-                "or give --ngrams 2"
-            )
-
-
-def given(identity: dict[str, Any]) -> Sent2VecConfig:
-    """Make settings out of the identity of a run."""
-    known = {entry.name for entry in fields(Sent2VecConfig)}
-    return Sent2VecConfig(**{name: value for name, value in identity.items() if name in known})

@@ -1,4 +1,4 @@
-"""The course of training Sent2Vec: passes over the text, threads, checkpoints, going on after a kill."""
+"""The training loop of Sent2Vec: passes over the text, threads, checkpoints, and continuing from one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,37 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
-from paranmt_hf.training.sent2vec.negative_table import negative_table
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
 from paranmt_hf.util.memory import total_memory
 from paranmt_hf.util.progress import Progress
+
+# Entries of the table in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`).
+SIZE = 10_000_000
+# A small corpus needs no large table: so many entries for each of its words.
+ENTRIES_OF_A_WORD = 100
+
+
+def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
+    """Make the table, in the order in which its entries are taken (arXiv:1703.02507, section 2.1 and footnote 2).
+
+    Each word has its share of the entries, rounded up, so that none is missing.
+
+    Args:
+        counts: How often each word occurs [word].
+        generator: Decides the order.
+        size: Entries, about; that of the authors' program, or less for a small corpus, if left out.
+
+    Returns:
+        Words [entry], int32.
+    """
+    if size is None:
+        size = min(SIZE, ENTRIES_OF_A_WORD * int(counts.sum()))
+    roots = np.sqrt(counts)
+    entries = np.ceil(roots * (size / roots.sum())).astype(np.int64)
+    table = np.repeat(np.arange(len(counts), dtype=np.int32), entries)
+    generator.shuffle(table)
+    return table
+
 
 logger = logging.getLogger(__name__)
 # Rows that get random numbers at once.
@@ -34,9 +61,6 @@ class Loop:
         config: The settings, resolved.
         folder: For checkpoints.
         block: Sentences between two looks at clock and loss; with one thread the result does not depend on it.
-
-    Raises:
-        InputError: The tables do not fit into memory, no word would be predicted, or a checkpoint is of other text.
     """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
@@ -107,11 +131,7 @@ class Loop:
         return {"inputs": torch.from_numpy(inputs), "outputs": torch.from_numpy(outputs)}
 
     def run(self) -> Course:
-        """Train to the end, from the last checkpoint if there is one.
-
-        Raises:
-            InputError: The loss is not a number, or a checkpoint cannot be written.
-        """
+        """Train to the end, from the last checkpoint if there is one."""
         epochs = self.config.epochs or 1
         model, total = self._model(), epochs * self.text.known
         with (

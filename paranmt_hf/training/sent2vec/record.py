@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.history import History, thinned
 from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.training.sent2vec.config import Sent2VecConfig, given
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.training.sent2vec.config import Sent2VecConfig
+from paranmt_hf.util.records import Record, read_json
 
 # What is in progress.
 CHECKPOINT = "checkpoint.safetensors"
@@ -60,29 +60,46 @@ class Course:
         return History(losses=self.losses)
 
 
+@dataclass(frozen=True)
+class Sent2VecSettings:
+    """What determines a model.
+
+    Attributes:
+        sent2vec: How it is trained, resolved.
+        data: The identity of each source of sentences, with checksums; `columns` names the columns that were read.
+    """
+
+    sent2vec: Sent2VecConfig
+    data: list[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(source.get("columns", {}), dict) for source in self.data):
+            raise InputError("the settings do not say which columns were read")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Sent2VecRecord:
+class Sent2VecRecord(Record):
     """The content of the `training.json` of a model that was trained on sentences.
 
     Attributes:
-        kind: Tells this record from that of a model trained on pairs.
-        settings: The identity of the run, as JSON values, under `sent2vec` and `data`.
+        kind: Distinguishes this record from that of a model trained on pairs.
+        settings: What determines the model.
         sources: Names of what was read, without folders.
         datasets: Ids of data sets on the Hub among them.
-        sentences: Sentences of two and more known words in the text.
-        words: Words that have a row.
-        ngrams: Buckets of n-grams that have a row.
-        known: Known words of these sentences.
+        sentences: Number of sentences with at least two known words.
+        words: Number of words with a vector.
+        ngrams: Number of buckets of n-grams with a vector.
+        known: Number of known words in these sentences.
         course: The course of the run.
         dimension: Size of a sentence vector.
-        parameters: Number of weights of the model; the output rows are not in it.
-        versions: Versions of the libraries that made it.
-        machine: Kind of the processor, such as `x86_64`.
-        paranmt_hf: Version of this package.
+        parameters: Number of weights of the model, without the output vectors.
     """
 
-    kind: Literal["sent2vec"] = "sent2vec"
-    settings: dict[str, Any]
+    FILE: ClassVar[str] = TRAINING_FILE
+    KIND: ClassVar[str] = "an encoder trained on sentences (`paranmt train-sent2vec`)"
+
+    kind: Literal["sent2vec"]
+    settings: Sent2VecSettings
     sources: list[str]
     datasets: list[str]
     sentences: int
@@ -92,40 +109,6 @@ class Sent2VecRecord:
     course: Course
     dimension: int
     parameters: int
-    versions: dict[str, str]
-    machine: str
-    paranmt_hf: str
-
-    @property
-    def config(self) -> Sent2VecConfig:
-        """The settings."""
-        return given(self.settings["sent2vec"]).resolved()
-
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> Sent2VecRecord:  # noqa: ANN401
-        """Read what `to_json` gave.
-
-        Args:
-            values: Parsed JSON.
-            where: The file, for the error.
-
-        Raises:
-            InputError: A value is missing or of another type.
-        """
-        record = from_json(cls, values, where)
-        try:
-            _ = record.config
-            named = all(isinstance(source.get("columns", {}), dict) for source in record.settings["data"])
-        except (KeyError, TypeError, AttributeError, InputError) as error:
-            raise InputError(f"{where} is damaged: its settings are none of Sent2Vec ({error})") from None
-        if not named:
-            raise InputError(f"{where} is damaged: its settings do not say which columns were read")
-        return record
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return values
 
 
 def is_sent2vec(folder: Path) -> bool:
@@ -135,14 +118,3 @@ def is_sent2vec(folder: Path) -> bool:
     except InputError:
         return False
     return isinstance(values, dict) and values.get("kind") == "sent2vec"
-
-
-def read_sent2vec(folder: Path) -> Sent2VecRecord:
-    """Read what training wrote down of a model.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
-    path = folder / TRAINING_FILE
-    values = read_json(path, "the folder of an encoder made by `paranmt train-sent2vec`")
-    return Sent2VecRecord.from_json(values, path)

@@ -1,19 +1,186 @@
-"""A model for a task: an encoder and the head over its vectors."""
+"""A model for a supervised task: a sentence encoder, and a classifier over its vectors.
+
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4; for pairs the layers of Tai et al. (2015,
+arXiv:1503.00075), section 4.2.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.training.supervised.head import Head, load_head, save_head
+from paranmt_hf.util.files import share_weights
+from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.records import from_json, read_json
+
+HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
+KIND = "paranmt_hf.training.supervised"
+EXPECTED = "the folder of a model made by `paranmt supervise`"
+# A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
+BYTES_TO_TRAIN = 20
+# The widest layer that is taken for meant.
+WIDEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """What a head predicts from what, and how wide it is.
+
+    Attributes:
+        task: The task that it was trained on.
+        classes: Name of each class.
+        values: What each class counts as, where the prediction is the expectation of a number; else None.
+        sides: Sentences of an item: 1 or 2.
+        dimension: Dimensions of a sentence vector.
+        projection: Dimensions that a linear layer maps it to first, if there is one.
+        hidden: Width of the sigmoid layer.
+        kind: Tells these heads from others.
+    """
+
+    task: str
+    classes: list[str]
+    values: list[float] | None
+    sides: int
+    dimension: int
+    projection: int | None
+    hidden: int
+    kind: str = KIND
+
+    def __post_init__(self) -> None:
+        if self.kind != KIND:
+            raise InputError(f"it is a head of the kind {self.kind!r}, not {KIND!r}")
+        if self.sides not in (1, 2) or len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
+            raise InputError(
+                "a head reads one or two sentences and tells at least two classes of different names apart"
+            )
+        if self.values is not None and len(self.values) != len(self.classes):
+            raise InputError(f"{len(self.classes)} classes need as many values, not {len(self.values)}")
+        for width in (self.dimension, self.hidden, self.projection):
+            if width is not None and not 1 <= width <= WIDEST:
+                raise InputError(f"a layer must be from 1 to {WIDEST:,} wide, not {width:,}")
+
+    @property
+    def features(self) -> int:
+        """Width of what the sigmoid layer reads."""
+        return (self.projection or self.dimension) * self.sides
+
+
+class Head(nn.Module):
+    """A sigmoid layer and a softmax over what sentence vectors have in common.
+
+    Of two sentences with vectors u and v the features are |u - v| and u * v, of one it is u. `projection` maps vectors
+    linearly to another width first (table 6).
+
+    Args:
+        config: Its layers.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.project = nn.Linear(config.dimension, config.projection) if config.projection else None
+        self.hidden = nn.Linear(config.features, config.hidden)
+        self.output = nn.Linear(config.hidden, len(config.classes))
+
+    def forward(self, *sides: torch.Tensor) -> torch.Tensor:
+        """Predict.
+
+        Args:
+            sides: Sentence vectors [item, dimension], one tensor for each side.
+
+        Returns:
+            Logarithms of the classes' probabilities [item, class].
+        """
+        vectors = sides if self.project is None else tuple(self.project(side) for side in sides)
+        first = vectors[0]
+        if len(vectors) == 2:
+            first = torch.cat([(first - vectors[1]).abs(), first * vectors[1]], dim=1)
+        logits: torch.Tensor = self.output(torch.sigmoid(self.hidden(first)))
+        return logits.log_softmax(dim=1)
+
+    def classifying(self) -> list[nn.Parameter]:
+        """Parameters of the two layers that classify; those of the projection are compositional."""
+        return [*self.hidden.parameters(), *self.output.parameters()]
+
+
+def new_head(config: HeadConfig, seed: int) -> Head:
+    """Make a head with random weights.
+
+    Args:
+        config: Its layers.
+        seed: Decides the weights.
+    """
+    widths = [config.features, config.hidden, len(config.classes)]
+    numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
+    if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
+        raise InputError(
+            f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes "
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --hidden or --projection"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Head(config)
+
+
+def save_head(head: Head, folder: Path) -> None:
+    """Write a head: its configuration as JSON, its weights as safetensors.
+
+    Args:
+        head: The head.
+        folder: The model's folder; the files go into `head` there.
+    """
+    inner = folder / HEAD_FOLDER
+    inner.mkdir()
+    (inner / CONFIG_FILE).write_text(f"{json.dumps(asdict(head.config), indent=2)}\n", encoding="utf8")
+    save_file({name: weight.contiguous() for name, weight in head.state_dict().items()}, inner / WEIGHTS_FILE)
+    share_weights(inner)
+
+
+def load_head(folder: Path) -> Head:
+    """Read what `save_head` wrote."""
+    path = folder / HEAD_FOLDER / CONFIG_FILE
+    values = read_json(path, EXPECTED)
+    if not isinstance(values, dict) or values.get("kind") != KIND:
+        raise InputError(f"{path} describes no head of this package (it does not say {KIND!r}); expected {EXPECTED}")
+    config = from_json(HeadConfig, values, path)
+    # Without memory until the weights are there: a damaged configuration may name any width.
+    with torch.device("meta"):
+        head = Head(config)
+    _fill(head, path.with_name(WEIGHTS_FILE))
+    return head.eval()
+
+
+def _fill(head: Head, path: Path) -> None:
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(f"cannot read {path}: {reason}; put a whole copy of the model in its place") from None
+    expected = {name: list(weight.shape) for name, weight in head.state_dict().items()}
+    found = {name: list(weight.shape) for name, weight in weights.items()}
+    if found != expected:
+        name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
+        raise InputError(
+            f"{path} does not fit {CONFIG_FILE} beside it: expected {name!r} of the shape {expected.get(name)}, found "
+            f"{found.get(name)}; put a whole copy of the model in its place"
+        )
+    if wrong := next((name for name, weight in weights.items() if not bool(weight.float().isfinite().all())), None):
+        raise InputError(f"{path}: the tensor {wrong!r} holds a number that is not finite; train the model again")
+    head.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
 
 
 class SupervisedModel:
@@ -22,9 +189,6 @@ class SupervisedModel:
     Args:
         encoder: Gives the vectors.
         head: Reads them.
-
-    Raises:
-        InputError: The head reads vectors of another width.
     """
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
@@ -45,9 +209,6 @@ class SupervisedModel:
 
         Returns:
             Scores [item], float64, of SICK-R in [1, 5]; or names of classes [item].
-
-        Raises:
-            InputError: The task is about pairs and there are no others, or the other way round, or the numbers differ.
         """
         found, config = self.probabilities(sentences, others), self.head.config
         if config.values is not None:
@@ -92,9 +253,6 @@ def load_supervised(name: str | Path, *, revision: str | None = None) -> Supervi
     Args:
         name: Folder or Hub id.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: There is no such model, or it is damaged; with the file.
     """
     model = locate(name, revision)
     # First, because any encoder has a folder that loads, but not any has a head.

@@ -5,12 +5,9 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4, tables 5 a
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
@@ -31,18 +28,15 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import SuperviseConfig
-from paranmt_hf.training.supervised.fitting import Items, fit, probabilities
-from paranmt_hf.training.supervised.head import HeadConfig, new_head
-from paranmt_hf.training.supervised.model import SupervisedModel, load_supervised
-from paranmt_hf.training.supervised.record import RECORD_FILE, Epoch, SupervisedRecord, read_supervised
-from paranmt_hf.training.supervised.sources import FixedVectors, Source, TrainedEncoder
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, load_supervised, new_head
 from paranmt_hf.training.train import readings
 from paranmt_hf.training.unused_options import refuse_unused_encoder
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.work import Identity, as_json, finished, folder_aside, refuse_inside, result_folder
-from paranmt_hf.version import __version__
 
 CLASSES: Mapping[str, Sequence[str]] = {
     "SICK-R": ("1", "2", "3", "4", "5"),
@@ -54,19 +48,8 @@ CLASSES: Mapping[str, Sequence[str]] = {
 VALUES: Mapping[str, Sequence[float]] = {"SICK-R": (1, 2, 3, 4, 5)}
 
 
-@dataclass(frozen=True)
-class Supervised:
-    """A model for a task.
-
-    Attributes:
-        folder: Where it is.
-        record: Settings, course and figures, as in `supervised.json`.
-        fresh: Whether this call trained it; it may have been there already.
-    """
-
-    folder: Path
-    record: SupervisedRecord
-    fresh: bool
+class Supervised(Result[SupervisedRecord]):
+    """A model for a task."""
 
     def load(self) -> SupervisedModel:
         """Load the model."""
@@ -78,34 +61,29 @@ def supervise(
 ) -> Supervised:
     """Train an encoder, and the head over its vectors, for a task.
 
-    Equal settings give the same bytes on one machine. The result appears whole; a run that was stopped leaves nothing,
-    and begins anew.
+    Equal settings give the same bytes on one machine. An interrupted run starts again.
 
     Args:
         data: Folder with the task's files in SentEval's layout, see `read_tasks`.
         out: Folder of the model.
         config: The task, and how it is trained.
         encoder: The encoder to begin with: `init_from` names one, else its words are random or those of `vectors`.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
     """
-    out = result_folder(out)
-    if encoder is not None and encoder.init_from:
-        refuse_inside(out, locate(encoder.init_from).folder)
-    run = _resolve(data, config, encoder or EncoderConfig())
-    record = finished(out, run.identity, read_supervised, lambda record: record.settings, made="trained")
-    if record is not None:
-        return Supervised(out, record, fresh=False)
-    model, record = _train(run)
-    with folder_aside(out) as aside:
-        model.save(aside)
-        (aside / RECORD_FILE).write_text(f"{json.dumps(record.to_json(), indent=1)}\n", encoding="utf8")
-    return Supervised(out, record, fresh=True)
+    encoder = encoder or EncoderConfig()
+    sources = [locate(encoder.init_from).folder] if encoder.init_from else []
+    out = result_folder(out, SupervisedRecord, sources=sources)
+    setup = _resolve(data, config, encoder)
+
+    def make(work: Path, folder: Path) -> SupervisedRecord:
+        model, record = _train(setup)
+        model.save(folder)
+        return record
+
+    return run(out, setup.settings, SupervisedRecord, make, result=Supervised, command="supervise")
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Setup:
     """What a run starts from.
 
     Attributes:
@@ -123,15 +101,10 @@ class _Run:
     vectors: Path | None
 
     @cached_property
-    def identity(self) -> Identity:
-        """Everything that decides the result, as JSON values."""
-        return as_json(
-            {
-                "training": asdict(self.config),
-                "encoder": encoder_identity(self.encoder, self.start, self.vectors),
-                "data": self.task.checksum,
-            }
-        )
+    def settings(self) -> SupervisedSettings:
+        """What determines the result."""
+        encoder = encoder_identity(self.encoder, self.start, self.vectors)
+        return SupervisedSettings(self.config, encoder, self.task.checksum)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -140,7 +113,7 @@ class _Run:
         return start | ({"vectors": self.vectors.name} if self.vectors else {})
 
 
-def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> _Run:
+def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> _Setup:
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
@@ -150,7 +123,7 @@ def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) 
     encoder, start, vectors = resolve_encoder(encoder)
     # A dimension that was left open is given by nobody.
     refuse_unused_encoder(replace(encoder, dimension=given.dimension))
-    return _Run(config, task, encoder, start, vectors)
+    return _Setup(config, task, encoder, start, vectors)
 
 
 def _check_labels(task: TransferTask) -> None:
@@ -163,14 +136,14 @@ def _check_labels(task: TransferTask) -> None:
             )
 
 
-def _train(run: _Run) -> tuple[SupervisedModel, SupervisedRecord]:
-    config, task = run.config, run.task
+def _train(setup: _Setup) -> tuple[SupervisedModel, SupervisedRecord]:
+    config, task = setup.config, setup.task
     texts = list(dict.fromkeys(text for part in task.parts.values() for side in part.sides for text in side))
     row_of = {text: row for row, text in enumerate(texts)}
     items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
-    encoder = run.start or _new_encoder(run)
+    encoder = setup.start or _new_encoder(setup)
     bags = _cut(encoder, texts)
-    unknown = _unknown_share(bags, items["train"], run)
+    unknown = _unknown_share(bags, items["train"], setup)
     head = new_head(_head_config(config, encoder), config.seed)
     source: Source
     if config.way == "fixed":
@@ -197,7 +170,7 @@ def _train(run: _Run) -> tuple[SupervisedModel, SupervisedRecord]:
     if isinstance(source, TrainedEncoder):
         source.put_back()
     model = SupervisedModel(encoder, head.eval())
-    return model, _record(run, model, epochs, figures, unknown, trained)
+    return model, _record(setup, model, epochs, figures, unknown, trained)
 
 
 def _items(task: str, part: Part, row_of: Mapping[str, int]) -> Items:
@@ -209,12 +182,12 @@ def _items(task: str, part: Part, row_of: Mapping[str, int]) -> Items:
     return Items(sentences, torch.from_numpy(targets))
 
 
-def _new_encoder(run: _Run) -> SentenceEncoder:
+def _new_encoder(setup: _Setup) -> SentenceEncoder:
     """Make an encoder whose vocabulary is that of the training items, and of the word vectors where there are some."""
-    counter = UnitCounter(run.encoder.kinds)
-    for side in run.task.parts["train"].sides:
+    counter = UnitCounter(setup.encoder.kinds)
+    for side in setup.task.parts["train"].sides:
         counter.add(WordTokenizer().tables(side)[0])
-    return build_for(run.encoder, counter.result(), run.vectors, seed=run.config.seed)
+    return build_for(setup.encoder, counter.result(), setup.vectors, seed=setup.config.seed)
 
 
 def _cut(encoder: SentenceEncoder, texts: list[str]) -> dict[str, Bags]:
@@ -224,14 +197,15 @@ def _cut(encoder: SentenceEncoder, texts: list[str]) -> dict[str, Bags]:
     return {name: lookup(vocabulary).bags(table) for name, vocabulary in vocabularies.items()}
 
 
-def _unknown_share(bags: Mapping[str, Bags], train: Items, run: _Run) -> float:
+def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: _Setup) -> float:
     """Share of the training sentences' units that no encoder knows."""
-    own = [bag.take(np.unique(train.sentences)) for bag in bags.values()]
-    known, units = sum(int(bag.known.sum()) for bag in own), sum(len(bag.rows) for bag in own)
+    bags_of_train = [bag.take(np.unique(train.sentences)) for bag in bags.values()]
+    known, units = sum(int(bag.known.sum()) for bag in bags_of_train), sum(len(bag.rows) for bag in bags_of_train)
     if not known:
-        name = run.inputs.get("init_from", run.encoder.model)
+        name = setup.inputs.get("init_from", setup.encoder.model)
         raise InputError(
-            f"{name} knows none of the words of {run.task.name}; choose an encoder of their language, or --way scratch"
+            f"{name} knows none of the words of {setup.task.name}; choose an encoder of their language, or --way "
+            "scratch"
         )
     return 1 - known / units
 
@@ -281,7 +255,7 @@ def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> di
 
 
 def _record(
-    run: _Run,
+    setup: _Setup,
     model: SupervisedModel,
     epochs: list[Epoch],
     figures: dict[str, dict[str, float]],
@@ -290,19 +264,15 @@ def _record(
 ) -> SupervisedRecord:
     reached = [epoch.development for epoch in epochs]
     return SupervisedRecord(
-        settings=run.identity,
-        inputs=run.inputs,
-        items={name: len(part) for name, part in run.task.parts.items()},
+        settings=setup.settings,
+        inputs=setup.inputs,
+        items={name: len(part) for name, part in setup.task.parts.items()},
         figures=figures,
         epochs=epochs,
         best_epoch=1 + int(np.argmax(reached)),
         dimension=model.head.config.dimension,
         parameters=trained,
         unknown=unknown,
-        notes=list(run.task.notes),
-        versions={
-            "paranmt-hf": __version__,
-            **{name: version(name) for name in ("torch", "numpy", "sentence-transformers")},
-        },
-        machine=platform.machine(),
+        notes=list(setup.task.notes),
+        **made_with("torch", "numpy", "sentence-transformers"),
     )

@@ -1,4 +1,4 @@
-"""Grids of settings: which values of which settings are tried, and the grids of the papers by name."""
+"""Grids of settings, those of the papers by name, and the order in which their combinations are tried."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.settings import read_value
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.settings import check, read_value, seed_setting, setting
 from paranmt_hf.util.yaml_files import read_yaml
 
 PRESETS = ASSETS / "grids"
@@ -45,9 +48,6 @@ class Grid:
 
     Attributes:
         values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name.
-
-    Raises:
-        InputError: There is no setting of this name, a value is out of its range or there twice, or there are none.
     """
 
     values: Mapping[str, Sequence[Any]]
@@ -100,11 +100,7 @@ class Grid:
 def apply(
     combination: Mapping[str, Any], encoder: EncoderConfig, config: TrainConfig
 ) -> tuple[EncoderConfig, TrainConfig]:
-    """Put the settings of a combination into those of a run.
-
-    Raises:
-        InputError: They do not fit together.
-    """
+    """Put the settings of a combination into those of a run."""
     parts: dict[type, dict[str, Any]] = {EncoderConfig: {}, TrainConfig: {}}
     for name, value in combination.items():
         parts[KIND_OF[name]][name] = value
@@ -112,11 +108,7 @@ def apply(
 
 
 def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
-    """Parse words such as `lambda-w=0,1e-5,1e-4`.
-
-    Raises:
-        InputError: A word is of another form, or a name is there twice.
-    """
+    """Parse words such as `lambda-w=0,1e-5,1e-4`."""
     values: dict[str, list[str]] = {}
     for word in words:
         name, equals, listed = word.partition("=")
@@ -129,11 +121,7 @@ def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def read_grid(path: Path) -> dict[str, Any]:
-    """Read a grid from a YAML file: a setting and a list of its values on each line.
-
-    Raises:
-        InputError: It cannot be read, or holds something else.
-    """
+    """Read a grid from a YAML file: a setting and a list of its values on each line."""
     return read_yaml(path.expanduser(), "a grid, names of settings and a list of values for each")
 
 
@@ -156,11 +144,82 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str) -> Preset:
-    """Read a grid of a paper.
-
-    Raises:
-        InputError: There is none of this name.
-    """
+    """Read a grid of a paper."""
     if name not in preset_names():
         raise InputError(f"--preset must be one of {', '.join(preset_names())}, not {name!r}")
     return Preset(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))
+
+
+Sampler = Literal["tpe", "random", "grid"]
+
+
+@dataclass(frozen=True)
+class TuneConfig:
+    """How settings are searched (arXiv:1511.08198, section 4.2)."""
+
+    sampler: Sampler = setting(
+        "tpe",
+        "which combination comes next: tpe (what optuna finds promising; needs the extra `tune`), random, or grid (in "
+        "order)",
+    )
+    trials: int = setting(20, "combinations that are tried, without those that do not fit together", at_least=1)
+    tune_pairs: int = setting(100_000, "pairs of each trial (section 4.2)", at_least=2)
+    search_seed: int = seed_setting(1, "decides which combinations are tried")
+    final_epochs: int = setting(10, "passes over all pairs with the best settings (section 4.2)", at_least=1)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Order:
+    """Chooses combinations that have not been tried, the same ones after every interruption.
+
+    Args:
+        grid: The grid.
+        config: The way of choosing, and its seed.
+    """
+
+    def __init__(self, grid: Grid, config: TuneConfig) -> None:
+        self.grid, self.config = grid, config
+        generator = np.random.default_rng(config.search_seed)
+        count = len(grid)
+        self._order = np.arange(count) if config.sampler == "grid" else generator.permutation(count)
+        self._optuna: Any = require("optuna", "tune") if config.sampler == "tpe" else None
+        if self._optuna is not None:
+            self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
+        self._passed = 0
+
+    def next(self, known: Sequence[tuple[Mapping[str, Any], float | None]], closed: set[int]) -> int | None:
+        """Choose a combination.
+
+        Args:
+            known: Combinations that were tried, and their scores; None for those that failed.
+            closed: Indices of combinations that are not to be chosen: tried, or of settings that do not fit together.
+
+        Returns:
+            Its index; None where all are closed.
+        """
+        while self._passed < len(self._order) and int(self._order[self._passed]) in closed:
+            self._passed += 1
+        if self._passed == len(self._order):
+            return None
+        proposed = self._propose(known, len(closed)) if self._optuna is not None else None
+        return int(self._order[self._passed]) if proposed is None or proposed in closed else proposed
+
+    def _propose(self, known: Sequence[tuple[Mapping[str, Any], float | None]], turn: int) -> int:
+        """Let TPE choose; its generator starts anew in each turn, so that an interruption changes nothing."""
+        optuna = self._optuna
+        choices = {
+            name: optuna.distributions.CategoricalDistribution(range(len(values)))
+            for name, values in self.grid.values.items()
+        }
+        sampler = optuna.samplers.TPESampler(seed=(self.config.search_seed + 7919 * turn) % 2**32)
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        for combination, score in known:
+            positions = {name: values.index(combination[name]) for name, values in self.grid.values.items()}
+            state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
+            study.add_trial(
+                optuna.trial.create_trial(state=state, params=positions, distributions=choices, value=score)
+            )
+        chosen = study.ask(choices).params
+        return self.grid.index({name: values[chosen[name]] for name, values in self.grid.values.items()})

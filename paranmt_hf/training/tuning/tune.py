@@ -14,26 +14,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import Grid, apply
-from paranmt_hf.training.tuning.grid_order import Order, TuneConfig
-from paranmt_hf.training.tuning.record import (
+from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply
+from paranmt_hf.training.tuning.trials import (
     OPTIONS,
     RECORD,
     TABLE,
+    Trials,
     TuneRecord,
     as_options,
     as_text,
     as_tsv,
+    holds_trials,
     read_tune,
 )
-from paranmt_hf.training.tuning.trials import Trials, holds_trials
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.work import (
     as_json,
@@ -82,7 +82,7 @@ def tune(
     development: str | Path,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
-    selection: SelectionConfig | None = None,
+    selection: PairSelection | None = None,
     tuning: TuneConfig | None = None,
     exclude: str | Path | None = None,
     final: str | Path | None = None,
@@ -102,13 +102,9 @@ def tune(
         tuning: How the search goes.
         exclude: Folder with STS sets; pairs with one of their sentences are left out.
         final: Folder of an encoder that is trained with the best settings on all pairs.
-
-    Raises:
-        InputError: Something in the data, the grid, the settings or the folders has to be put right first, or every
-            trial failed.
     """
     grid = grid if isinstance(grid, Grid) else Grid(grid)
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or SelectionConfig()
+    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     tuning, out = tuning or TuneConfig(), result_folder(out)
     final = _final_folder(final, out) if final is not None else None
     if config.patience is not None:
@@ -141,7 +137,7 @@ def _final_folder(final: str | Path, out: Path) -> Path:
     return folder
 
 
-def _sample_of(selection: SelectionConfig, tuning: TuneConfig) -> SelectionConfig:
+def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
     """Take fewer of the chosen pairs: the first ones where they are the first, else some by chance."""
     most = tuning.tune_pairs
     if selection.first_pairs is not None:
@@ -198,9 +194,9 @@ def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
     return as_json({**whole.identity, "grid": searched, "search": search})
 
 
-def _options(sources: Sequence[str | Path], selection: SelectionConfig, exclude: str | Path | None) -> dict[str, Any]:
+def _options(sources: Sequence[str | Path], selection: PairSelection, exclude: str | Path | None) -> dict[str, Any]:
     """Which pairs a run takes, as options."""
-    usual = SelectionConfig()
+    usual = PairSelection()
     chosen = {name: value for name, value in asdict(selection).items() if value != getattr(usual, name)}
     left_out = {"exclude": os.fspath(exclude)} if exclude is not None else {}
     return {"data": [os.fspath(source) for source in sources], **chosen, **left_out}

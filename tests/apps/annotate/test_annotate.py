@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.apps.annotate.annotate import sample_for_annotation, serve_annotation, summarise_annotation
-from paranmt_hf.apps.annotate.labels import Answer
+from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, read_sample
-from paranmt_hf.apps.annotate.store import AnswerStore
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from tests.cli.commands import fails

@@ -7,11 +7,9 @@ from collections import defaultdict
 
 import pytest
 
-from paranmt_hf.apps.annotate.annotate import sample_for_annotation
-from paranmt_hf.apps.annotate.labels import Answer
-from paranmt_hf.apps.annotate.page import annotation_app, presented
+from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_for_annotation
+from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, read_sample
-from paranmt_hf.apps.annotate.store import AnswerStore
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

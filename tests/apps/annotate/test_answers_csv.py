@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
 from paranmt_hf.apps.annotate.answers_csv import Imported, add_answers, read_csv, sample_mark, to_csv
-from paranmt_hf.apps.annotate.labels import Answer
-from paranmt_hf.apps.annotate.store import AnswerStore
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 

@@ -5,9 +5,8 @@ from collections import Counter
 
 import pytest
 
-from paranmt_hf.apps.annotate.labels import Answer
-from paranmt_hf.apps.annotate.page import PAGE, annotation_app, presented
-from paranmt_hf.apps.annotate.store import AnswerStore
+from paranmt_hf.apps.annotate.annotate import PAGE, annotation_app, presented
+from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 

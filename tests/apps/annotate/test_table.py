@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from paranmt_hf.apps.annotate.labels import Answer
+from paranmt_hf.apps.annotate.answers import Answer
 from paranmt_hf.apps.annotate.table import annotation_table, plot_table
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample

@@ -4,9 +4,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from paranmt_hf.apps.explore.explore import FILES, explore, explore_app, summary_of
+from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, summary_of, write_report
 from paranmt_hf.apps.explore.explorer import Explorer
-from paranmt_hf.apps.explore.report import _neighbours, write_report
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError
 
@@ -83,7 +82,7 @@ class Letters:
 
 
 def test_neighbours_of_a_report():
-    found = _neighbours(["a", "ab", "b", "a", "c"], Letters())
+    found = _report_neighbours(["a", "ab", "b", "a", "c"], Letters())
     assert found["ab"][:2] == [(0, 0.7071), (2, 0.7071)]
     assert [index for index, _ in found["a"]] == [1, 2, 4]
     assert set(found) == {"a", "ab", "b", "c"}
@@ -104,7 +103,7 @@ def test_a_report_is_one_file_with_the_sample(release, tmp_path):
 
 
 def test_a_sentence_cannot_leave_its_place(tmp_path):
-    from paranmt_hf.apps.explore.report import _page
+    from paranmt_hf.apps.explore.explore import _page
 
     page = _page({"sample": ["</script><script>alert(1)</script><!--"]})
     assert page.count("</script>") == 1 + sum(name.endswith(".js") for name in FILES)
@@ -123,12 +122,12 @@ def test_a_report_that_cannot_be_written(release, tmp_path):
 
 
 def test_neighbours_come_from_an_index(made, tmp_path):
-    from paranmt_hf.apps.explore.explore import _neighbours
+    from paranmt_hf.apps.explore.explore import _index_neighbours
     from paranmt_hf.search.index import build_index
 
     build_index(made, tmp_path / "index")
     with Explorer(made) as explorer:
-        client = TestClient(explore_app(explorer, folder="corpus", neighbours=_neighbours(tmp_path / "index")))
+        client = TestClient(explore_app(explorer, folder="corpus", neighbours=_index_neighbours(tmp_path / "index")))
         reference = client.get("/api/rows").json()["rows"][0]["reference"]
         found = client.get("/api/neighbours", params={"sentence": reference}).json()["neighbours"]
         assert client.get("/api/summary").json()["ask_any"]

@@ -49,7 +49,7 @@ FILTERS = [{"min.para_score": "0.5"}, {"text": "a", "max.para_score": "0.7"}, {"
 
 
 def test_page_and_report_show_the_same(browser, address, made, tmp_path):
-    from paranmt_hf.apps.explore.report import write_report
+    from paranmt_hf.apps.explore.explore import write_report
 
     # All rows of this release are in its sample.
     write_report(made, tmp_path / "report.html")

@@ -1,3 +1,5 @@
+"""What the page asks about a release."""
+
 import json
 import math
 import shutil
@@ -8,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.apps.explore import explorer as explorer_module
-from paranmt_hf.apps.explore.explorer import Explorer
-from paranmt_hf.apps.explore.view import View
+from paranmt_hf.apps.explore.explorer import Bins, Explorer, View, bins_of
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
@@ -165,3 +166,64 @@ def test_names_in_a_record_are_no_part_of_a_query(release, tmp_path):
         rows = explorer.rows(View(), rows=2)
     assert [row["reference"] for row in rows] == [ROWS[0][0], ROWS[1][0]]
     assert not (tmp_path / "written").exists()
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "usual", "whole", "expected"),
+    [
+        (-1.0, 1.0, 0.99, False, Bins(-1.0, 0.1, 20, False)),
+        (0.0, 1.0, 0.9, False, Bins(0.0, 0.05, 20, False)),
+        (0.31, 0.99, 0.98, False, Bins(0.3, 0.02, 35, False)),
+        # A few sentences of 900 tokens do not make all others one bar.
+        (1, 900, 60, True, Bins(0.0, 2.0, 31, True)),
+        (0, 1, 1, True, Bins(0.0, 1.0, 2, False)),
+        (0, 0, 0, True, Bins(0.0, 1.0, 1, False)),
+        (None, None, None, False, Bins(0.0, 1.0, 1, False)),
+    ],
+)
+def test_bins(lowest, highest, usual, whole, expected):
+    assert bins_of(lowest, highest, usual, whole=whole) == expected
+
+
+def test_every_value_has_a_bin_and_there_are_few():
+    for top in range(1, 400):
+        found = bins_of(0, top, top, whole=True)
+        assert found.count <= 40
+        assert found.low + found.count * found.width > top
+
+
+COLUMNS = ("para_score", "reference_length")
+
+
+def parse(**values):
+    return View.parse([(name.replace("__", "."), value) for name, value in values.items()], COLUMNS)
+
+
+def test_parameters_become_a_view():
+    view = parse(min__para_score="0.4", max__para_score="", max__reference_length="30", text="A cat", side="reference")
+    assert view == View({"para_score": (0.4, None), "reference_length": (None, 30.0)}, "A cat", "reference")
+    assert view.sides() == ("reference",)
+    assert View(text="a").sides() == ("reference", "translation")
+    assert parse(page="3", token="x") == View()
+
+
+def test_values_are_never_part_of_the_query():
+    condition, values = parse(min__para_score="0.4", origin="' OR 1=1 --").condition()
+    assert condition == 'true AND "para_score" >= ?::FLOAT AND origin = ?'
+    assert values == [0.4, "' OR 1=1 --"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"min__x": "1"}, "'x' is no numeric column of this release; it has para_score, reference_length"),
+        ({'min__para_score" OR 1=1': "1"}, "is no numeric column"),
+        ({"min__para_score": "high"}, "min.para_score must be a number, was 'high'"),
+        ({"max__para_score": "nan"}, "max.para_score must be a number, was 'nan'"),
+        ({"side": "left"}, "side must be one of either, reference, translation, was 'left'"),
+        ({"text": "x" * 1001}, "text must have at most 1,000 characters, has 1,001"),
+    ],
+)
+def test_what_is_wrong_is_said(values, message):
+    with pytest.raises(InputError, match=message):
+        parse(**values)

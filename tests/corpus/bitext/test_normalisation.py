@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.bitext.normalisation import decode, normalise, read_numbers
+from paranmt_hf.corpus.bitext.columns import decode, normalise, read_numbers
 from paranmt_hf.errors import InputError
 
 # Arrow may know characters that the Unicode version of this Python does not.

@@ -3,9 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.duplicates import near
-from paranmt_hf.corpus.duplicates.near import FirstOfLike
-from paranmt_hf.corpus.duplicates.search import Likeness
+from paranmt_hf.corpus.selection import near_duplicates
+from paranmt_hf.corpus.selection.near_duplicates import FirstOfLike, Likeness
 
 SENTENCES = [
     "The old man walks slowly down the long road to the sea.",
@@ -29,7 +28,7 @@ def judged(one: FirstOfLike, work, size: int) -> tuple[list[bool], list[float]]:
 
 
 def test_the_first_by_id_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(near, "_BLOCK", 4)
+    monkeypatch.setattr(near_duplicates, "_BLOCK", 4)
     for size in (1, 4, 6):
         kept, firsts = judged(FirstOfLike("reference", Likeness()), tmp_path / str(size), size)
         assert kept == [True, True, False, False, True, False]

@@ -4,11 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.duplicates import candidates, search
-from paranmt_hf.corpus.duplicates.first_stays import resolve
-from paranmt_hf.corpus.duplicates.minhash import MinHash, chance_found
-from paranmt_hf.corpus.duplicates.search import Likeness, NearDuplicateSearch, unit_vectors
-from paranmt_hf.corpus.duplicates.shingles import BATCH, Shingler, jaccard
+from paranmt_hf.corpus.selection import minhash, near_duplicates
+from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, chance_found, jaccard
+from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, resolve, unit_vectors
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 
@@ -81,10 +79,10 @@ def test_batches_and_parts_of_a_sort_make_no_difference(tmp_path, monkeypatch):
     documents = documents_of(600, 1, 3)
     whole = find(documents, Likeness(), tmp_path / "whole", batch=600)
     assert (whole >= 0).any()
-    monkeypatch.setattr(candidates, "SORTED_AT_ONCE", 100)
-    monkeypatch.setattr(candidates, "BLOCK", 64)
-    monkeypatch.setattr(candidates, "_READ", 37)
-    monkeypatch.setattr(search, "_COMPARED", 11)
+    monkeypatch.setattr(minhash, "SORTED_AT_ONCE", 100)
+    monkeypatch.setattr(minhash, "BLOCK", 64)
+    monkeypatch.setattr(minhash, "_READ", 37)
+    monkeypatch.setattr(near_duplicates, "_COMPARED", 11)
     assert find(documents, Likeness(), tmp_path / "parts", batch=7).tolist() == whole.tolist()
 
 
@@ -100,7 +98,7 @@ class Bags:
 
 
 def test_all_cosines_equal_brute_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(search, "_ROWS", 50)
+    monkeypatch.setattr(near_duplicates, "_ROWS", 50)
     documents = documents_of(300, 1, 5)
     likeness = Likeness(cosine=0.901, exhaustive=True)
     vectors = unit_vectors(Bags().encode([document[0] for document in documents]))

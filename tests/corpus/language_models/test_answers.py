@@ -2,9 +2,8 @@
 
 import pytest
 
-from paranmt_hf.corpus.language_models.answers import Judge, unquoted
+from paranmt_hf.corpus.language_models.answers import Answer, Judge, unquoted
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.language_models.kept_answers import Answer
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."
 

@@ -11,13 +11,10 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.corpus.language import LANGUAGES
-from paranmt_hf.corpus.language_models import asking
-from paranmt_hf.corpus.language_models.asking import Asker
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, is_language_model
-from paranmt_hf.corpus.language_models.cost import estimate, tokens_of
-from paranmt_hf.corpus.language_models.kept_answers import Answer, KeptAnswers
-from paranmt_hf.corpus.language_models.limits import MinuteLimits
-from paranmt_hf.corpus.language_models.prompts import LANGUAGE_NAMES, fill
+from paranmt_hf.corpus.language_models import requests
+from paranmt_hf.corpus.language_models.answers import Answer, KeptAnswers
+from paranmt_hf.corpus.language_models.config import LANGUAGE_NAMES, LanguageModelConfig, fill, is_language_model
+from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, estimate, tokens_of
 from paranmt_hf.corpus.language_models.server import PassingError
 from paranmt_hf.errors import InputError
 
@@ -168,7 +165,7 @@ class Scripted:
 
 class TestAsking:
     def asker(self, server, monkeypatch, **settings):
-        monkeypatch.setattr(asking, "FIRST_WAIT", 0.001)
+        monkeypatch.setattr(requests, "FIRST_WAIT", 0.001)
         return Asker(server, LanguageModelConfig("m", **settings), MinuteLimits(None, None))
 
     def test_every_prompt_gets_its_answer(self, monkeypatch):
@@ -253,7 +250,7 @@ class TestKeptAnswers:
     def test_a_kill_loses_nothing(self, tmp_path):
         program = (
             "import os, signal, sys; from pathlib import Path\n"
-            "from paranmt_hf.corpus.language_models.kept_answers import *\n"
+            "from paranmt_hf.corpus.language_models.answers import *\n"
             "kept = KeptAnswers(Path(sys.argv[1]), {})\n"
             "for number in range(100): kept.add(str(number), Answer('x', 'stop'))\n"
             "os.kill(os.getpid(), signal.SIGKILL)"

@@ -7,8 +7,8 @@ from email.utils import formatdate
 
 import pytest
 
+from paranmt_hf.corpus.language_models.answers import Answer
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.language_models.kept_answers import Answer
 from paranmt_hf.corpus.language_models.server import PassingError, Server
 from paranmt_hf.errors import InputError
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving

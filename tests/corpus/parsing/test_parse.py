@@ -11,11 +11,10 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.pairs import Pairs, SelectionConfig
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing import parse as parse_module
-from paranmt_hf.corpus.parsing.frequent_templates import frequent_templates
 from paranmt_hf.corpus.parsing.parse import ParseConfig, parse_pairs
-from paranmt_hf.corpus.parsing.record import ParseRecord, parsed_files, read_parsed
+from paranmt_hf.corpus.parsing.template_counts import ParseRecord, frequent_templates, parsed_files, read_parsed
 from paranmt_hf.corpus.parsing.templates import linearised
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
@@ -78,7 +77,7 @@ def everything(folder):
 
 def run(pairs, out, parser=None, *, rows=3, engine=ONE, **selection):
     settings = ParseConfig(rows_per_shard=rows)
-    chosen = SelectionConfig(**selection)
+    chosen = PairSelection(**selection)
     return parse_pairs(pairs, out, parser=parser or Letters(), config=settings, selection=chosen, engine=engine)
 
 
@@ -142,7 +141,7 @@ def test_another_size_of_shards_is_refused_once_one_is_done(pairs, tmp_path):
 
 def test_the_choice_of_pairs_is_that_of_training(pairs, tmp_path):
     for selection in ({"min_score": 0.2, "max_score": 0.5}, {"max_pairs": 3}, {"first_pairs": 4}):
-        wanted = pa.concat_tables(Pairs([pairs], SelectionConfig(**selection), seed=1).batches())
+        wanted = pa.concat_tables(Pairs([pairs], PairSelection(**selection), seed=1).batches())
         out = tmp_path / "-".join(selection)
         done = run(pairs, out, **selection)
         assert parsed_rows(out).select(wanted.column_names).to_pylist() == wanted.to_pylist()
@@ -164,7 +163,7 @@ def test_several_files_of_a_result(pairs, tmp_path, monkeypatch):
     ]
     assert [pq.read_metadata(path).num_rows for path in parsed_files(done.folder)] == [6, 1]
     # They are pairs to train on like any others.
-    assert sum(table.num_rows for table in Pairs([done.folder], SelectionConfig()).batches()) == 7
+    assert sum(table.num_rows for table in Pairs([done.folder], PairSelection()).batches()) == 7
     (done.folder / "pairs-00001-of-00002.parquet").unlink()
     with pytest.raises(InputError, match=r"pairs-00001-of-00002.parquet is missing or is not as it was written"):
         parsed_files(done.folder)

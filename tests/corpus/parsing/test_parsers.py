@@ -9,10 +9,8 @@ from collections import Counter
 
 import pytest
 
-from paranmt_hf.corpus.parsing import link_grammar
-from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
-from paranmt_hf.corpus.parsing.parser import named_parsers, parse
-from paranmt_hf.corpus.parsing.stanza_parser import StanzaParser
+from paranmt_hf.corpus.parsing import parsers
+from paranmt_hf.corpus.parsing.parsers import LinkGrammar, StanzaParser, named_parsers, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
@@ -136,7 +134,7 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM)
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(link_grammar, "GRACE", 1)
+    monkeypatch.setattr(parsers, "GRACE", 1)
     return path
 
 

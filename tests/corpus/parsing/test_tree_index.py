@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.hashing import mix, salt
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.tree_index import TreeIndex, sentence_hashes, write_index
+from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, sentence_hashes, write_index
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
 
@@ -55,9 +54,9 @@ def test_many_sentences_are_found_as_in_the_file(tmp_path):
 
 
 def test_a_sentence_with_the_hash_of_another_is_not_taken_for_it(tmp_path, monkeypatch):
-    from paranmt_hf.corpus.parsing import tree_index
+    from paranmt_hf.corpus.parsing import tree_file
 
-    monkeypatch.setattr(tree_index, "sentence_hashes", lambda column: np.zeros(len(column), np.uint64))
+    monkeypatch.setattr(tree_file, "sentence_hashes", lambda column: np.zeros(len(column), np.uint64))
     index = index_of(tmp_path, ["a\t(S a)"])
     assert list(index.trees(["a", "b"])) == [Tree("S", ("a",)), None]
 

@@ -12,8 +12,7 @@ from paranmt_hf.encoders.modules.lstm import padded
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer.heads import target_distributions
 from paranmt_hf.training.supervised.config import SuperviseConfig
-from paranmt_hf.training.supervised.fitting import Items, fit, probabilities
-from paranmt_hf.training.supervised.sources import FixedVectors, TrainedEncoder
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit, probabilities
 from paranmt_hf.training.train import readings
 from tests.training.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 

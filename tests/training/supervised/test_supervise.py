@@ -12,7 +12,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer.data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.supervised.record import read_supervised
+from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.cli.commands import fails
 from tests.evaluation.transfer_toys import SICK_HEADER, WORDS, write, write_all
 from tests.toys import bytes_of
@@ -80,7 +80,7 @@ def test_what_is_loaded_predicts_what_was_reached(made, folder, task, start, set
     assert done.record.best_epoch == 1 + reached.index(max(reached))
     assert done.record.figures["dev"][next(iter(done.record.figures["dev"]))] == pytest.approx(max(reached), abs=1e-6)
     assert done.record.items == {"train": 20, "dev": 20, "test": 20}
-    assert done.record == read_supervised(folder / "out") and done.fresh
+    assert done.record == SupervisedRecord.read(folder / "out") and done.fresh
     assert not list(folder.glob(".*")) and not (folder / "out.work").exists()
     if start and settings.get("way") == "fixed":
         # The encoder is the same, and so are its vectors.
@@ -101,7 +101,7 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
     assert bytes_of(folder / "one") == bytes_of(folder / "two")
     again = run(made, folder / "one", "SICK-E", "word,trigram")
     assert not again.fresh and again.record == first.record
-    with pytest.raises(InputError, match="was trained with other settings: training.seed: was 1, now 2; choose"):
+    with pytest.raises(InputError, match="was made with other settings: training.seed: was 1, now 2; choose"):
         run(made, folder / "one", "SICK-E", "word,trigram", seed=2)
     other = run(made, folder / "three", "SICK-E", "word,trigram", seed=2)
     assert other.record.epochs != first.record.epochs
@@ -240,8 +240,8 @@ def test_bad_input(made, folder, capsys):
     fails(capsys, [*data, *task, "--init-from", "foreign"], "foreign knows none of the words of SICK-R; choose an")
     (folder / "mine").mkdir()
     (folder / "mine" / "text").write_text("mine")
-    fails(capsys, [*data, *task, "--out", "mine"], "supervised.json: No such file", "choose another --out")
-    fails(capsys, [*data, *task, "--out", "foreign"], "supervised.json: No such file", "choose another --out")
+    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another place")
+    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another place")
     assert not (folder / "out").exists() and not list(folder.glob("*.work")) and not list(folder.glob(".*"))
 
 
@@ -276,7 +276,7 @@ def test_damaged_models(made, folder):
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
     with pytest.raises(
-        InputError, match="expected a whole number under 'best_epoch', found '1'; choose another --out"
+        InputError, match="expected a whole number under 'best_epoch', found '1'; choose another place"
     ):
         run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
 

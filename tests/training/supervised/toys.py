@@ -7,7 +7,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.vocabulary import lookup
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.supervised.fitting import Items
-from paranmt_hf.training.supervised.head import HeadConfig, new_head
+from paranmt_hf.training.supervised.model import HeadConfig, new_head
 from tests.training.toys import encoder_of, random_text
 
 TEXTS = [*random_text(12, words=20)[0], "nothing known here"]

@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.tuning.grid import Grid, apply, parse_grid, preset_names, read_grid, read_preset
-from paranmt_hf.training.tuning.grid_order import Order, TuneConfig
+from paranmt_hf.training.tuning.grid import (
+    Grid,
+    Order,
+    TuneConfig,
+    apply,
+    parse_grid,
+    preset_names,
+    read_grid,
+    read_preset,
+)
 from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util import optional
 

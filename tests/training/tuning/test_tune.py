@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import SelectionConfig
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import DivergedError, InputError
@@ -19,8 +19,8 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.tuning import trials
-from paranmt_hf.training.tuning.grid_order import TuneConfig
-from paranmt_hf.training.tuning.record import as_tsv, read_tune, table_of
+from paranmt_hf.training.tuning.grid import TuneConfig
+from paranmt_hf.training.tuning.trials import as_tsv, read_tune, table_of
 from paranmt_hf.training.tuning.tune import tune
 from paranmt_hf.util.records import to_json
 from tests.training.toys import synonyms
@@ -87,7 +87,7 @@ def test_a_trial_is_a_training_run(root, tuned):
         root / "same",
         encoder=ENCODER,
         config=replace(CONFIG, **trial.settings),
-        selection=SelectionConfig(max_pairs=50),
+        selection=PairSelection(max_pairs=50),
     )
     held_out = read_scored_pairs(root / "phrases.tsv")
     values = pair_similarities(load(made.folder), held_out.left, held_out.right, "phrases").values

@@ -1,0 +1,309 @@
+"""Lists of words and phrases with their paraphrases, and the files of PPDB, as pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.bitext.columns import decode
+from paranmt_hf.corpus.bitext.lines import existing, file_identity, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader, Report
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import decode_line
+
+# Characters of a line that an error shows.
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Consecutive lines of a file.
+
+    Attributes:
+        text: The lines [line], string, without their ends.
+        path: The file.
+        first: Number of the first one, from 1.
+    """
+
+    text: pa.Array
+    path: Path
+    first: int
+
+    def refuse(self, wrong: np.ndarray | pa.Array, expected: str, found: pa.Array | None = None) -> None:
+        """Refuse the first line that is wrong, if there is one.
+
+        Args:
+            wrong: Booleans [line].
+            expected: What each line should hold, for the error.
+            found: What each line holds instead [line]; the line itself if left out.
+        """
+        lines = np.flatnonzero(np.asarray(wrong))
+        if lines.size:
+            line = int(lines[0])
+            text = str((self.text if found is None else found)[line].as_py())
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            raise InputError(
+                f"{self.path}, line {self.first + line}: expected {expected}, found {shown!r}; mend the line, or get "
+                "the file anew"
+            )
+
+
+def read_text_lines(path: Path) -> Iterator[Lines]:
+    r"""Read a text file, plain, .gz, .xz or .zst, about a megabyte at a time; `\n` and `\r\n` end a line."""
+    first = 1
+    for block in read_blocks(path):
+        raw = split_lines(block)
+        text = decode(raw)
+        if text.null_count:
+            index = int(np.flatnonzero(np.asarray(text.is_null()))[0])
+            decode_line(raw[index].as_py(), path, first + index)
+        yield Lines(pc.utf8_rtrim(text, "\r"), path, first)
+        first += len(raw)
+
+
+BAR, SEPARATOR = "|||", " ||| "
+FORM = "`LHS ||| phrase ||| paraphrase ||| features ||| alignment`"
+PHRASE, PARAPHRASE, FEATURES = 1, 2, 3
+LEAST, MOST = 4, 6
+# A gap of a syntactic rule, which stands for any phrase of a kind: `[NN,1]`.
+NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
+
+
+def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
+    """Take lines apart.
+
+    Args:
+        lines: The lines.
+        score: Name of a feature.
+
+    Returns:
+        Phrase and paraphrase [line], string, and the feature [line], float64, null where it is `NA`, if one is named.
+    """
+    fields = pc.split_pattern(lines.text, SEPARATOR)
+    counts = np.asarray(pc.list_value_length(fields))
+    lines.refuse(counts < LEAST, f"at least {LEAST} fields with ` {BAR} ` between them, as in {FORM}")
+    lines.refuse(counts > MOST, f"at most {MOST} fields with ` {BAR} ` between them, as in {FORM}")
+    starts = np.cumsum(counts) - counts
+    flat = fields.flatten()
+    sides = [flat.take(pa.array(starts + field)) for field in (PHRASE, PARAPHRASE)]
+    for side in sides:
+        lines.refuse(pc.equal(pc.utf8_length(side), 0), f"a phrase and a paraphrase, as in {FORM}")
+    if score is None:
+        return sides
+    return [*sides, _feature(lines, flat.take(pa.array(starts + FEATURES)), score)]
+
+
+def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
+    """Find the value of one feature [line], float64; null where it is `NA`."""
+    found = pc.extract_regex(features, pattern=rf"(?:^|\s){re.escape(name)}=(?P<value>\S*)")
+    lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
+    values = pc.struct_field(found, "value")
+    values = pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
+    try:
+        return values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        wrong = [value is not None and not _is_number(value) for value in values.to_pylist()]
+        lines.refuse(np.array(wrong), f"a {name}, which is a number or NA", values)
+        raise
+
+
+def _is_number(text: str) -> bool:
+    try:
+        pa.scalar(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def has_gaps(phrases: pa.Array) -> np.ndarray:
+    """Tell which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
+    return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, NON_TERMINAL), False))
+
+
+def feature_names(line: str) -> list[str]:
+    """Names of the features of a line, in its order."""
+    fields = line.split(SEPARATOR)
+    return (
+        [part.rpartition("=")[0] for part in fields[FEATURES].split() if "=" in part] if len(fields) >= LEAST else []
+    )
+
+
+LISTED = "a word and its paraphrases, with blanks between them"
+# Lines that are looked at, and the part of them that must look like sentences. Of 1,000 lines of captions and of news
+# 75 % and more do, also without punctuation and in lower case; of the lexical paraphrases of PPDB XL 2 % at most.
+FIRST_LINES, MOST_SENTENCES = 1000, 1 / 3
+_END = re.compile(r"""\w ?[.!?]["')\u2019\u201d]*$""")
+
+
+def parse_listed(lines: Lines) -> list[pa.Array]:
+    """Take lines apart: a pair of each word with each of its paraphrases.
+
+    Only blanks separate; other white space stands for words of the list.
+
+    Returns:
+        Words and paraphrases [pair], string.
+    """
+    lines.refuse(pc.match_substring(lines.text, BAR), f"{LISTED}, as on the first line, and not {FORM}")
+    lines.refuse(pc.match_substring(lines.text, "\t"), f"{LISTED}, and no tab (`paranmt import` reads TSV files)")
+    parts = pc.split_pattern(lines.text, " ")
+    line_of, words = np.asarray(pc.list_parent_indices(parts)), parts.flatten()
+    written = np.asarray(pc.greater(pc.utf8_length(words), 0))
+    line_of, words = line_of[written], words.filter(pa.array(written))
+    counts = np.bincount(line_of, minlength=len(lines.text))
+    lines.refuse(counts < 2, LISTED)
+    starts = np.cumsum(counts) - counts
+    paraphrases = np.ones(len(words), bool)
+    paraphrases[starts] = False
+    return [words.take(pa.array(np.repeat(starts, counts - 1))), words.filter(pa.array(paraphrases))]
+
+
+def looks_like_sentences(lines: Sequence[str]) -> bool:
+    """Tell whether the first lines of a file are sentences, and no list of words and their paraphrases.
+
+    A line looks like a sentence if it has three words or more and one of them occurs twice, or it ends with a full
+    stop, or lines further up, with others between, begin with the same word. A list has each word and each of its
+    paraphrases once.
+    """
+    starts: set[str] = set()
+    found, before = 0, ""
+    for line in lines[:FIRST_LINES]:
+        words = line.lower().split()
+        if not words:
+            continue
+        begins_again = words[0] in starts and words[0] != before
+        if len(words) > 2:
+            found += begins_again or len(set(words)) < len(words) or _END.search(line.rstrip()) is not None
+        starts.add(before := words[0])
+    return found > MOST_SENTENCES * min(len(lines), FIRST_LINES)
+
+
+SIDES = ("reference", "translation")
+SCORE = "ppdb_score"
+
+
+class PhraseFiles(Reader):
+    """Files of phrase pairs, read one after the other; plain, .gz, .xz or .zst.
+
+    Each file is of one form, that of its first line: lines of PPDB, or a word and its paraphrases. In lines of PPDB
+    that are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), there is no phrase; they are dropped and counted.
+
+    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a score also `ppdb_score`, null
+    where the feature is `NA`. `id` is the line of PPDB, or the pair of a list, from 0.
+
+    Args:
+        files: The files.
+        score: A feature of PPDB that becomes the score, such as `PPDB2.0Score`.
+        max_characters: Rows with a longer side are dropped.
+    """
+
+    def __init__(
+        self, files: Sequence[Path], *, score: str | None = None, max_characters: int = MAX_CHARACTERS
+    ) -> None:
+        scores = (SCORE,) if score else ()
+        super().__init__((*SIDES, *scores), numbers=scores, optional=scores, max_characters=max_characters)
+        self.files, self.score = existing(files), score
+        self.label = ", ".join(map(str, self.files))
+        for path in self.files:
+            first = first_line(path)
+            if score and not is_rule(first):
+                raise InputError(
+                    f"{path} is a list of words and their paraphrases, which has no feature {score}; leave out the "
+                    "score"
+                )
+            _parse(Lines(pa.array([first]), path, 1), score, rules=is_rule(first))
+
+    def source(self) -> dict[str, object]:
+        """Name and hash the files."""
+        return {"kind": "phrases", "files": [file_identity(path) for path in self.files], "score": self.score}
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read the files in order, block by block."""
+        for path in self.files:
+            rules = None
+            for lines in read_text_lines(path):
+                rules = is_rule(lines.text[0].as_py()) if rules is None else rules
+                columns = _parse(lines, self.score, rules=rules)
+                yield Piece([_as_read(column) for column in columns], f"{path}, line ", lines.first)
+
+    def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
+        columns, wrong = super()._checked(piece)
+        gaps = has_gaps(columns[0]) | has_gaps(columns[1])
+        return columns, {"syntactic rules": gaps, **wrong}
+
+
+def _parse(lines: Lines, score: str | None, *, rules: bool) -> list[pa.Array]:
+    return parse_rules(lines, score) if rules else parse_listed(lines)
+
+
+def _as_read(column: pa.Array) -> pa.Array:
+    """Give text as the bytes it was, as every reader does."""
+    return column.cast(pa.binary()) if pa.types.is_string(column.type) else column
+
+
+def first_line(path: Path) -> str:
+    """Read the first line of a text file."""
+    return str(next(read_text_lines(path)).text[0].as_py())
+
+
+def is_rule(line: str) -> bool:
+    """Tell whether a line is one of PPDB, and not of a list of words."""
+    return BAR in line
+
+
+def holds_sentences(path: Path) -> bool:
+    """Tell from its first lines whether a text file holds single sentences, and no list of words."""
+    lines = next(read_text_lines(path)).text[:FIRST_LINES].to_pylist()
+    return not is_rule(lines[0]) and "\t" not in lines[0] and looks_like_sentences(lines)
+
+
+def features_of(path: Path) -> list[str]:
+    """Names of the features that the first line of a file of PPDB has."""
+    return feature_names(first_line(path))
+
+
+# The scores of PPDB 2.0 and 1.0; of a file that has both the first one counts.
+SCORES = ("PPDB2.0Score", "PPDB1.0Score")
+
+WordPairKey = tuple[str, str]
+
+
+def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple[dict[WordPairKey, float], str]:
+    """Read the scores of word pairs from a file of the Paraphrase Database (Pavlick et al. 2015), or from a list.
+
+    The score of a pair is the feature `PPDB2.0Score`, else `PPDB1.0Score`; of several lines of a pair (with other
+    parts of speech) the first one counts. In a list, and in a file without these features, each pair that is there has
+    the score 1.
+
+    Args:
+        path: The file, plain or compressed.
+        wanted: Words and paraphrases in lower case; others are passed over.
+
+    Returns:
+        The scores of the wanted pairs that are there, and a name that says what they are.
+    """
+    path = Path(path).expanduser()
+    reader = PhraseFiles([path])
+    features = features_of(path) if is_rule(first_line(path)) else []
+    score = next((name for name in SCORES if name in features), None)
+    if score is not None:
+        reader = PhraseFiles([path], score=score)
+    keys = pa.array([_joined(*pair) for pair in wanted], pa.string())
+    scores: dict[WordPairKey, float] = {}
+    for batch in reader.batches(Report()):
+        sides = [pc.utf8_lower(batch[side]) for side in SIDES]
+        hits = batch.filter(pc.is_in(pc.binary_join_element_wise(*sides, "\t"), keys)).to_pydict()
+        found = hits.get(SCORE) or [1.0] * len(hits["id"])
+        for *pair, value in zip(*(hits[side] for side in SIDES), found, strict=True):
+            if value is not None:
+                scores.setdefault((pair[0].lower(), pair[1].lower()), value)
+    return scores, f"PPDB{'' if score else ', listed or not'} ({path.name})"
+
+
+def _joined(word: str, paraphrase: str) -> str:
+    return f"{word}\t{paraphrase}"

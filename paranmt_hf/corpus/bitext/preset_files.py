@@ -1,0 +1,273 @@
+"""Files of known datasets as pairs; of sets of paraphrases every two sentences are a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.bitext.columns import decode
+from paranmt_hf.corpus.bitext.lines import existing, file_identity
+from paranmt_hf.corpus.bitext.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
+from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
+from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader
+from paranmt_hf.errors import InputError
+
+# The pairs of a set grow with the square of its sentences; sets of TaPaCo have some, and none comes near it.
+MOST_SENTENCES = 2000
+
+
+class Sentences(NamedTuple):
+    """Consecutive sentences and the sets they belong to.
+
+    Attributes:
+        sets: Name of the set [sentence], binary.
+        text: The sentences [sentence], binary.
+    """
+
+    sets: pa.Array
+    text: pa.Array
+
+
+def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Make a pair of every two sentences of a set, the one that stands first as its first side.
+
+    The sentences of a set stand together. One set and one block are held at a time.
+
+    Args:
+        blocks: The sentences in order.
+        label: What is read, for the error.
+
+    Yields:
+        First and second sentences [pair], binary.
+    """
+    held = Sentences(pa.array([], pa.binary()), pa.array([], pa.binary()))
+    for block in blocks:
+        sets = pa.concat_arrays([held.sets, block.sets])
+        text = pa.concat_arrays([held.text, block.text])
+        if not len(sets):
+            continue
+        starts = _starts(sets)
+        # The last set may go on in the next block.
+        last = int(starts[-1])
+        yield _pairs(text.slice(0, last), starts[:-1], last, label)
+        held = Sentences(sets.slice(last), text.slice(last))
+        if len(held.text) > MOST_SENTENCES:
+            raise _too_many(label)
+    if len(held.text):
+        yield _pairs(held.text, np.zeros(1, np.int64), len(held.text), label)
+
+
+def _starts(sets: pa.Array) -> np.ndarray:
+    """Where each set begins."""
+    codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+
+
+def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa.Array, pa.Array]:
+    sizes = np.diff(np.append(starts, end))
+    if sizes.size and sizes.max() > MOST_SENTENCES:
+        raise _too_many(label)
+    rows = np.arange(end)
+    # How many sentences of its set follow each one.
+    following = np.repeat(starts + sizes, sizes) - rows - 1
+    first = np.repeat(rows, following)
+    before = np.cumsum(following) - following
+    second = first + 1 + np.arange(first.size) - np.repeat(before, following)
+    return text.take(pa.array(first)), text.take(pa.array(second))
+
+
+def _too_many(label: str) -> InputError:
+    return InputError(
+        f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
+        "column that names the sets"
+    )
+
+
+SIDES = ("reference", "translation")
+LABEL = "label"
+# Which pairs are read: paraphrases, those that are none, or all.
+Wanted = Literal["1", "0", "any"]
+
+
+class PresetFiles(Reader):
+    """Files of a known data set, all of one layout, read one after the other.
+
+    The columns are `reference`, `translation` and, where the layout has labels, `label`: 1 for a paraphrase, 0 for
+    none, null where it says neither. `id` is the number of the pair in the files, from 0.
+
+    Args:
+        preset: The data set.
+        files: Its files; plain, .gz, .bz2, .xz, .zst or .parquet.
+        label: Which pairs are kept, where the layout has labels; `1` by default.
+        max_characters: Rows with a longer side are dropped.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        files: Sequence[Path],
+        *,
+        label: Wanted | None = None,
+        max_characters: int = MAX_CHARACTERS,
+    ) -> None:
+        self.files, self.preset = existing(files), preset
+        self.layout = _common_layout(preset, self.files)
+        if self.layout.hidden_labels and label != "any":
+            raise InputError(
+                f"{self.files[0]} has no labels, so its paraphrases cannot be told from other pairs; --label any "
+                "reads all of them"
+            )
+        if label is not None and not self.layout.labelled and not self.layout.hidden_labels:
+            raise InputError(
+                f"--label {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
+                "leave it out"
+            )
+        self.wanted: Wanted = label or "1"
+        columns = (*SIDES, LABEL) if self.layout.labelled else SIDES
+        labels = columns[len(SIDES) :]
+        super().__init__(columns, numbers=labels, optional=labels, max_characters=max_characters)
+        self.label = ", ".join(map(str, self.files))
+
+    def source(self) -> dict[str, object]:
+        """Name and hash the files."""
+        found: dict[str, object] = {
+            "kind": "preset",
+            "preset": self.preset.name,
+            "layout": self.layout.files,
+            "files": [file_identity(path) for path in self.files],
+        }
+        if self.layout.labelled:
+            labels = {str(label): meaning for label, meaning in self.preset.labels.items()}
+            found |= {"wanted": self.wanted, "labels": labels, "label_meaning": self.preset.label_meaning}
+        return found
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read the files in order, block by block."""
+        for path in self.files:
+            first = 1
+            for columns in self._columns(path):
+                yield Piece(columns, f"{path}, pair ", first)
+                first += len(columns[0])
+
+    def _columns(self, path: Path) -> Iterator[list[pa.Array]]:
+        """Read one file as the columns of pairs."""
+        blocks = read_fields(self.layout, path)
+        if self.layout.in_sets:
+            sentences = (Sentences(block["set"], block["sentence"]) for block in blocks)
+            yield from map(list, pairs_of_sets(sentences, str(path)))
+            return
+        known = not self.layout.labelled
+        seen = pa.array([], pa.binary())
+        for block in blocks:
+            columns = [block[side] for side in SIDES]
+            if self.layout.labelled:
+                labels = read_labels(block[LABEL], self.preset.labels)
+                known = known or labels.null_count < len(labels)
+                seen = block[LABEL] if len(block[LABEL]) else seen
+                columns.append(labels)
+            yield columns
+        if not known and len(seen) and self.wanted != "any":
+            shown = [_plain(value) for value in seen.unique().to_pylist()[:5]]
+            raise InputError(
+                f"{path}: expected labels {', '.join(f'{label:g}' for label in self.preset.labels)} in the column "
+                f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; --label any reads the "
+                "pairs without their labels"
+            )
+
+    def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
+        columns, wrong = super()._checked(piece)
+        if not self.layout.labelled:
+            return columns, wrong
+        labels = columns[-1] = columns[-1].cast(pa.int32())
+        if self.wanted == "any":
+            return columns, wrong
+        other = 1 - int(self.wanted)
+        reason = "labelled as paraphrases" if other else "labelled as no paraphrases"
+        return columns, {
+            reason: np.asarray(pc.fill_null(pc.equal(labels, other), False)),
+            "without a label": np.asarray(labels.is_null()),
+            **wrong,
+        }
+
+
+def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
+    first, *others = [find_layout(preset, path) for path in files]
+    for path, layout in zip(files[1:], others, strict=True):
+        if layout is not first:
+            raise InputError(
+                f"{files[0]} and {path} have different layouts of the preset {preset.name} ({first.files}; "
+                f"{layout.files}); import them one by one"
+            )
+    return first
+
+
+def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
+    """Say which labels mean a paraphrase.
+
+    Args:
+        column: Labels, as bytes or numbers [pair].
+        labels: What a label means.
+
+    Returns:
+        1 for a paraphrase, 0 for none, null where the label means neither or is no number [pair], float32.
+    """
+    if pa.types.is_binary(column.type):
+        text = pc.utf8_trim_whitespace(decode(column))
+        number = pc.match_substring_regex(text, r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$")
+        column = pc.if_else(pc.fill_null(number, False), text, pa.scalar(None, pa.string()))
+    values = column.cast(pa.float64())
+    index = pc.index_in(values, pa.array(list(map(float, labels)), pa.float64()), skip_nulls=True)
+    return pa.array(list(labels.values()), pa.float32()).take(index)
+
+
+def _plain(value: object) -> object:
+    return value.decode("utf8", "replace") if isinstance(value, bytes) else value
+
+
+def open_preset(
+    preset: Preset,
+    files: Sequence[Path],
+    *,
+    label: Wanted | None = None,
+    score: str | None = None,
+    max_characters: int = MAX_CHARACTERS,
+    language: str | None = None,
+) -> Reader:
+    """Open files of a known data set.
+
+    Args:
+        preset: The data set.
+        files: Its files.
+        label: See `PresetFiles`.
+        score: Of phrases: the feature that becomes the column `ppdb_score`; that of the preset, where the first file
+            has it, if left out.
+        max_characters: Rows with a longer side are dropped.
+        language: Code of the language of the corpus; files that say another one are refused.
+    """
+    if not preset.of_phrases:
+        if score:
+            raise InputError(f"--ppdb-score is for files of PPDB; the preset {preset.name} has no features")
+        pairs = PresetFiles(preset, files, label=label, max_characters=max_characters)
+        for path in pairs.files:
+            if language and (found := spoken_in(pairs.layout, path)) not in (None, language):
+                raise InputError(
+                    f"{path} is in the language {found}, and the corpus in {language}: give --language {found}"
+                )
+        return pairs
+    if label is not None:
+        raise InputError(f"--label {label}: the preset {preset.name} has no labels; leave it out")
+    for path in existing(files):
+        if not is_rule(first_line(path)):
+            raise InputError(
+                f"{path} fits no layout of the preset {preset.name}: expected lines with {BAR.strip()} between the "
+                f"fields {', '.join(preset.layouts[0].fields)}; --format phrases reads lists of words and their "
+                f"paraphrases, and {preset.homepage} has the files of PPDB"
+            )
+    if score is None and preset.score in features_of(existing(files)[0]):
+        score = preset.score
+    return PhraseFiles(files, score=score, max_characters=max_characters)

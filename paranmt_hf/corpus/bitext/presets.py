@@ -1,0 +1,282 @@
+"""Presets: how the files of a known dataset are laid out, and what its authors say of it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.columns import read_column
+from paranmt_hf.corpus.bitext.lines import opened, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS
+from paranmt_hf.corpus.schema import MadeBy
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.yaml_files import read_yaml
+
+FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"
+Form = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One layout of the files of a data set.
+
+    Attributes:
+        files: Which files have it, for people.
+        form: How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field
+            together, line ends too; columns of Parquet; or ` ||| `.
+        fields: Names of the fields in order; of Parquet those that are needed.
+        columns: The field of `reference`, `translation` and, where there is one, `label`; or of `set` and `sentence`,
+            where sentences come in sets and every two of a set are a pair.
+        header: Whether the first line holds the names.
+        may_lack: So many fields at the end may be missing.
+        first_field: Regular expression of the first field, where there is no header to know the layout by; its group
+            `language`, if it has one, is the code of the language.
+        hidden_labels: Whether some of the pairs are no paraphrases, and the files do not say which.
+    """
+
+    files: str
+    form: Form
+    fields: Sequence[str]
+    columns: Mapping[str, str]
+    header: bool = False
+    may_lack: int = 0
+    first_field: str | None = None
+    hidden_labels: bool = False
+
+    def position(self, column: str) -> int:
+        """Index of the field that a column is, from 0."""
+        return list(self.fields).index(self.columns[column])
+
+    @property
+    def in_sets(self) -> bool:
+        """Whether sentences come in sets."""
+        return "set" in self.columns
+
+    @property
+    def labelled(self) -> bool:
+        """Whether pairs have labels."""
+        return "label" in self.columns
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A data set of paraphrases.
+
+    Attributes:
+        name: Its name on the command line.
+        title: Its name for people.
+        homepage: Where it is.
+        paper: Who made it.
+        languages: Its languages.
+        license_stated: What its authors say of its licence.
+        made_by: Who wrote the second sentences.
+        description: Where its pairs come from, for the card.
+        layouts: Its layouts.
+        license: Identifier of the licence on the Hub; None where the authors state none.
+        license_name: Name of one that the Hub does not list.
+        license_link: Address of its text.
+        labels: Which label means a paraphrase (1) and which means none (0); any other means neither.
+        label_meaning: What the column `label` means, for the card.
+        score: The feature of PPDB that becomes a column.
+    """
+
+    name: str
+    title: str
+    homepage: str
+    paper: str
+    languages: Sequence[str]
+    license_stated: str
+    made_by: MadeBy
+    description: str
+    layouts: Sequence[Layout]
+    license: str | None = None
+    license_name: str | None = None
+    license_link: str | None = None
+    labels: Mapping[float, int] = field(default_factory=dict)
+    label_meaning: str | None = None
+    score: str | None = None
+
+    @property
+    def of_phrases(self) -> bool:
+        """Whether it holds phrases, which `corpus/phrases/` reads."""
+        return self.layouts[0].form == "phrases"
+
+
+def preset_names() -> list[str]:
+    """Names of the presets."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def read_preset(name: str) -> Preset:
+    """Read a preset."""
+    if name not in preset_names():
+        raise InputError(
+            f"--preset must be one of {', '.join(preset_names())}, not {name!r}; for another data set name its "
+            "columns with --columns"
+        )
+    values: dict[str, Any] = read_yaml(FOLDER / f"{name}.yaml", "a preset")
+    return Preset(name, **{**values, "layouts": [Layout(**layout) for layout in values["layouts"]]})
+
+
+DELIMITERS: dict[Form, str] = {"tab": "\t", "quoted tab": "\t", "comma": ","}
+
+
+def find_layout(preset: Preset, path: Path) -> Layout:
+    """Find the layout that a file has."""
+    parquet = path.suffix == ".parquet"
+    layouts = [layout for layout in preset.layouts if (layout.form == "parquet") == parquet]
+    line = b"" if parquet else next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
+    for layout in layouts:
+        if _fits(layout, _found(layout, path, line)):
+            return layout
+    if not layouts:
+        expected, found = "no Parquet files", "one"
+    else:
+        expected = " or ".join(_described(layout) for layout in layouts)
+        found = _shown(_found(layouts[0], path, line))
+    raise InputError(
+        f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {found}. Choose another "
+        f"preset ({preset.homepage} has the files), or name the columns yourself with --columns"
+    )
+
+
+def spoken_in(layout: Layout, path: Path) -> str | None:
+    """Code of the language of a file, where its first field says it."""
+    if layout.first_field is None or "(?P<language>" not in layout.first_field:
+        return None
+    line = next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
+    found = re.fullmatch(layout.first_field, _found(layout, path, line)[0])
+    return found and found["language"]
+
+
+def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
+    """The fields of the first line, or the columns of a file of Parquet."""
+    if layout.form == "parquet":
+        try:
+            return list(pq.read_schema(path).names)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path}: expected a Parquet file, but cannot read it ({error}); get it again") from None
+    text = line.decode("utf8", "replace")
+    if layout.form == "tab":
+        return text.split("\t")
+    try:
+        return next(csv.reader([text], delimiter=DELIMITERS[layout.form]), [])
+    except csv.Error:
+        return [text]
+
+
+def _fits(layout: Layout, found: Sequence[str]) -> bool:
+    if layout.form == "parquet":
+        return set(layout.fields) <= set(found)
+    if layout.header:
+        return list(found) == list(layout.fields)
+    enough = len(layout.fields) - layout.may_lack <= len(found) <= len(layout.fields)
+    return enough and (layout.first_field is None or re.fullmatch(layout.first_field, found[0]) is not None)
+
+
+def _described(layout: Layout) -> str:
+    if layout.form == "parquet":
+        return f"the columns {', '.join(layout.fields)}"
+    form = "commas" if layout.form == "comma" else "tabs"
+    head = "a first line with the names" if layout.header else f"{len(layout.fields)} fields"
+    shown = (layout.first_field or "").replace("(?P<language>[a-z]{2})", "[a-z]{2}")
+    like = f", the first one like {shown}" if shown else ""
+    return f"{head} {', '.join(layout.fields)} and {form} between them{like} ({layout.files})"
+
+
+def _shown(found: Sequence[str]) -> str:
+    names = [name if len(name) <= 30 else f"{name[:30]}…" for name in found[:10]]
+    return f"{len(found)}: {', '.join(names)}{', …' if len(found) > 10 else ''}"
+
+
+def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    """Read the columns of a file.
+
+    Yields:
+        The columns that the layout names, as bytes (binary), or numbers where Parquet has numbers; null where a line
+        lacks a field.
+    """
+    if layout.form == "parquet":
+        return _parquet(layout, path)
+    return _tabs(layout, path) if layout.form == "tab" else _quoted(layout, path)
+
+
+def _tabs(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    most, least = len(layout.fields), len(layout.fields) - layout.may_lack
+    lines = 0
+    for block in read_blocks(path):
+        rows = split_lines(block)
+        if not lines and layout.header:
+            rows, lines = rows.slice(1), 1
+        fields = pc.split_pattern(rows, b"\t")
+        counts = pc.list_value_length(fields)
+        wrong = pc.or_(pc.greater(counts, most), pc.less(counts, least))
+        if (row := pc.index(wrong, True).as_py()) >= 0:
+            allowed = str(most) if least == most else f"{least} to {most}"
+            raise InputError(
+                f"{path}:{lines + 1 + row}: expected {allowed} fields with tabs between them "
+                f"({', '.join(layout.fields)}), found {counts[row].as_py()}; mend the line, or get the file again"
+            )
+        ends = pc.list_value_length(fields).to_numpy(zero_copy_only=False).cumsum()
+        starts = ends - counts.to_numpy(zero_copy_only=False)
+        flat = fields.flatten()
+        columns = {}
+        for column in layout.columns:
+            index = layout.position(column)
+            columns[column] = flat.take(pa.array(starts + index, mask=starts + index >= ends))
+        yield columns
+        lines += len(rows)
+
+
+def _quoted(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    names = [str(index) for index in range(len(layout.fields))]
+    wanted = {column: names[layout.position(column)] for column in layout.columns}
+    rows = 0
+    with opened(path) as file:
+        try:
+            reader = pyarrow.csv.open_csv(
+                file,
+                # One thread, for errors then name the row.
+                read_options=pyarrow.csv.ReadOptions(
+                    use_threads=False, column_names=names, skip_rows=int(layout.header)
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=DELIMITERS[layout.form], newlines_in_values=True, ignore_empty_lines=False
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.binary()),
+                    include_columns=sorted(set(wanted.values())),
+                    check_utf8=False,
+                ),
+            )
+            for batch in reader:
+                yield {column: batch.column(name) for column, name in wanted.items()}
+                rows += batch.num_rows
+        except (pa.ArrowException, OSError, EOFError) as error:
+            reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
+            raise InputError(
+                f"{path}: cannot be read on after {rows:,} rows ({reason[:200]}); expected the fields "
+                f"{', '.join(layout.fields)}, in double quotes where a field holds a separator, a line end or a "
+                "quote: get the file again"
+            ) from None
+
+
+def _parquet(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BLOCK_ROWS, columns=list(layout.columns.values())):
+                yield {
+                    column: read_column(batch, name, str(path), number=column == "label")
+                    for column, name in layout.columns.items()
+                }
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: cannot be read to its end ({error}); get the file again") from None

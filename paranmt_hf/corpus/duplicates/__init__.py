@@ -1,1 +1,0 @@
-"""Near-duplicates of sentences and of pairs, out of core."""

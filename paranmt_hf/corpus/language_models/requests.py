@@ -1,0 +1,303 @@
+"""Requests to a language model: what they cost, limits per minute, concurrency and retries."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.language_models.answers import Answer
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task, fill
+from paranmt_hf.corpus.language_models.server import PassingError
+from paranmt_hf.errors import InputError
+
+# Bytes of UTF-8 text for each token, about, whatever the model: four of English, two of most other languages, three of
+# Chinese. And the tokens that a chat template puts around a request.
+BYTES_PER_TOKEN, TEMPLATE_TOKENS = 3.0, 10
+
+
+def tokens_of(text: str) -> int:
+    """Estimate the tokens of a text."""
+    return 1 + int(len(text.encode("utf8", "surrogatepass")) / BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is to be asked, by an estimate.
+
+    Attributes:
+        requests: Number of requests, those for equal sentences included.
+        input_tokens: Tokens of all requests.
+        output_tokens: Tokens of all answers.
+        price: In the currency of the prices; None where none were given.
+    """
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    price: float | None
+
+    def describe(self) -> str:
+        """Say it in one line."""
+        line = (
+            f"{self.requests:,} requests, about {self.input_tokens:,} tokens of requests and "
+            f"{self.output_tokens:,} of answers"
+        )
+        return line if self.price is None else f"{line}, which cost about {money(self.price)}"
+
+
+def money(amount: float) -> str:
+    """Write an amount: with four digits behind the point where it is less than 0.1."""
+    return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.4f}"
+
+
+def price(config: LanguageModelConfig, input_tokens: int, output_tokens: int) -> float | None:
+    """Price of tokens; None where the settings name no prices."""
+    if config.price_input is None or config.price_output is None:
+        return None
+    return (input_tokens * config.price_input + output_tokens * config.price_output) / 1e6
+
+
+def estimate(config: LanguageModelConfig, task: Task, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
+    """Estimate what a corpus costs.
+
+    Args:
+        config: The prompt and the prices.
+        task: What is asked; a paraphrase is about as long as its sentence, a translation as the reference.
+        tables: Columns `reference`, and `source` for translations.
+    """
+    rows, asked, answered = 0, 0, 0
+    for table in tables:
+        rows += table.num_rows
+        asked += _bytes(table.column("source" if task == "translate" else "reference"))
+        answered += _bytes(table.column("reference"))
+    around = TEMPLATE_TOKENS + tokens_of(fill(config.template(task), ""))
+    input_tokens, output_tokens = rows * around + int(asked / BYTES_PER_TOKEN), int(answered / BYTES_PER_TOKEN)
+    return Cost(rows, input_tokens, output_tokens, price(config, input_tokens, output_tokens))
+
+
+def _bytes(column: pa.Array | pa.ChunkedArray) -> int:
+    return int(pc.sum(pc.cast(pc.binary_length(column), pa.int64())).as_py() or 0)
+
+
+# A second more than a minute: a server counts when requests arrive, and they are not on their way equally long.
+WINDOW = 61.0
+
+
+class MinuteLimits:
+    """Lets requests begin so that no minute has more of them, or of their tokens, than allowed.
+
+    Args:
+        requests: Most requests in any 60 seconds; None for any number.
+        tokens: Most tokens in any 60 seconds; None for any number.
+        clock: Gives the time in seconds.
+    """
+
+    def __init__(
+        self, requests: int | None, tokens: int | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._requests, self._tokens, self._clock = requests, tokens, clock
+        self._lock = threading.Lock()
+        # Time, requests and tokens of what began in the last minute.
+        self._begun: deque[tuple[float, int, int]] = deque()
+        self._sums = [0, 0]
+        self._paused = 0.0
+
+    def begin(self, tokens: int) -> float:
+        """Let a request begin, if it may.
+
+        Args:
+            tokens: What it will take, by an estimate.
+
+        Returns:
+            0 if it may begin, and is counted; else the seconds after which to ask again.
+        """
+        with self._lock:
+            now = self._clock()
+            if now < self._paused:
+                return self._paused - now
+            self._forget(now)
+            over_requests = self._requests is not None and self._sums[0] + 1 > self._requests
+            # One that is larger than the limit may begin when it is alone.
+            over_tokens = self._tokens is not None and self._sums[1] > 0 and self._sums[1] + tokens > self._tokens
+            if over_requests or over_tokens:
+                return max(self._begun[0][0] + WINDOW - now, 1e-3)
+            self._add(now, 1, tokens)
+            return 0.0
+
+    def correct(self, tokens: int) -> None:
+        """Add tokens that the estimate of a request lacked; a negative number counts for nothing."""
+        if tokens > 0:
+            with self._lock:
+                self._add(self._clock(), 0, tokens)
+
+    def pause(self, seconds: float) -> None:
+        """Let no request begin for so long: the server asked for it."""
+        with self._lock:
+            self._paused = max(self._paused, self._clock() + seconds)
+
+    def _add(self, now: float, requests: int, tokens: int) -> None:
+        if self._requests is None and self._tokens is None:
+            return
+        self._begun.append((now, requests, tokens))
+        self._sums[0] += requests
+        self._sums[1] += tokens
+
+    def _forget(self, now: float) -> None:
+        while self._begun and self._begun[0][0] <= now - WINDOW:
+            _, requests, tokens = self._begun.popleft()
+            self._sums[0] -= requests
+            self._sums[1] -= tokens
+
+
+# Seconds before the second try; doubled with each further one.
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+# A server that wants a longer wait is better asked another day.
+LONGEST_OBEYED = 3600.0
+
+
+class Asks(Protocol):
+    """Asks a language model once."""
+
+    def ask(self, prompt: str) -> Answer:
+        """Ask once; see `Server.ask`."""
+        ...
+
+
+class _Stopped(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Asker:
+    """Asks for a batch of answers with several threads, which end with the process whatever they wait for.
+
+    Args:
+        server: Asks once.
+        config: How many requests at a time, and how many tries.
+        limits: Requests and tokens per minute, over all batches.
+    """
+
+    def __init__(self, server: Asks, config: LanguageModelConfig, limits: MinuteLimits) -> None:
+        self._server, self._config, self._limits = server, config, limits
+        self._stop = threading.Event()
+
+    def ask(self, prompts: Sequence[str]) -> Iterator[tuple[int, Answer]]:
+        """Ask for answers.
+
+        Args:
+            prompts: What is asked.
+
+        Yields:
+            The index of a prompt and its answer, as they come. The next request begins only when the caller wants the
+            next answer: who keeps each one loses no more than `concurrency` of them when the process is killed.
+        """
+        if not prompts:
+            return
+        tasks: SimpleQueue[int] = SimpleQueue()
+        results: SimpleQueue[tuple[int, Answer | Exception]] = SimpleQueue()
+        for index in range(len(prompts)):
+            tasks.put(index)
+        count = min(self._config.concurrency, len(prompts))
+        # One for each request that is under way or whose answer the caller has not dealt with.
+        places = threading.Semaphore(count)
+
+        def work() -> None:
+            while not tasks.empty():
+                places.acquire()
+                if self._stop.is_set():
+                    return
+                try:
+                    index = tasks.get_nowait()
+                except Empty:
+                    return  # Another thread took the last one.
+                try:
+                    results.put((index, self._answer(prompts[index])))
+                except _Stopped:
+                    return
+                except Exception as error:
+                    # Nothing more begins, not even here.
+                    self._stop.set()
+                    places.release(count)
+                    results.put((index, error))
+
+        self._stop = threading.Event()
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in prompts:
+                index, result = results.get()
+                if isinstance(result, Exception):
+                    yield from self._under_way(threads, results)
+                    raise result
+                yield index, result
+                places.release()
+        finally:
+            # Threads that wait for a place end, too.
+            self._stop.set()
+            places.release(count)
+
+    def _under_way(
+        self, threads: Sequence[threading.Thread], results: SimpleQueue[tuple[int, Answer | Exception]]
+    ) -> Iterator[tuple[int, Answer]]:
+        """Give the answers to what is asked already: they may have cost something."""
+        for thread in threads:
+            thread.join()
+        while not results.empty():
+            index, result = results.get()
+            if not isinstance(result, Exception):
+                yield index, result
+
+    def _answer(self, prompt: str) -> Answer:
+        """Ask until there is an answer."""
+        stop = self._stop
+        for attempt in range(self._config.retries + 1):
+            tokens = tokens_of(prompt) + tokens_of(prompt.rpartition("\n")[2])
+            while (seconds := self._limits.begin(tokens)) > 0:
+                _sleep(stop, seconds)
+            if stop.is_set():
+                raise _Stopped
+            try:
+                answer = self._server.ask(prompt)
+            except PassingError as error:
+                self._wait(stop, error, attempt)
+                continue
+            self._limits.correct((answer.input_tokens or 0) + (answer.output_tokens or 0) - tokens)
+            return answer
+        raise AssertionError("the last try ends otherwise")
+
+    def _wait(self, stop: threading.Event, error: PassingError, attempt: int) -> None:
+        """Wait before the next try, or give up."""
+        if attempt == self._config.retries:
+            times = f"{attempt + 1} times in a row" if attempt else "and --retries is 0"
+            raise InputError(
+                f"{error.reason}, {times}; what was answered is kept, run the same command again"
+            ) from None
+        if error.wait is not None and error.wait > LONGEST_OBEYED:
+            raise InputError(
+                f"{error.reason}; it wants no request for {error.wait:,.0f} seconds. What was answered is kept: run "
+                "the same command again then"
+            ) from None
+        # Requests that failed together should not come again together.
+        doubled = min(FIRST_WAIT * 2.0**attempt, LONGEST_WAIT) * random.uniform(0.75, 1.25)
+        if error.wait is not None:
+            # A server that says when means all requests.
+            self._limits.pause(error.wait)
+            return
+        if error.crowded:
+            self._limits.pause(doubled)
+        else:
+            _sleep(stop, doubled)
+
+
+def _sleep(stop: threading.Event, seconds: float) -> None:
+    if stop.wait(seconds):
+        raise _Stopped

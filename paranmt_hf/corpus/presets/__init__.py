@@ -1,1 +1,0 @@
-"""Layouts of data sets of paraphrases that others made."""

@@ -1,0 +1,319 @@
+"""What a filter of rows is; filters of single rows, and the choice of one hypothesis."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.text.letters import letters
+from paranmt_hf.util.files import writing
+
+# Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
+# tables hold the filter's `columns`, `id`, and `rank` where the release has one.
+Rows = Callable[[], Iterator[pa.Table]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a filter says of the rows of a table.
+
+    Attributes:
+        kept: Booleans [row].
+        number: The number that decided [row], float64, such as the score or the id of the row that this one repeats;
+            it is read where `kept` is false. None where there is none.
+    """
+
+    kept: np.ndarray
+    number: np.ndarray | None = None
+
+
+class Filter(ABC):
+    """Says of each row whether it stays, from that row alone.
+
+    Attributes:
+        reason: Why it drops rows, in a few words of plain English that a count can stand before:
+            `1,204 with identical sides`.
+        columns: Columns of the release that it reads; `id` and a `rank` are always there.
+        number: What the number of a verdict is, such as `para_score`; empty where there is none.
+    """
+
+    reason: str
+    columns: tuple[str, ...]
+    number: str = ""
+
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """What determines its verdicts, as JSON values: its settings, and checksums of every file that it reads."""
+
+    @abstractmethod
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+
+
+class TwoPassFilter(Filter):
+    """Says of each row whether it stays after a look at all of them, in memory that does not grow with their number.
+
+    The tables that `judge` is given hold the same rows in the same order as those that `prepare` saw, each once,
+    although cut into tables otherwise; so a filter may count rows to know which is which.
+    """
+
+    @abstractmethod
+    def prepare(self, rows: Rows, work: Path) -> None:
+        """Look at all rows before any is judged.
+
+        Args:
+            rows: Reads them, as often as it is called.
+            work: An empty folder for what does not fit into memory. It goes when all rows are judged.
+        """
+
+
+class HasValue(Filter):
+    """Drops rows whose value in a column is null or not a number: they have no rank and lie in no range."""
+
+    def __init__(self, column: str) -> None:
+        self.columns = (column,)
+        self.reason = f"without {column}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "has value", "column": self.columns[0]}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        return Verdict(numbers(table[self.columns[0]])[1])
+
+
+class InRange(Filter):
+    """Drops rows whose value in a column lies outside a range, both ends of which are inside.
+
+    A bound of a column of 32-bit numbers is rounded to these, so that `at least 0.7` takes the rows that show 0.7.
+    """
+
+    def __init__(self, column: str, low: float | None, high: float | None) -> None:
+        self.columns, self.number = (column,), column
+        self.low, self.high = low, high
+        if low is not None and high is not None:
+            self.reason = f"with {column} outside {low:g} to {high:g}"
+        else:
+            self.reason = f"with {column} " + (f"above {high:g}" if low is None else f"below {low:g}")
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "range", "column": self.number, "low": self.low, "high": self.high}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        values, known = numbers(table[self.number])
+        kind = values.dtype.type if values.dtype.kind == "f" else float
+        kept = known
+        if self.low is not None:
+            kept = kept & (values >= kind(self.low))
+        if self.high is not None:
+            kept = kept & (values <= kind(self.high))
+        return Verdict(kept, np.where(known, values, np.nan))
+
+
+class FromOrigins(Filter):
+    """Drops rows that come from elsewhere than the named origins."""
+
+    columns = ("origin",)
+
+    def __init__(self, origins: Collection[str]) -> None:
+        self.origins = sorted(set(origins))
+        self.reason = f"not from {' or '.join(self.origins)}"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "origin", "origins": self.origins}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        # A row without an origin is not among them: a null is in no list.
+        return Verdict(pc.is_in(table["origin"].cast(pa.string()), pa.array(self.origins)).to_numpy())
+
+
+class LengthLimit(Filter):
+    """Drops rows of which a side has too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
+
+    columns = ("reference_length", "translation_length")
+    number = "tokens"
+
+    def __init__(self, least: int | None, most: int | None) -> None:
+        self.least, self.most = least, most
+        parts = [f"under {least}"] if least is not None else []
+        parts += [f"over {most}"] if most is not None else []
+        self.reason = f"with a side {' or '.join(parts)} tokens"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "length", "least": self.least, "most": self.most}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        sides = [table[name].to_numpy() for name in self.columns]
+        shorter, longer = np.minimum(*sides), np.maximum(*sides)
+        short = shorter < self.least if self.least is not None else np.zeros(len(shorter), bool)
+        long = longer > self.most if self.most is not None else np.zeros(len(shorter), bool)
+        return Verdict(~(short | long), np.where(short, shorter, longer).astype(np.float64))
+
+
+class DifferentSides(Filter):
+    """Drops rows whose sides have the same letters and digits in the same order: case and all else aside.
+
+    Two sides without any letter or digit are the same.
+    """
+
+    columns = ("reference", "translation")
+    reason = "with identical sides"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "identical sides"}
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        sides = [joined(table[name]) for name in self.columns]
+        (first, strange), (second, also_strange) = map(_letter_sums, sides)
+        # Only what may be the same is compared letter by letter, which takes twenty times as long.
+        doubtful = np.flatnonzero(strange | also_strange | (first == second))
+        same = pc.equal(*(letters(side.take(pa.array(doubtful))) for side in sides)).to_numpy(zero_copy_only=False)
+        kept = np.ones(table.num_rows, bool)
+        kept[doubtful[same]] = False
+        return Verdict(kept)
+
+
+def numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Take a column of numbers apart.
+
+    Returns:
+        The values [row] in their own precision, and which are numbers [row]: neither null nor NaN.
+    """
+    known = column.is_valid().to_numpy()
+    values = (pc.fill_null(column, 0) if column.null_count else column).to_numpy()
+    return values, known & ~np.isnan(values) if values.dtype.kind == "f" else known
+
+
+# What letters and digits of ASCII count, upper case like lower case; the sum of what all bytes of a text count.
+_COUNTS = bytes(
+    (ord(chr(byte).lower()) * 37) % 241 + 1 if byte < 128 and chr(byte).isalnum() else 0 for byte in range(256)
+)
+
+
+def joined(column: pa.ChunkedArray) -> pa.Array:
+    """Make one array of the pieces of a column."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Sum up letters and digits.
+
+    Returns:
+        Sums [text], equal where letters and digits are; and which texts [text] have characters beyond ASCII, so that
+        their sums say nothing.
+    """
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    offsets = np.frombuffer(texts.buffers()[1], width)[texts.offset : texts.offset + len(texts) + 1]
+    if not len(texts) or offsets[0] == offsets[-1]:
+        return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
+    content = memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]]
+    offsets = offsets - offsets[0]
+    # One more byte, where empty texts at the end begin.
+    counts = np.frombuffer(bytes(content).translate(_COUNTS) + b"\0", np.uint8)
+    sums = np.add.reduceat(counts, offsets[:-1], dtype=np.uint32)
+    # Of an empty text `reduceat` gives a byte of the next one.
+    sums[offsets[1:] == offsets[:-1]] = 0
+    strange = np.zeros(len(texts), bool)
+    others = np.flatnonzero(np.frombuffer(content, np.uint8) > 127)
+    strange[np.searchsorted(offsets, others, side="right") - 1] = True
+    return sums, strange
+
+
+Keep = Literal["best", "most-similar", "most-different"]
+# What decides: columns in order, and whether their smallest value is wanted.
+ORDERS: dict[Keep, tuple[tuple[str, bool], ...]] = {
+    "best": (),
+    "most-similar": (("para_score", False),),
+    "most-different": (("trigram_overlap", True), ("para_score", False)),
+}
+REASONS: dict[Keep, str] = {
+    "best": "with a better hypothesis of the same sentence",
+    "most-similar": "with a more similar hypothesis of the same sentence",
+    "most-different": "with a more different hypothesis of the same sentence",
+}
+
+
+class OneHypothesis(TwoPassFilter):
+    """Keeps one row of each id.
+
+    `best` is the smallest rank, `most-similar` the largest paraphrase score, and `most-different` the smallest trigram
+    overlap, where a pair too short for trigrams counts as the same on both sides. Of equal overlaps the larger score
+    stays, and of equal rows the smaller rank. Filters before this one say what a hypothesis must have at least.
+
+    Args:
+        keep: Which row stays.
+    """
+
+    def __init__(self, keep: Keep) -> None:
+        self.keep = keep
+        self.columns = ("rank", *(name for name, _ in ORDERS[keep]))
+        self.number = self.columns[1] if ORDERS[keep] else "rank"
+        self.reason = REASONS[keep]
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its settings."""
+        return {"filter": "one hypothesis", "keep": self.keep}
+
+    def prepare(self, rows: Rows, work: Path) -> None:
+        """Find the row that stays of each id, and write down its number."""
+        path = work / "stay"
+        held: list[np.ndarray] = []
+        with writing(work), path.open("wb") as file:
+            for table in rows():
+                found = self._records(table)
+                whole = [np.concatenate(pair) for pair in zip(held, found, strict=True)] if held else found
+                # Rows of the last id may go on in the next table.
+                inside = int(np.searchsorted(whole[0], whole[0][-1]))
+                file.write(_firsts([part[:inside] for part in whole]).tobytes())
+                held = [part[inside:] for part in whole]
+            if held:
+                file.write(_firsts(held).tobytes())
+        self._stay = np.memmap(path, np.int64, "r") if path.stat().st_size else np.empty(0, np.int64)
+
+    def _records(self, table: pa.Table) -> list[np.ndarray]:
+        """Ids, row numbers, and what decides [row], each so that the smallest value wins."""
+        columns = [table["id"].to_numpy(), row_numbers(table)]
+        for name, smallest in ORDERS[self.keep]:
+            values, known = numbers(table[name])
+            columns.append(np.where(known, values if smallest else -values, np.float32(1)))
+        return columns
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        own = row_numbers(table)
+        places = np.minimum(np.searchsorted(self._stay, own), max(len(self._stay) - 1, 0))
+        values, known = numbers(table[self.number])
+        return Verdict(self._stay[places] == own, np.where(known, values, np.nan).astype(np.float64))
+
+
+def _firsts(records: list[np.ndarray]) -> np.ndarray:
+    """Number of the row that stays of each id, ascending, int64."""
+    ids, rows, *decide = records
+    order = np.lexsort((rows, *reversed(decide), ids))
+    first = np.flatnonzero(np.diff(ids[order], prepend=-1))
+    return rows[order][first].astype(np.int64)

@@ -1,0 +1,399 @@
+"""MinHash: shingles, signatures, candidates and the documents on disk."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.draws import mix, run_hashes, salt
+from paranmt_hf.text.tokens import TokenHashes, expand
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+
+Unit = Literal["word", "character"]
+# Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.
+BATCH = 2**16
+# A shingle is a hash of 48 bits: two different ones are equal with a chance of 4e-15.
+SHINGLE_BITS = np.uint64(48)
+_SHINGLE = np.uint64(2**48 - 1)
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The sets of shingles of a batch of documents.
+
+    Attributes:
+        values: Shingles [shingle], uint64 below 2**48, distinct and ascending within a document.
+        offsets: Bounds [document + 1], int64: document `i` has `values[offsets[i]:offsets[i + 1]]`.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class Shingler:
+    """Cuts documents, which are one or two sentences each, into sets of shingles.
+
+    Words are those of the language, in English those of `text.py`; characters are those of the lower-cased text. A
+    sentence shorter than a shingle is one shingle. Shingles of the first and of the second sentence are never equal.
+
+    Args:
+        unit: What a shingle is a run of.
+        size: How many of them.
+        language: ISO 639-1 code, which decides what a word is.
+    """
+
+    def __init__(self, unit: Unit, size: int, language: str = ENGLISH) -> None:
+        self.unit, self.size = unit, size
+        self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
+
+    def sets(self, columns: Sequence[pa.Array]) -> Sets:
+        """Cut a batch of at most `BATCH` documents.
+
+        Args:
+            columns: One or two columns of sentences [document].
+        """
+        if len(columns[0]) > BATCH:
+            raise ValueError(f"at most {BATCH} documents at once, not {len(columns[0])}")
+        keys = np.concatenate([self._keys(column, side) for side, column in enumerate(columns)])
+        keys.sort()
+        if len(keys):
+            keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+        counts = np.bincount((keys >> SHINGLE_BITS).astype(np.int64), minlength=len(columns[0]))
+        return Sets(keys & _SHINGLE, np.concatenate([[0], np.cumsum(counts)]))
+
+    def _keys(self, column: pa.Array, side: int) -> np.ndarray:
+        """Document in the upper 16 bits, shingle in the lower 48 [shingle of a sentence]."""
+        hashes, offsets = self._words(column) if self.unit == "word" else self._characters(column)
+        lengths = np.diff(offsets)
+        keys = [_runs(hashes, offsets, np.flatnonzero(lengths >= self.size), self.size, side)]
+        for size in range(1, self.size):
+            keys.append(_runs(hashes, offsets, np.flatnonzero(lengths == size), size, side))
+        return np.concatenate(keys)
+
+    def _words(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        (table,) = self._tokenizer.tables(column)
+        return self._hashes.of(table)[table.ids], table.offsets
+
+    def _characters(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        lowered = pc.utf8_lower(column)
+        text = "".join(lowered.to_pylist()).encode("utf-32-le", "surrogatepass")
+        offsets = np.concatenate([[0], np.cumsum(pc.utf8_length(lowered).to_numpy(), dtype=np.int64)])
+        return mix(np.frombuffer(text, "<u4").astype(np.uint64)), offsets
+
+
+def _runs(hashes: np.ndarray, offsets: np.ndarray, documents: np.ndarray, size: int, side: int) -> np.ndarray:
+    """Document and shingle of all runs of a size in some documents [run]."""
+    counts = offsets[1:][documents] - offsets[:-1][documents] - (size - 1)
+    starts, _ = expand(np.arange(len(hashes)), offsets[:-1][documents], counts)
+    shingles = mix(run_hashes(hashes, starts, size) ^ salt(side)) & _SHINGLE
+    return (np.repeat(documents, counts).astype(np.uint64) << SHINGLE_BITS) | shingles
+
+
+def jaccard(left: Sets, right: Sets) -> np.ndarray:
+    """Jaccard similarity of each document with the same one of another batch: shared shingles over all shingles.
+
+    Args:
+        left: Documents [pair].
+        right: Documents [pair], as many.
+
+    Returns:
+        From 0 to 1 [pair], float64; 1 for two empty documents.
+    """
+    keys = []
+    for sets in (left, right):
+        documents = np.repeat(np.arange(len(sets), dtype=np.uint64), np.diff(sets.offsets))
+        keys.append((documents << SHINGLE_BITS) | sets.values)
+    merged = np.concatenate(keys)
+    # Two halves in ascending order, which a stable sort only merges: seventeen times as fast.
+    merged.sort(kind="stable")
+    shared = np.bincount((merged[1:][merged[1:] == merged[:-1]] >> SHINGLE_BITS).astype(np.int64), minlength=len(left))
+    union = np.diff(left.offsets) + np.diff(right.offsets) - shared
+    return np.divide(shared, union, out=np.ones(len(left)), where=union > 0)
+
+
+# Documents whose shingles stay in the processor's cache while every permutation reads them.
+_CACHED = 4_000
+
+
+def chance_found(similarity: float, bands: int, rows: int) -> float:
+    """Chance that two documents of this Jaccard similarity share the key of at least one band."""
+    return 1 - (1 - similarity**rows) ** bands
+
+
+class MinHash:
+    """Computes band keys.
+
+    A permutation of the numbers below 2**32 is x -> a x + b modulo 2**32 with an odd a, over mixed shingles. This is
+    several times as fast as taking signatures out of `rensa` (benchmarks/near_duplicates.py), and what is found does
+    not depend on the version of a package.
+
+    Args:
+        bands: Number of bands.
+        rows: Number of minima in a band.
+        seed: Decides the permutations.
+    """
+
+    def __init__(self, bands: int, rows: int, seed: int) -> None:
+        self.bands, self.rows = bands, rows
+        # PCG64 gives the same numbers in every version of NumPy; Generator's methods need not.
+        draws = np.random.PCG64(seed).random_raw(2 * bands * rows)
+        self._factors = (draws[0::2] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+        self._terms = (draws[1::2] >> np.uint64(32)).astype(np.uint32)
+
+    def keys(self, sets: Sets) -> np.ndarray:
+        """Compute the band keys of documents that are not empty.
+
+        Returns:
+            Keys [band, document], uint64.
+        """
+        hashes = (mix(sets.values) >> np.uint64(32)).astype(np.uint32)
+        keys = np.zeros((self.bands, len(sets)), np.uint64)
+        for start in range(0, len(sets), _CACHED):
+            stop = min(start + _CACHED, len(sets))
+            bounds = sets.offsets[start : stop + 1]
+            self._fill(keys[:, start:stop], hashes[bounds[0] : bounds[-1]], bounds[:-1] - bounds[0])
+        return keys
+
+    def _fill(self, keys: np.ndarray, hashes: np.ndarray, starts: np.ndarray) -> None:
+        permuted, minima = np.empty_like(hashes), np.empty(len(starts), np.uint32)
+        for number, (factor, term) in enumerate(zip(self._factors, self._terms, strict=True)):
+            np.multiply(hashes, factor, out=permuted)
+            permuted += term
+            np.minimum.reduceat(permuted, starts, out=minima)
+            band = number // self.rows
+            keys[band] = mix(keys[band] ^ minima)
+
+
+class ColumnFile:
+    """A column of numbers, or of vectors, in a file.
+
+    Args:
+        path: The file; it is begun anew.
+        kind: Type of its numbers.
+        width: Numbers in a row.
+    """
+
+    def __init__(self, path: Path, kind: type[np.generic], width: int = 1) -> None:
+        self.path, self.kind, self.width, self.rows = path, np.dtype(kind), width, 0
+        self._file = path.open("wb")
+        self._map: mmap.mmap | None = None
+
+    def append(self, values: np.ndarray) -> None:
+        """Write the next rows [row] or [row, number]."""
+        self._file.write(np.ascontiguousarray(values, self.kind).data)
+        self.rows += len(values)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows in any order [row] or [row, number].
+
+        What was read does not stay in this process's memory; the system keeps what it has room for.
+        """
+        if not len(rows):
+            return np.empty((0, self.width) if self.width > 1 else 0, self.kind)
+        if self._map is None:
+            self._file.close()
+            with self.path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        values = np.frombuffer(self._map, self.kind)
+        taken = (values.reshape(-1, self.width) if self.width > 1 else values)[rows]
+        del values
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+        return taken
+
+    def blocks(self, size: int) -> list[tuple[int, int]]:
+        """Cut the rows into blocks: their bounds."""
+        return [(start, min(start + size, self.rows)) for start in range(0, self.rows, size)]
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Read the rows from `start` up to `stop` [row] or [row, number]."""
+        if not self._file.closed:
+            self._file.flush()
+        numbers = (stop - start) * self.width
+        values = np.fromfile(self.path, self.kind, numbers, offset=start * self.width * self.kind.itemsize)
+        return values.reshape(-1, self.width) if self.width > 1 else values
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+        if self._map is not None:
+            self._map.close()
+
+
+class DocumentStore:
+    """Documents on disk: their shingles, their keys in each band, and their vectors where there is an encoder.
+
+    Args:
+        folder: Where the files lie.
+        bands: Number of keys of a document.
+    """
+
+    def __init__(self, folder: Path, bands: int) -> None:
+        self.keys = [ColumnFile(folder / f"keys-{band:03d}", np.uint64) for band in range(bands)]
+        self._ends = ColumnFile(folder / "ends", np.int64)
+        self._shingles = ColumnFile(folder / "shingles", np.uint64)
+        self._folder = folder
+        self._vectors: ColumnFile | None = None
+
+    def __len__(self) -> int:
+        return self._ends.rows
+
+    def append(self, sets: Sets, keys: np.ndarray, vectors: np.ndarray | None = None) -> None:
+        """Write the next documents.
+
+        Args:
+            sets: Their shingles.
+            keys: Their keys [band, document].
+            vectors: Their vectors of length 1 [document, dimension].
+        """
+        self._ends.append(self._shingles.rows + sets.offsets[1:])
+        self._shingles.append(sets.values)
+        for file, column in zip(self.keys, keys, strict=True):
+            file.append(column)
+        if vectors is not None:
+            if self._vectors is None:
+                self._vectors = ColumnFile(self._folder / "vectors", np.float16, vectors.shape[1])
+            self._vectors.append(vectors)
+
+    def counts(self, documents: np.ndarray) -> np.ndarray:
+        """Count the shingles of some documents [document]."""
+        before = np.where(documents > 0, self._ends.take(np.maximum(documents - 1, 0)), 0)
+        return self._ends.take(documents) - before
+
+    def sets(self, documents: np.ndarray) -> Sets:
+        """Read the shingles of some documents."""
+        counts = self.counts(documents)
+        at, bounds = _ranges(self._ends.take(documents) - counts, counts)
+        return Sets(self._shingles.take(at), bounds)
+
+    def vectors(self, documents: np.ndarray) -> np.ndarray:
+        """Read the vectors of some documents [document, dimension], float32."""
+        if self._vectors is None:
+            raise ValueError("these documents have no vectors")
+        return self._vectors.take(documents).astype(np.float32)
+
+    def __enter__(self) -> DocumentStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with ExitStack() as stack:
+            for file in (*self.keys, self._ends, self._shingles, *([self._vectors] if self._vectors else [])):
+                stack.callback(file.close)
+
+
+def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of ranges laid end to end, and the bounds of each."""
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    return np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1]), bounds
+
+
+# Keys that are sorted at once: 0.3 GB, and as much again for what is read and marked on the way.
+SORTED_AT_ONCE = 2**25
+# Of the documents that share a key, each is compared with the first ones.
+FIRST = 32
+# Later documents whose pairs are resolved at once.
+BLOCK = 2**18
+_READ = 2**22
+_EARLIER_BITS = np.uint64(46)
+_EARLIER = np.uint64(2**46 - 1)
+
+
+def sharing(keys: ColumnFile, first: int, leave_out: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Find documents that share a key of one band.
+
+    The lowest bits of a key make room for the document's number, so that one sort of plain numbers does it; with 50
+    million documents 38 bits remain, and the few thousand pairs that agree in those by chance are compared in vain.
+
+    Args:
+        keys: The keys of all documents.
+        first: Each document is paired with at most this many others: those of the smallest numbers.
+        leave_out: Documents that count for nothing [document], bool.
+
+    Yields:
+        Earlier and later document of each pair [pair], int64.
+    """
+    number_bits = max(int(keys.rows - 1).bit_length(), 1)
+    low = np.uint64(2**number_bits - 1)
+    part_bits = max((keys.rows - 1) // SORTED_AT_ONCE, 0).bit_length()
+    for part in range(2**part_bits):
+        chosen = []
+        for start, stop in keys.blocks(_READ):
+            values = keys.read(start, stop)
+            wanted = ~leave_out[start:stop]
+            if part_bits:
+                wanted &= (values >> np.uint64(64 - part_bits)) == np.uint64(part)
+            numbers = np.arange(start, stop, dtype=np.uint64)
+            chosen.append((values[wanted] & ~low) | numbers[wanted])
+        packed = np.concatenate(chosen) if chosen else np.empty(0, np.uint64)
+        del chosen
+        packed.sort()
+        yield from _pairs_of(packed, number_bits, first)
+
+
+def _pairs_of(packed: np.ndarray, number_bits: int, first: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs within runs of equal keys."""
+    same = (packed[1:] >> np.uint64(number_bits)) == (packed[:-1] >> np.uint64(number_bits))
+    inside = np.concatenate([[False], same])
+    shared = inside.copy()
+    shared[:-1] |= same
+    packed, inside = packed[shared], inside[shared]
+    documents = (packed & np.uint64(2**number_bits - 1)).astype(np.int64)
+    starts = np.flatnonzero(~inside)
+    if not len(starts):
+        return
+    sizes = np.diff(np.concatenate([starts, [len(documents)]]))
+    place = np.arange(len(documents)) - np.repeat(starts, sizes)
+    for step in range(min(first, int(sizes.max()) - 1)):
+        later = np.flatnonzero(place > step)
+        yield documents[later - place[later] + step], documents[later]
+
+
+class PairFiles:
+    """Pairs of documents on disk, kept apart by blocks of the later one.
+
+    Args:
+        folder: Where the files lie.
+        documents: How many documents there are.
+    """
+
+    def __init__(self, folder: Path, documents: int) -> None:
+        self._paths = [folder / f"pairs-{block:05d}" for block in range(-(-documents // BLOCK))]
+
+    def append(self, earlier: np.ndarray, later: np.ndarray) -> None:
+        """Write pairs [pair]."""
+        blocks = later // BLOCK
+        packed = ((later % BLOCK).astype(np.uint64) << _EARLIER_BITS) | earlier.astype(np.uint64)
+        order = np.argsort(blocks, kind="stable")
+        bounds = np.searchsorted(blocks[order], np.arange(len(self._paths) + 1))
+        for path, start, stop in zip(self._paths, bounds[:-1], bounds[1:], strict=True):
+            if stop > start:
+                with path.open("ab") as file:
+                    file.write(packed[order[start:stop]].data)
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Read the pairs block by block, each pair once, by later and then by earlier document.
+
+        Yields:
+            Earlier and later document of each pair [pair], int64.
+        """
+        for block, path in enumerate(self._paths):
+            packed = np.unique(np.fromfile(path, np.uint64)) if path.exists() else np.empty(0, np.uint64)
+            yield (
+                (packed & _EARLIER).astype(np.int64),
+                (packed >> _EARLIER_BITS).astype(np.int64) + block * BLOCK,
+            )
+            path.unlink(missing_ok=True)

@@ -1,0 +1,372 @@
+"""Filters over a whole release, out of core; and the file of the rows that they dropped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.release import read_tables
+from paranmt_hf.corpus.schema import key_columns, row_numbers
+from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular, write_bytes, writing
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.work import as_json
+
+# Seconds of a pass after which what is judged is worth keeping.
+KEEP_SECONDS = 20.0
+# Work of so many seconds is kept when a command is refused.
+LONG_SECONDS = 60.0
+# Rows whose bytes are read at once.
+BLOCK_ROWS = 1_000_000
+# A pass that takes less is not worth a line.
+QUIET_SECONDS = 5.0
+STATE = "verdicts.json"
+
+
+def _metadata(file: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file)
+    except pa.ArrowInvalid:
+        raise InputError(f"{file} is no Parquet file, or cut off; copy it or build the release again") from None
+
+
+class ReleaseRows:
+    """The rows of Parquet files in order of their ids.
+
+    Args:
+        files: The files in order.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = list(files)
+        found = [_metadata(file) for file in self.files]
+        self.rows = sum(metadata.num_rows for metadata in found)
+        self.schema = found[0].schema.to_arrow_schema()
+
+    def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
+        """Read columns, `id` always among them, and `rank` where there is one.
+
+        Args:
+            columns: Their names.
+            skip: Number of rows that a former run has read: whole tables.
+
+        Yields:
+            The place of the table's first row, from 0, and the table.
+        """
+        place, last = skip, None
+        names = list(dict.fromkeys([*key_columns(self.schema.names), *columns]))
+        for table in read_tables(self.files, names, skip=skip):
+            ids = row_numbers(table)
+            if len(ids) and ((ids[1:] <= ids[:-1]).any() or (last is not None and ids[0] <= last)):
+                raise InputError(
+                    f"the ids of {self.files[0].parent} do not ascend from row to row, as those of a release do; "
+                    "bring the pairs in with `paranmt import`"
+                )
+            yield place, table
+            place += table.num_rows
+            last = ids[-1] if len(ids) else last
+
+
+class Verdicts:
+    """By which filter each row was dropped, and the number that decided; in two files that grow with the rows.
+
+    Args:
+        folder: Where the files are; those of a former run go on.
+        rows: Number of rows.
+    """
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self.rows = rows
+        with writing(folder):
+            self._codes, self._numbers = (
+                os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o666) for name in ("codes", "numbers")
+            )
+            os.truncate(self._codes, rows)
+            os.truncate(self._numbers, 8 * rows)
+        self._folder = folder
+
+    def __enter__(self) -> Verdicts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._codes)
+        os.close(self._numbers)
+
+    def codes(self, place: int, count: int) -> np.ndarray:
+        """Read of some rows by which filter, from 1, each was dropped [row], uint8; 0 where it is kept."""
+        return np.frombuffer(os.pread(self._codes, count, place), np.uint8)
+
+    def numbers(self, place: int, count: int) -> np.ndarray:
+        """Read of some rows the number that decided [row], float64; NaN or 0 where none did."""
+        return np.frombuffer(os.pread(self._numbers, 8 * count, 8 * place), np.float64)
+
+    def write(self, place: int, codes: np.ndarray, numbers: np.ndarray) -> None:
+        """Write codes [row] and numbers [row]."""
+        with writing(self._folder):
+            os.pwrite(self._codes, codes.tobytes(), place)
+            os.pwrite(self._numbers, numbers.tobytes(), 8 * place)
+
+    def forget(self, code: int, place: int = 0) -> None:
+        """Take rows back, from a place on, that were dropped by a filter after that of a code."""
+        for start in range(place, self.rows, BLOCK_ROWS):
+            codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
+            if (codes > code).any():
+                with writing(self._folder):
+                    os.pwrite(self._codes, np.where(codes > code, 0, codes).astype(np.uint8).tobytes(), start)
+
+    def sync(self) -> None:
+        """See to it that what is written outlives a power cut."""
+        with writing(self._folder):
+            os.fsync(self._codes)
+            os.fsync(self._numbers)
+
+    def counts(self, filters: int) -> list[int]:
+        """Count the rows that each of so many filters dropped."""
+        total = np.zeros(filters + 1, np.int64)
+        for start in range(0, self.rows, BLOCK_ROWS):
+            codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
+            total += np.bincount(codes, minlength=filters + 1)[: filters + 1]
+        return total[1:].tolist()
+
+
+@dataclass(frozen=True)
+class _State:
+    """How far a selection is.
+
+    Attributes:
+        input: What determines the rows.
+        done: Identities of the filters that have judged all rows.
+        judging: Identities of those at work.
+        rows: Number of rows that these have judged.
+        seconds: How long all of it took.
+    """
+
+    input: dict[str, Any]
+    done: list[dict[str, Any]]
+    judging: list[dict[str, Any]]
+    rows: int
+    seconds: float
+
+
+class Judging:
+    """Sends the rows of a release through filters.
+
+    Args:
+        source: The rows.
+        filters: In the order in which they decide, at most 255.
+        input: What determines the rows, as JSON values.
+        work: Folder of the verdicts, which the caller holds.
+    """
+
+    def __init__(self, source: ReleaseRows, filters: Sequence[Filter], input: Mapping[str, Any], work: Path) -> None:
+        self.source, self.filters, self.work = source, list(filters), work
+        self._input = as_json(input)
+        self._identities = [as_json({"reason": one.reason, **one.identity}) for one in filters]
+        self._spent, self._started = 0.0, time.monotonic()
+
+    def run(self, verdicts: Verdicts) -> None:
+        """Judge all rows, going on with what a former run left."""
+        done, rows = self._known()
+        verdicts.forget(done, rows)
+        for group in self._groups(done):
+            self._judge(verdicts, group, rows)
+            rows = 0
+            self._save(verdicts, group[-1] + 1)
+
+    def _groups(self, done: int) -> Iterator[list[int]]:
+        """Cut the filters that are not done into those that share a pass."""
+        group: list[int] = []
+        for index in range(done, len(self.filters)):
+            alone = isinstance(self.filters[index], TwoPassFilter)
+            if group and (alone or isinstance(self.filters[group[-1]], TwoPassFilter)):
+                yield group
+                group = []
+            group.append(index)
+        if group:
+            yield group
+
+    def _judge(self, verdicts: Verdicts, group: Sequence[int], rows: int) -> None:
+        """Let filters judge in one pass, from a row on."""
+        filters = [self.filters[index] for index in group]
+        label = f"rows {filters[0].reason}" + (f" and {len(filters) - 1} other reasons" if len(filters) > 1 else "")
+        spill = self.work / "spill"
+        try:
+            if isinstance(filters[0], TwoPassFilter):
+                shutil.rmtree(spill, ignore_errors=True)
+                with writing(spill):
+                    spill.mkdir()
+                filters[0].prepare(
+                    lambda: self._seen(verdicts, filters[0].columns, f"look: {filters[0].reason}"), spill
+                )
+            kept_at = time.monotonic()
+            with Progress(label, self.source.rows, done=rows, unit="pairs", least=QUIET_SECONDS) as progress:
+                for place, table in self.source.tables({name for one in filters for name in one.columns}, skip=rows):
+                    self._judge_table(verdicts, group, place, table)
+                    progress.advance_to(place + table.num_rows)
+                    if time.monotonic() - kept_at > KEEP_SECONDS and not isinstance(filters[0], TwoPassFilter):
+                        self._save(verdicts, group[0], group, place + table.num_rows)
+                        kept_at = time.monotonic()
+        finally:
+            shutil.rmtree(spill, ignore_errors=True)
+
+    def _judge_table(self, verdicts: Verdicts, group: Sequence[int], place: int, table: pa.Table) -> None:
+        codes = verdicts.codes(place, table.num_rows).copy()
+        numbers = None
+        left = np.flatnonzero(codes == 0)
+        rest = table if len(left) == table.num_rows else table.take(pa.array(left))
+        for index in group:
+            if not len(left):
+                break
+            verdict = self.filters[index].judge(rest)
+            if verdict.kept.all():
+                continue
+            dropped = left[~verdict.kept]
+            codes[dropped] = index + 1
+            if numbers is None:
+                numbers = verdicts.numbers(place, table.num_rows).copy()
+            numbers[dropped] = np.nan if verdict.number is None else verdict.number[~verdict.kept]
+            left, rest = left[verdict.kept], rest.filter(pa.array(verdict.kept))
+        if numbers is not None:
+            verdicts.write(place, codes, numbers)
+
+    def _seen(self, verdicts: Verdicts, columns: Collection[str], label: str) -> Iterator[pa.Table]:
+        """Read the rows that no filter has dropped so far."""
+        with Progress(label, self.source.rows, unit="pairs", least=QUIET_SECONDS) as progress:
+            for place, table in self.source.tables(columns):
+                kept = verdicts.codes(place, table.num_rows) == 0
+                if kept.any():
+                    yield table if kept.all() else table.filter(pa.array(kept))
+                progress.advance_to(place + table.num_rows)
+
+    def _known(self) -> tuple[int, int]:
+        """How many filters a former run has finished, and how many rows the next pass has behind it."""
+        path = self.work / STATE
+        if not path.exists():
+            return 0, 0
+        expected = f"the state of a selection; delete {self.work} to begin anew"
+        state = from_json(_State, read_json(path, expected), path)
+        if state.input != self._input:
+            return 0, 0
+        self._spent = state.seconds
+        pairs = zip(state.done, self._identities, strict=False)
+        done = next((index for index, (old, new) in enumerate(pairs) if old != new), None)
+        if done is None:
+            done = min(len(state.done), len(self._identities))
+        group = next(self._groups(done), [])
+        same = done == len(state.done) and state.judging == [self._identities[index] for index in group]
+        return done, state.rows if same else 0
+
+    def _save(self, verdicts: Verdicts, done: int, judging: Sequence[int] = (), rows: int = 0) -> None:
+        verdicts.sync()
+        state = _State(
+            input=self._input,
+            done=self._identities[:done],
+            judging=[self._identities[index] for index in judging],
+            rows=rows,
+            seconds=self._spent + time.monotonic() - self._started,
+        )
+        write_bytes(self.work / STATE, json.dumps(to_json(state)).encode())
+
+
+def took_long(work: Path) -> bool:
+    """Tell whether a work folder holds verdicts that took long."""
+    try:
+        return bool(json.loads((work / STATE).read_bytes())["seconds"] > LONG_SECONDS)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+WORDS = pa.dictionary(pa.int8(), pa.string())
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("reference", pa.string(), nullable=False),
+        pa.field("translation", pa.string(), nullable=False),
+        pa.field("reason", WORDS, nullable=False),
+        # What decided: a score, a number of tokens, the id of the row that this one repeats; and which of these it is.
+        pa.field("number", pa.float64()),
+        pa.field("number_is", WORDS),
+    ]
+)
+# Key of the file's metadata: which selection dropped these rows.
+SELECTION = b"paranmt_selection"
+
+
+class DroppedRows:
+    """Writes the file.
+
+    Args:
+        path: Where to; the caller renames it when all is there.
+        filters: Those of the codes, in order.
+        selection: Checksum of what determines the selection.
+        ranked: Whether the rows have a `rank`, which then stands beside their id.
+    """
+
+    def __init__(self, path: Path, filters: Sequence[Filter], selection: str, *, ranked: bool = False) -> None:
+        self._reasons = pa.array([one.reason for one in filters], pa.string())
+        names = list(dict.fromkeys(one.number for one in filters if one.number))
+        self._names = pa.array(names, pa.string())
+        self._name_of = np.array([names.index(one.number) if one.number else -1 for one in filters], np.int8)
+        fields = [*SCHEMA][:1] + [pa.field("rank", pa.int32(), nullable=False)] * ranked + [*SCHEMA][1:]
+        self._schema = pa.schema(fields, {SELECTION: selection.encode()})
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+
+    def __enter__(self) -> DroppedRows:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def add(self, table: pa.Table, codes: np.ndarray, numbers: np.ndarray) -> None:
+        """Add the dropped rows of a table.
+
+        Args:
+            table: Rows of a release.
+            codes: By which filter, from 1, each was dropped [row]; 0 where it is kept.
+            numbers: What decided [row].
+        """
+        chosen = np.flatnonzero(codes)
+        if not len(chosen):
+            return
+        filters = codes[chosen].astype(np.int8) - 1
+        rows = table.select([*key_columns(self._schema.names), "reference", "translation"]).take(pa.array(chosen))
+        names = self._name_of[filters]
+        known = (names >= 0) & ~np.isnan(numbers[chosen])
+        columns = [
+            *rows.columns,
+            pa.DictionaryArray.from_arrays(filters, self._reasons),
+            pa.array(numbers[chosen], mask=~known),
+            pa.DictionaryArray.from_arrays(pa.array(names, mask=~known), self._names),
+        ]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+
+def selection_of(path: Path) -> str | None:
+    """Tell which selection dropped the rows of a file; None where there is no file."""
+    check_regular(path)
+    if not path.exists():
+        return None
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowInvalid, OSError):
+        metadata = {}
+    if SELECTION not in metadata:
+        raise InputError(f"{path} exists and holds no dropped rows; choose another --keep-dropped or move it away")
+    return str(metadata[SELECTION].decode("ascii", "replace"))

@@ -1,0 +1,301 @@
+"""`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
+
+Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
+language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample. Work
+in progress lies in `<out>.work`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, SelectionRecord, parse_record
+from paranmt_hf.corpus.release import fetch_release, read_record, release_files, write_release
+from paranmt_hf.corpus.release_run import Built, ReleaseConfig, read_made, write_card
+from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
+from paranmt_hf.corpus.selection.filters import Filter
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.run_filters import (
+    DroppedRows,
+    Judging,
+    ReleaseRows,
+    Verdicts,
+    selection_of,
+    took_long,
+)
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.util.files import check_suffix, replacing, write_result, writing
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import from_json, to_json
+from paranmt_hf.util.work import (
+    as_json,
+    finished,
+    locked,
+    put_in_place,
+    remove,
+    remove_leftover,
+    result_folder,
+    work_folder,
+)
+from paranmt_hf.version import __version__
+
+logger = logging.getLogger(__name__)
+
+
+class Selected(Built):
+    """A finished selection."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that are left."""
+        return self.record.configs["default"].rows
+
+    @property
+    def selection(self) -> SelectionRecord:
+        """What it was selected from, and what each filter dropped, in the order in which they decided."""
+        found = self.record.selection
+        if found is None:
+            raise ValueError(f"{self.folder} was not selected")
+        return found
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A release to select from: its name, rows, record, and the checksums of its files."""
+
+    name: str
+    rows: ReleaseRows
+    record: ReleaseRecord
+
+    @property
+    def files(self) -> dict[str, str]:
+        return dict(self.record.configs["default"].files)
+
+
+def select(
+    release: str | Path,
+    out: str | Path,
+    config: ReleaseFilter | None = None,
+    *,
+    keep_dropped: str | Path | None = None,
+) -> Selected:
+    """Select rows of a release; what is left becomes a release of its own, with the same ids.
+
+    Args:
+        release: Folder of a release, or a release on the Hub by id, which `@` and a revision may follow.
+        out: Folder of the new release; its name is that of the corpus.
+        config: Which rows are kept.
+        keep_dropped: Parquet file for the rows that are not: id, sentences, reason, and the number that decided.
+    """
+    config, out = config or ReleaseFilter(), result_folder(out)
+    source = _open(release)
+    if out == source.rows.files[0].resolve().parents[1]:
+        raise InputError(f"--out {out} is the release that rows are selected from; choose another --out")
+    filters = config.filters(source.rows.schema, source.record.language)
+    if not filters:
+        raise InputError("nothing says which rows are kept: give at least one filter, such as --tenths or --sample")
+    _check_columns(filters, source)
+    wanted = _settings(source, filters)
+    file = _dropped_file(keep_dropped, out, wanted)
+    work = work_folder(out)
+    done = finished(
+        out, _what_counts(wanted), read_made, lambda record: _what_counts(record.settings), made="selected"
+    )
+    if done is not None and (file is None or file.exists()):
+        remove_leftover(out, "select")
+        return Selected(out, done, fresh=False)
+    with locked(work, "select", worth=took_long), Verdicts(work, source.rows.rows) as verdicts:
+        if not out.exists():
+            done = None
+        Judging(source.rows, filters, {"files": source.files}, work).run(verdicts)
+        counts = verdicts.counts(len(filters))
+        _check_left(source, filters, counts)
+        if done is None:
+            made = _write(source, filters, counts, wanted, verdicts, work / "release", file, name=out.name)
+            with writing(out):
+                put_in_place(work / "release", out)
+        else:
+            for _ in _kept(source, filters, wanted, verdicts, file, every=False):
+                pass
+        remove(work)
+    return Selected(out, done or made, fresh=done is None)
+
+
+def write_counts(path: str | Path, selected: Selected) -> None:
+    """Write counts and recipe of a selection into a JSON file."""
+    counts = {"folder": str(selected.folder), "left": selected.rows, "selection": to_json(selected.selection)}
+    write_result(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n")
+
+
+def _open(release: str | Path) -> _Source:
+    """Find a release in a folder or on the Hub, and check its files against its record."""
+    folder = Path(release).expanduser()
+    name, revision = split_revision(str(release))
+    if folder.exists() or not is_id(name):
+        record = read_record(folder, ["default"])
+        return _Source(folder.resolve().name, ReleaseRows(release_files(folder)), record)
+    fetched = fetch_release(name, revision, "default")
+    if fetched is None:
+        raise InputError(f"dataset {name!r} is no release of this program; bring it in with `paranmt build` first")
+    files, _ = fetched
+    return _Source(name, ReleaseRows(files), parse_record(files[0].parents[1], f"dataset {name!r}"))
+
+
+def _check_columns(filters: Sequence[Filter], source: _Source) -> None:
+    """Refuse columns that are not there, and text where numbers are asked for."""
+    schema = source.rows.schema
+    commands = {column.name: column.command for column in COLUMNS}
+    for one in filters:
+        for name in one.columns:
+            if name not in schema.names:
+                command = commands.get(name, "").replace("RELEASE", source.name)
+                made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
+                raise InputError(f"{source.name} has no column {name}, which decides what is dropped; {made}")
+        if one.number in one.columns and not _is_number(schema.field(one.number).type):
+            raise InputError(
+                f"the column {one.number} of {source.name} holds no numbers, so it has no ranks or ranges"
+            )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _settings(source: _Source, filters: Sequence[Filter]) -> dict[str, Any]:
+    """What determines the release: all that determined the one it is selected from, and the recipe."""
+    settings = dict(source.record.settings)
+    # The title is that of the whole.
+    settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}
+    selection = {
+        "release": source.name,
+        "files": source.files,
+        "rows": source.rows.rows,
+        "scorer": settings["scorer"],
+        "filters": [{"reason": one.reason, "settings": dict(one.identity), "dropped": 0} for one in filters],
+        **({"before": settings.pop("selection")} if "selection" in settings else {}),
+    }
+    return as_json({**settings, "selection": selection})
+
+
+def _what_counts(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of the settings what follows from the others: counts, and the name of a release known by its files."""
+    selection = settings.get("selection")
+    if not isinstance(selection, Mapping):
+        return dict(settings)
+    filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
+    return {**settings, "selection": {**selection, "release": "", "filters": filters}}
+
+
+def _checksum(wanted: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(_what_counts(wanted), sort_keys=True).encode()).hexdigest()
+
+
+def _dropped_file(path: str | Path | None, out: Path, wanted: Mapping[str, Any]) -> Path | None:
+    """Check that the dropped rows may be written where they are to be."""
+    if path is None:
+        return None
+    file = Path(path).expanduser().resolve()
+    check_suffix(file, "--keep-dropped", [".parquet"])
+    if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
+        raise InputError(f"--keep-dropped {path} would lie inside the release {out}; name a file elsewhere")
+    if not file.parent.is_dir():
+        raise InputError(f"--keep-dropped {path}: there is no folder {file.parent}; make it first")
+    if (selection := selection_of(file)) is not None and selection != _checksum(wanted):
+        raise InputError(
+            f"{file} holds rows that another selection dropped; choose another --keep-dropped or delete it"
+        )
+    return file
+
+
+def _check_left(source: _Source, filters: Sequence[Filter], counts: Sequence[int]) -> None:
+    if sum(counts) == source.rows.rows:
+        told = ", ".join(f"{count:,} {one.reason}" for one, count in zip(filters, counts, strict=True) if count)
+        raise InputError(f"no row of {source.name} is left of {source.rows.rows:,}: {told}; drop fewer")
+
+
+def _write(
+    source: _Source,
+    filters: Sequence[Filter],
+    counts: Sequence[int],
+    wanted: Mapping[str, Any],
+    verdicts: Verdicts,
+    folder: Path,
+    file: Path | None,
+    *,
+    name: str,
+) -> ReleaseRecord:
+    """Write the release into a folder, and the dropped rows into their file."""
+    shutil.rmtree(folder, ignore_errors=True)
+    old = source.record
+    release = from_json(ReleaseConfig, wanted["release"], RELEASE_RECORD)
+    with writing(folder):
+        written = write_release(
+            _kept(source, filters, wanted, verdicts, file, every=True),
+            folder,
+            optional=OPTIONAL & set(old.columns),
+            seed=release.seed,
+            max_shard_bytes=release.max_shard_bytes,
+        )
+        recipe = [{**one, "dropped": count} for one, count in zip(wanted["selection"]["filters"], counts, strict=True)]
+        record = replace(
+            old,
+            name=name,
+            title=None,
+            version=__version__,
+            settings={**wanted, "selection": {**wanted["selection"], "filters": recipe}},
+            columns=written.schema.names,
+            packages={**old.packages, "pyarrow": version("pyarrow")},
+            configs=written.configs,
+            statistics=written.statistics.summary(),
+        )
+        write_card(folder, record)
+    return record
+
+
+def _kept(
+    source: _Source,
+    filters: Sequence[Filter],
+    wanted: Mapping[str, Any],
+    verdicts: Verdicts,
+    file: Path | None,
+    *,
+    every: bool,
+) -> Iterator[pa.Table]:
+    """Read the rows that are kept, writing the others into their file on the way.
+
+    Args:
+        source: The rows.
+        filters: What dropped them.
+        wanted: The recipe.
+        verdicts: What the filters said.
+        file: For the dropped rows, or None.
+        every: Whether all columns are read, and not only those of the file.
+    """
+    columns = source.rows.schema.names if every else ["reference", "translation"]
+    with ExitStack() as stack:
+        dropped = None
+        if file is not None:
+            aside = stack.enter_context(replacing(file))
+            ranked = "rank" in source.rows.schema.names
+            dropped = stack.enter_context(DroppedRows(aside, filters, _checksum(wanted), ranked=ranked))
+        progress = stack.enter_context(Progress("select", source.rows.rows, unit="pairs"))
+        for place, table in source.rows.tables(columns):
+            codes = verdicts.codes(place, table.num_rows)
+            if dropped is not None:
+                dropped.add(table, codes, verdicts.numbers(place, table.num_rows))
+            kept = codes == 0
+            if kept.any():
+                yield table if kept.all() else table.filter(pa.array(kept))
+            progress.advance_to(place + table.num_rows)

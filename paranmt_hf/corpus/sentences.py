@@ -1,0 +1,169 @@
+"""Sentences of corpora of any kind: text files, Parquet files, releases and datasets of the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.bitext.columns import decode, normalise
+from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.readers import AlignedText, LineFiles, ParquetFiles, Reader, Report
+from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.release import fetch_release, release_files
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.util.files import check_regular
+
+# Files of columns that would be taken for sentences.
+NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
+
+
+class SentenceFile:
+    """The sentences of one corpus.
+
+    Args:
+        path: A text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
+        column: Of a Parquet file, which it needs unless it has one column of text alone; of a release `reference` or
+            `translation`, without it `reference`.
+    """
+
+    def __init__(self, path: str | Path, column: str | None = None) -> None:
+        self.path = Path(path).expanduser()
+        check_regular(self.path)
+        self._reader = self._open(column)
+
+    def _open(self, column: str | None) -> Reader:
+        if self.path.is_dir():
+            if column not in (None, *SIDES):
+                raise InputError(f"{self.path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
+            return ParquetFiles(release_files(self.path), {"sentence": column or SIDES[0]})
+        if self.path.suffix == ".parquet" and self.path.exists():
+            return ParquetFiles([self.path], {"sentence": column or _only_text(self.path)})
+        if column is not None:
+            raise InputError(f"{self.path}: --column is for Parquet files and releases; a text file has none")
+        if self.path.name.removesuffix(".gz").endswith(NOT_LINES):
+            raise InputError(
+                f"{self.path}: expected one sentence on a line, or Parquet; this ends in {self.path.suffix}"
+            )
+        return LineFiles({"sentence": self.path})
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the sentences, as JSON values; files are hashed each time that it is asked for."""
+        return self._reader.identity
+
+    def batches(self, report: Report) -> Iterator[tuple[np.ndarray, pa.Array]]:
+        """Read numbers of lines, from 0, and sentences; what cannot be used is counted and left out."""
+        for batch in self._reader.batches(report):
+            yield batch["id"].to_numpy(), batch["sentence"]
+
+    def lines(self) -> Iterator[pa.Array]:
+        """Read every sentence in its place: a null of Parquet as an empty one, and null where it is not UTF-8."""
+        for piece in self._reader.pieces():
+            column = piece.columns[0]
+            yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
+
+
+def _only_text(path: Path) -> str:
+    """Name the one column of text of a Parquet file."""
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: expected a Parquet file, but cannot read it ({error}); get it again") from None
+    names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    if len(names) != 1:
+        raise InputError(
+            f"{path} has {'no column' if not names else 'several columns'} of text among {', '.join(schema.names)}; "
+            "name one with --column"
+        )
+    return names[0]
+
+
+# The column of the readers made here.
+SENTENCE = "sentence"
+# How names of files end.
+_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
+
+
+class SentenceSources:
+    """Sentences of one or more corpora, as often as they are asked for.
+
+    Args:
+        sources: Text files with one sentence on a line, Parquet files, folders of releases, or data sets on the Hub,
+            by id, which `@` and a revision may follow.
+        columns: Columns of Parquet, releases and data sets, read one after the other. Without them both sides of pairs
+            are read, and the one column of text of other Parquet files.
+    """
+
+    def __init__(self, sources: Sequence[str | Path], columns: Sequence[str] | None = None) -> None:
+        if not sources:
+            raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
+        self.names: list[str] = []
+        # Ids of data sets on the Hub among the sources.
+        self.datasets: list[str] = []
+        self._readers: list[SentenceFile | AlignedText] = []
+        self._columnar = False
+        for source in map(str, sources):
+            self._add(source, list(columns) if columns else None)
+        if columns and not self._columnar:
+            raise InputError("--columns is for Parquet files, releases and data sets, and text files have none")
+
+    def _add(self, source: str, columns: list[str] | None) -> None:
+        path = Path(source).expanduser()
+        if _is_on_hub(source, path):
+            self._columnar = True
+            self._readers += self._of_hub(source, columns)
+            self.names.append(source)
+            self.datasets.append(split_revision(source)[0])
+            return
+        self.names.append(path.resolve().name)
+        self._columnar |= path.is_dir() or path.suffix == ".parquet"
+        if path.is_dir():
+            self._readers += [SentenceFile(path, column) for column in columns or SIDES]
+        elif path.suffix == ".parquet" and path.exists():
+            self._readers += [SentenceFile(path, column) for column in columns or _sides_of(path)]
+        else:
+            self._readers.append(SentenceFile(path))
+
+    def _of_hub(self, source: str, columns: list[str] | None) -> list[AlignedText]:
+        name, revision = split_revision(source)
+        if (fetched := fetch_release(name, revision, "default")) is not None:
+            return [ParquetFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
+        if columns is None:
+            raise InputError(f"{name} is no release: say which of its columns hold sentences, --columns NAME")
+        return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
+
+    @property
+    def identity(self) -> list[dict[str, Any]]:
+        """What determines the sentences, as JSON values; files are hashed each time that it is asked for."""
+        return [dict(reader.identity) for reader in self._readers]
+
+    def batches(self, report: Report) -> Iterator[pa.Array]:
+        """Read the sentences [sentence], source after source; what cannot be used is counted and left out."""
+        for reader in self._readers:
+            if isinstance(reader, SentenceFile):
+                yield from (column for _, column in reader.batches(report))
+            else:
+                yield from (batch[SENTENCE] for batch in reader.batches(report))
+
+
+def _is_on_hub(source: str, path: Path) -> bool:
+    """Tell an id on the Hub, in which dots may stand, from the name of a file that is not there."""
+    plain = split_revision(source)[0]
+    ending = Path(plain).suffix
+    is_file = ending in _ENDINGS or (ending and path.parent.is_dir())
+    return not path.exists() and is_id(plain) and not is_file
+
+
+def _sides_of(path: Path) -> list[str | None]:
+    """Both sides where a Parquet file holds pairs; else whatever `SentenceFile` finds."""
+    try:
+        names = pq.read_schema(path).names
+    except (pa.ArrowException, OSError):
+        return [None]
+    return list(SIDES) if set(SIDES) <= set(names) else [None]

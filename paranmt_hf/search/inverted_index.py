@@ -1,0 +1,214 @@
+"""Inverted lists: vectors in groups around centroids, of which a search looks into the nearest few.
+
+This is the inverted file of product quantisation (Jegou, Douze & Schmid 2011, section IV) over whole vectors. The
+vectors lie in the order of their lists, so that a list is read in one piece and compared with all that look into it in
+one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.search.neighbours import LOWEST, Neighbours
+from paranmt_hf.search.storage import Vectors, read_array, spans
+from paranmt_hf.util.files import replacing
+
+CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
+# Vectors that are compared with all centroids at once.
+STEP = 8192
+# Of k-means: vectors drawn for each centroid, and rounds.
+DRAWN, ROUNDS = 64, 8
+# Similarities that are computed at once: 256 MB.
+AT_ONCE = 1 << 26
+# Vectors whose nearest lists are held at once.
+SHARD = 1 << 21
+
+
+class InvertedIndex:
+    """Centroids, and where the list of each lies.
+
+    Attributes:
+        centroids: Vectors of length 1 [list, dimension].
+        bounds: Place of the first vector of each list [list + 1]; the last is the number of vectors.
+        order: Row of the vector in each place [place]; rows are those from before the vectors were sorted.
+    """
+
+    def __init__(self, centroids: torch.Tensor, bounds: np.ndarray, order: np.ndarray) -> None:
+        self.centroids, self.bounds, self.order = centroids, bounds, order
+
+    @classmethod
+    def make(cls, vectors: Vectors, count: int, seed: int) -> InvertedIndex:
+        """Choose centroids for vectors, and put each vector into the list of the most similar centroid.
+
+        Args:
+            vectors: The vectors.
+            count: Number of lists, at most that of the vectors.
+            seed: Decides which vectors the centroids are chosen from, and with which they begin.
+        """
+        centroids = _centroids(vectors, count, seed)
+        lists = np.concatenate(
+            [_nearest(torch.from_numpy(vectors.read(*span)), centroids, 1)[:, 0] for span in spans(len(vectors), STEP)]
+        )
+        order = np.argsort(lists, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(lists, minlength=count))])
+        return cls(centroids, bounds, order)
+
+    @classmethod
+    def read(cls, folder: Path) -> InvertedIndex:
+        """Read what `save` wrote."""
+        centroids = read_array(folder / CENTROIDS, 2, np.float32)
+        bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
+        ends = np.array([0, len(order)])
+        if len(bounds) != len(centroids) + 1 or (bounds[[0, -1]] != ends).any() or (np.diff(bounds) < 0).any():
+            raise InputError(f"{folder / BOUNDS} is damaged: it does not fit the files beside it; make it again")
+        return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
+
+    def save(self, folder: Path) -> None:
+        """Write the lists into a folder."""
+        for name, array in ((CENTROIDS, self.centroids.numpy()), (BOUNDS, self.bounds), (ORDER, self.order)):
+            with replacing(folder / name) as aside, aside.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+
+    def __len__(self) -> int:
+        """Number of lists."""
+        return len(self.centroids)
+
+    def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:
+        """Find the lists that queries [query, dimension] look into [query, probe]."""
+        return _nearest(queries, self.centroids, min(probes, len(self)))
+
+
+def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.ndarray:
+    """Find the most similar centroids of vectors [vector, rank]."""
+    similarities = vectors @ centroids.T
+    if count == 1:
+        return similarities.argmax(dim=1, keepdim=True).numpy()
+    return similarities.topk(count, dim=1).indices.numpy()
+
+
+def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
+    """Choose centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001) over a sample."""
+    generator = np.random.default_rng(seed)
+    rows = np.sort(generator.choice(len(vectors), min(len(vectors), count * DRAWN), replace=False))
+    sample = torch.from_numpy(vectors.take(rows))
+    first = np.sort(generator.choice(len(rows), count, replace=False))
+    centroids = sample[torch.from_numpy(first)]
+    for _ in range(ROUNDS):
+        sums = torch.zeros_like(centroids)
+        for start, stop in spans(len(sample), STEP):
+            nearest = (sample[start:stop] @ centroids.T).argmax(dim=1)
+            sums.index_add_(0, nearest, sample[start:stop])
+        lengths = sums.norm(dim=1, keepdim=True)
+        # A centroid that nothing is near to stays where it is.
+        centroids = torch.where(lengths > 0, sums / lengths, centroids)
+    return centroids
+
+
+def nearest(queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int) -> Neighbours:
+    """Find the vectors in the probed lists that are most similar to queries [query, dimension] of length 1.
+
+    Returns:
+        Places of vectors [query, rank].
+    """
+    found = Neighbours(len(queries), top)
+    for number, rows in _by_list(lists.probed(queries, probes)):
+        start, stop = lists.bounds[number], lists.bounds[number + 1]
+        members = torch.from_numpy(vectors.read(start, stop))
+        for some in torch.from_numpy(rows).split(max(1, AT_ONCE // max(1, len(members)))):
+            found.offer(some, torch.arange(start, stop, dtype=torch.int32), queries[some] @ members.T)
+    return found
+
+
+def neighbours(
+    vectors: Vectors,
+    others: Vectors,
+    lists: InvertedIndex,
+    probes: int,
+    forward: Neighbours,
+    backward: Neighbours,
+    *,
+    done: int = 0,
+) -> Iterator[float]:
+    """Find the neighbours of each vector among others, and the other way round.
+
+    Each vector looks into its nearest lists of the others, and what it finds there finds it too. So two vectors are
+    compared where either one looks into the list of the other.
+
+    Args:
+        vectors: Vectors of one side.
+        others: Those of the other side, in the order of their lists; the same object for neighbours inside one set.
+        lists: InvertedIndex of the others.
+        probes: InvertedIndex that each vector looks into.
+        forward: Gets the neighbours of the vectors, as places of the others.
+        backward: Gets those of the others; the same object as `forward` inside one set.
+        done: Steps that are done already.
+
+    Yields:
+        After each step, which part of the work is done.
+    """
+    shards = list(spans(len(vectors), SHARD))
+    total = len(shards) * len(lists)
+    for number, shard in enumerate(shards):
+        if done >= (number + 1) * len(lists):
+            continue
+        probed = _probed(vectors, shard, lists, probes)
+        for place, rows in _by_list(probed, every=len(lists)):
+            step = number * len(lists) + place + 1
+            if step <= done:
+                continue
+            _compare(vectors, others, shard[0] + rows, lists.bounds[place : place + 2], forward, backward)
+            yield step / total
+
+
+def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:
+    """Find the lists that the vectors of a shard look into [vector, probe]."""
+    found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)
+    for start, stop in spans(len(found), STEP):
+        queries = torch.from_numpy(vectors.read(shard[0] + start, shard[0] + stop))
+        found[start:stop] = lists.probed(queries, probes)
+    return found
+
+
+def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
+    """Turn the lists of each row [row, probe] into the rows, ascending, of each list.
+
+    Args:
+        probed: Numbers of lists.
+        every: Number of lists, to get those too that nobody looks into.
+
+    Yields:
+        A list and its rows, in the order of the lists.
+    """
+    order = np.argsort(probed, axis=None, kind="stable")
+    counts = np.bincount(probed.ravel(), minlength=every or 0)
+    ends = np.cumsum(counts)
+    for number, (count, end) in enumerate(zip(counts, ends, strict=True)):
+        if count or every:
+            yield number, order[end - count : end] // probed.shape[1]
+
+
+def _compare(
+    vectors: Vectors,
+    others: Vectors,
+    rows: np.ndarray,
+    bounds: np.ndarray,
+    forward: Neighbours,
+    backward: Neighbours,
+) -> None:
+    """Compare some vectors with those of a list."""
+    start, stop = int(bounds[0]), int(bounds[1])
+    if start == stop or not len(rows):
+        return
+    members, places = torch.from_numpy(others.read(start, stop)), torch.arange(start, stop)
+    for some in torch.from_numpy(rows).split(max(1, AT_ONCE // len(members))):
+        similarities = torch.from_numpy(vectors.take(some.numpy())) @ members.T
+        if vectors is others:
+            own = ((some >= start) & (some < stop)).nonzero().squeeze(1)
+            similarities[own, some[own] - start] = LOWEST
+        forward.offer(some, places.int(), similarities)
+        backward.offer(places, some.int(), similarities.T)

@@ -1,0 +1,317 @@
+"""Sentences and their vectors on disk, any of which can be read by its number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writing
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import read_json
+
+TEXT, OFFSETS, LINES, HASHES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "hashes.bin", "items.bin"
+# Sentences that are compared or hashed at once.
+STEP = 100_000
+# What a column of sentences is, and the numbers of its lines, from 0.
+Batch = tuple[np.ndarray, pa.Array]
+
+
+class Sentences:
+    """Sentences in files that are mapped into memory: only what is asked for is read.
+
+    Attributes:
+        items: Stored row of each item [item]; an item is a sentence that takes part in the search.
+
+    Args:
+        folder: Where `write_sentences` put them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets = _mapped(folder / OFFSETS)
+        self._lines = _mapped(folder / LINES)
+        self._text = _stored(folder, self._offsets)
+        self.items = _mapped(folder / ITEMS)
+
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    def take(self, items: np.ndarray) -> pa.Array:
+        """Get the sentences of some items [item]."""
+        rows = self._rows(items)
+        starts, ends = self._offsets[rows], self._offsets[rows + 1]
+        # Arrow would read from wherever they point.
+        if ((starts < 0) | (starts > ends) | (ends > (self._folder / TEXT).stat().st_size)).any():
+            raise self._damaged(OFFSETS)
+        found = self._text.take(pa.array(rows))
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid:
+            raise self._damaged(TEXT) from None
+        return found
+
+    def lines(self, items: np.ndarray) -> np.ndarray:
+        """Get the numbers of the lines that some items first stand in [item], from 0."""
+        return np.asarray(self._lines[self._rows(items)])
+
+    def _rows(self, items: np.ndarray) -> np.ndarray:
+        """Stored rows [item]."""
+        if ((items < 0) | (items >= len(self.items))).any():
+            raise InputError(f"{self._folder} is damaged: it names an item that is not there; make it again")
+        rows = np.asarray(self.items[items])
+        if ((rows < 0) | (rows >= len(self._lines))).any():
+            raise self._damaged(ITEMS)
+        return rows
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(f"{self._folder / name} is damaged: it does not fit the files beside it; make it again")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was stored: `lines` sentences, `items` of which take part; and what was dropped before, by reason."""
+
+    lines: int
+    items: int
+    dropped: dict[str, int] = field(default_factory=dict)
+
+
+def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> Counted:
+    """Store sentences, and find out which are distinct.
+
+    Args:
+        batches: Numbers of lines and sentences.
+        folder: Where to; what is there is overwritten.
+        copies: Whether a sentence that stands there several times is as many items; else it is one.
+    """
+    files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
+    files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
+    hashing, end, count = SentenceHashes(), 0, 0
+    with Progress("read", unit="lines") as progress:
+        for lines, sentences in batches:
+            column = sentences.cast(pa.large_string())
+            offsets, data = _parts(column)
+            files[TEXT].write(data.tobytes())
+            files[OFFSETS].write((offsets[1:] + end).tobytes())
+            files[LINES].write(lines.astype(np.int64).tobytes())
+            files[HASHES].write(hashing.of(column).tobytes())
+            end, count = end + int(offsets[-1]), count + len(column)
+            progress.advance_to(count)
+    for file in files.values():
+        file.close()
+    items = np.arange(count) if copies else _distinct(folder, count)
+    with writing(folder / ITEMS):
+        (folder / ITEMS).write_bytes(items.astype(np.int64).tobytes())
+    (folder / HASHES).unlink()
+    return Counted(count, len(items))
+
+
+def _distinct(folder: Path, count: int) -> np.ndarray:
+    """Find the first row of each distinct sentence [item], ascending.
+
+    Equal sentences have equal hashes, and lie together when rows are sorted by them; each is compared with the first.
+    """
+    hashes = _mapped(folder / HASHES, np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    # Of the row in each place, whether it has the hash of the row before it.
+    same = np.zeros(count, bool)
+    same[1:] = hashes[order[1:]] == hashes[order[:-1]]
+    first = np.maximum.accumulate(np.where(same, 0, np.arange(count)))
+    text = _stored(folder, _mapped(folder / OFFSETS))
+    places = np.flatnonzero(same)
+    for start in range(0, len(places), STEP):
+        some = places[start : start + STEP]
+        pairs = (text.take(pa.array(order[rows])) for rows in (some, first[some]))
+        same[some] = pc.equal(*pairs).to_numpy(zero_copy_only=False)
+    return np.sort(order[~same])
+
+
+class SentenceHashes:
+    """Hashes of columns of sentences: 64 bits, the sum of a sentence's bytes, each times a factor of its place."""
+
+    def __init__(self) -> None:
+        self._factors = np.empty(0, np.uint64)
+
+    def of(self, sentences: pa.Array) -> np.ndarray:
+        """Hash sentences [sentence]; equal sentences have equal hashes."""
+        offsets, data = _parts(sentences)
+        lengths = np.diff(offsets)
+        places = np.arange(len(data)) - np.repeat(offsets[:-1], lengths)
+        longest = int(lengths.max(initial=0))
+        if longest > len(self._factors):
+            # A longer draw begins with the shorter one.
+            self._factors = np.random.default_rng(0).integers(0, 2**64, longest, np.uint64)
+        # Zero bytes count too; sums wrap around, and so do their differences.
+        ends = np.zeros(len(data) + 1, np.uint64)
+        np.cumsum((data.astype(np.uint64) + 1) * self._factors[places], out=ends[1:])
+        return ends[offsets[1:]] - ends[offsets[:-1]]
+
+
+def _parts(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets [sentence + 1], which begin at 0, and bytes of a column of sentences without nulls."""
+    column = sentences.cast(pa.large_string())
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return bounds - bounds[0], content[bounds[0] : bounds[-1]]
+
+
+def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
+    """All stored sentences [row], in files that are mapped into memory."""
+    # A file without a byte cannot be mapped.
+    text = pa.memory_map(str(folder / TEXT)).read_buffer() if offsets[-1] else pa.py_buffer(b"")
+    try:
+        return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), text)
+    except pa.ArrowInvalid:
+        raise InputError(f"{folder / OFFSETS} is damaged: it does not fit {TEXT} beside it; make it again") from None
+
+
+def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
+    """Map a file of numbers into memory; one without numbers cannot be mapped."""
+    return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
+
+
+Precision = Literal["float32", "float16"]
+VECTORS, WRITTEN = "vectors.npy", "vectors.json"
+# Sentences of a block.
+BLOCK_ROWS = 16_384
+# Length of the header that numpy puts before the numbers.
+HEADER_BYTES = 128
+
+
+class Vectors:
+    """Vectors [row, dimension] of length 1 (or 0), mapped into memory.
+
+    Args:
+        path: A file of numpy.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._array = read_array(path, 2, np.float32, np.float16)
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+        return len(self._array)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._array.shape[1])
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Copy consecutive vectors [row, dimension], float32."""
+        return np.array(self._array[start:stop], np.float32)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Copy some vectors [row, dimension], float32."""
+        return np.asarray(self._array[rows], np.float32)
+
+
+def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
+    """Map an array of numpy into memory.
+
+    Args:
+        path: The file.
+        axes: Number of its axes.
+        kinds: What its numbers may be.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy reads the header with Python's own parser
+        reason = " ".join(str(error).split())[:60]
+        raise InputError(f"{path} is damaged ({reason}); make it again") from None
+    if array.ndim != axes or array.dtype not in kinds:
+        raise InputError(f"{path} is damaged: it has {array.ndim} axes of {array.dtype}; make it again")
+    return array
+
+
+def normalised(vectors: np.ndarray) -> np.ndarray:
+    """Bring vectors [row, dimension] to length 1; those of zeros stay, and are similar to nothing."""
+    # The squares of very small and very large numbers are none of 32 bits.
+    exact = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(exact, axis=1, keepdims=True)
+    return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
+
+
+def write_vectors(
+    folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
+) -> Vectors:
+    """Write vectors, going on behind the blocks that are there.
+
+    Args:
+        folder: Gets the file, and beside it how many of its vectors are complete.
+        rows: Number of vectors, at least 1.
+        encode: Gives the vectors of the rows from one number up to another, of length 1.
+        precision: Of the file.
+        label: What is done, for the progress.
+    """
+    path, done = folder / VECTORS, _written(folder)
+    with Progress(label, rows, done=done) as progress:
+        while done < rows:
+            stop = min(done + BLOCK_ROWS, rows)
+            block = encode(done, stop).astype(precision)
+            _write_block(path, block, done, rows)
+            write_bytes(folder / WRITTEN, json.dumps({"rows": stop}).encode())
+            done = stop
+            progress.advance_to(done)
+    return Vectors(path)
+
+
+def _written(folder: Path) -> int:
+    """Number of vectors that are complete."""
+    path = folder / WRITTEN
+    if not path.exists():
+        return 0
+    known = read_json(path, "how many vectors are complete")
+    rows = known.get("rows") if isinstance(known, dict) else None
+    if not isinstance(rows, int):
+        raise InputError(f"{path} is damaged: it has no number of 'rows'; delete {folder} to begin anew")
+    return rows
+
+
+def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
+    """Write a block [row, dimension] behind the rows that are there; what an interrupted write left goes."""
+    with writing(path), path.open("r+b" if start else "wb") as file:
+        if not start:
+            file.write(header((rows, block.shape[1]), block.dtype))
+        file.seek(HEADER_BYTES + start * block.shape[1] * block.itemsize)
+        file.truncate()
+        file.write(block.tobytes())
+        file.flush()
+
+
+def header(shape: tuple[int, int], kind: np.dtype) -> bytes:
+    """What numpy writes before an array, in a fixed number of bytes."""
+    described = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': {shape}, }}"
+    start = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
+    return start + described.ljust(HEADER_BYTES - 11).encode() + b"\n"
+
+
+def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: Precision) -> None:
+    """Write vectors in another order [place]: the row that comes to each place."""
+    with replacing(path) as aside, aside.open("wb") as file:
+        file.write(header((len(order), vectors.dimension), np.dtype(precision)))
+        with Progress("sort", len(order), unit="vectors") as progress:
+            for start, stop in spans(len(order), BLOCK_ROWS):
+                file.write(vectors.take(order[start:stop]).astype(precision).tobytes())
+                progress.advance_to(stop)
+
+
+def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut `count` rows into spans of at most `size`: first row, and first row behind."""
+    for start in range(0, count, size):
+        yield start, min(start + size, count)

@@ -1,0 +1,343 @@
+"""The frame of long work: find a finished result, or lock, resume, make it, and put it into place.
+
+Work in progress for the result `OUT` lies in `OUT.work`, which one process at a time locks. The file `run.json` there
+names the command that it belongs to and what determines the result. A result gets its name when it is complete, and
+has a record; the settings of the record are its identity: JSON values with checksums of everything that is read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from filelock import FileLock, Timeout
+
+from paranmt_hf.errors import InputError, LostProcessError, WriteError
+from paranmt_hf.util.files import AGAIN, checksum, disk_full, write_bytes, write_failure, writing
+from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences, read_json
+
+# Says whether a work folder holds what took long to make.
+Holds = Callable[[Path], bool]
+LOCK, STATE, RESULT = "lock", "run.json", "result"
+ADVICE = "choose another place or delete it"
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Generic[R]):
+    """The result of a command.
+
+    Attributes:
+        folder: Where it is.
+        record: Its settings and figures.
+        fresh: Whether this call made it; otherwise it was found.
+    """
+
+    folder: Path
+    record: R
+    fresh: bool
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r}, fresh={self.fresh})"
+
+    def summary(self) -> str:
+        """Describe the result for a terminal."""
+        return str(self.folder)
+
+
+def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = ()) -> Path:
+    """Resolve the folder of a result, before the work for it, and refuse one that cannot be written.
+
+    Args:
+        out: The folder: new, empty, or with a result.
+        kind: Record of the result; anything else in the folder is refused.
+        sources: Files and folders that the result is made from, which it would change if it were inside.
+    """
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}; choose another place", option="out", path=folder)
+
+    folder = Path(out).expanduser().resolve()
+    if not folder.name:
+        raise refusal("is the root of the file system")
+    if folder == Path.cwd():
+        raise refusal("is the current folder of this process, which cannot be replaced")
+    if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
+        raise refusal(f"is below the file {file}")
+    for source in map(Path, sources):
+        if source.is_dir() and source.resolve() in folder.parents:
+            raise refusal(f"is inside {source}, which it is made from")
+    if kind is not None and not is_free(folder):
+        _read(folder, kind)
+    return folder
+
+
+def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
+    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
+
+    Args:
+        out: The file.
+        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+    """
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}", option="out", path=file)
+
+    file = Path(out).expanduser().resolve()
+    if file.is_dir():
+        raise refusal("is a folder; name a file")
+    if not file.parent.is_dir():
+        raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
+    if suffixes and file.suffix.lower() not in suffixes:
+        raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    return file
+
+
+def work_folder(out: Path) -> Path:
+    """Name the folder of the work in progress for a result."""
+    return out.with_name(f"{out.name}.work")
+
+
+def is_free(out: Path) -> bool:
+    """Tell whether nothing or an empty folder is at a path."""
+    return not out.exists() or (out.is_dir() and not any(out.iterdir()))
+
+
+def run(
+    out: str | Path,
+    identity: object,
+    kind: type[R],
+    make: Callable[[Path, Path], R],
+    *,
+    result: Callable[[Path, R, bool], T],
+    command: str,
+    holds: Holds | None = None,
+    work_identity: object = None,
+    keep_result: bool = False,
+    keep_work: bool = False,
+    rank: int = 0,
+    barrier: Callable[[], None] = lambda: None,
+) -> T:
+    """Find a finished result, or make it: locked, resumed after a kill, and put into place when it is complete.
+
+    If `make` refuses its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
+    process keeps the work folder.
+
+    Args:
+        out: Folder of the result, or its file if `kind` is a `FileRecord`.
+        identity: What determines the result: a dataclass of settings, or JSON values.
+        kind: Class of its record, whose settings are the identity.
+        make: Gets the work folder and the folder of the result in it, which it fills, or the file, which it writes;
+            returns the record, which is written last.
+        result: Builds what is returned from the folder, the record, and whether this call made the result.
+        command: Name of the command, such as `train`; no other command continues or removes its work.
+        holds: Says whether a work folder holds what took long to make, so that other settings and errors must not
+            remove it. None for short work, which starts again after an interruption.
+        work_identity: What work in progress must agree with, if not the identity.
+        keep_result: Whether an interrupted `make` continues what it has in the folder of the result, which is else
+            emptied.
+        keep_work: Whether the work folder stays.
+        rank: Rank of this process among several that make one result; only rank 0 locks and writes, the others call
+            `make` alone.
+        barrier: Waits for all processes; called when the result is in its place.
+    """
+    out = result_file(out) if issubclass(kind, FileRecord) else result_folder(out)
+    identity, work = as_json(identity), work_folder(out)
+    record = find(out, identity, kind)
+    if record is not None:
+        if rank == 0 and not keep_work:
+            _remove_leftover(work, command)
+        return result(out, record, False)
+    if rank:
+        make(work, _made(work, out, kind))
+        barrier()
+        return result(out, kind.read(out), True)
+    with locked(work, command, identity if work_identity is None else as_json(work_identity), holds):
+        # Another process may have finished it in the meantime.
+        record = find(out, identity, kind)
+        fresh = record is None
+        if record is None:
+            record = _make(out, work, kind, make, keep_result=keep_result)
+        if not keep_work:
+            remove(work)
+    barrier()
+    return result(out, record, fresh)
+
+
+def _made(work: Path, out: Path, kind: type[Record]) -> Path:
+    """Name the folder or the file of the result in a work folder."""
+    return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
+
+
+def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
+    made = _made(work, out, kind)
+    if not keep_result:
+        shutil.rmtree(work / RESULT, ignore_errors=True)
+    try:
+        (work / RESULT).mkdir(exist_ok=True)
+        record = make(work, made).write(made)
+    except Exception as error:
+        if not disk_full(error):
+            raise
+        raise WriteError(f"cannot write {work}: {write_failure(error)}; {AGAIN}", path=work) from None
+    with writing(out):
+        if issubclass(kind, FileRecord):
+            # A kill in between must not leave a file of which nothing says what it is.
+            kind.path(made).replace(kind.path(out))
+            made.replace(out)
+        else:
+            put_in_place(made, out)
+    return record
+
+
+def find(out: Path, identity: Identity, kind: type[R]) -> R | None:
+    """Read the record of a finished result; None if nothing is there. A result of other settings is refused."""
+    if is_free(out):
+        # A record alone is what a kill left; anything else there is somebody's.
+        if issubclass(kind, FileRecord) and kind.path(out).exists():
+            _read(out, kind)
+        return None
+    record = _read(out, kind)
+    if differences := describe_differences(record.identity, identity):
+        raise InputError(
+            f"{out} was made with other settings: {differences}; {ADVICE}",
+            option="out",
+            path=out,
+        )
+    if isinstance(record, FileRecord) and record.sha256 != checksum(out):
+        raise InputError(f"{out} is not as it was written; {ADVICE}", option="out", path=out)
+    return record
+
+
+def _read(out: Path, kind: type[R]) -> R:
+    try:
+        return kind.read(out)
+    except InputError as error:
+        raise InputError(f"{error}; {ADVICE}", option="out", path=out) from None
+
+
+def put_in_place(made: Path, out: Path) -> None:
+    """Rename a finished folder, to a path where nothing or an empty folder is."""
+    if out.exists():
+        out.rmdir()
+    made.rename(out)
+
+
+@contextmanager
+def locked(work: Path, command: str, identity: Identity, holds: Holds | None) -> Iterator[None]:
+    """Lock a work folder, which is made if it is missing, for one process; a killed process frees it.
+
+    Args:
+        work: The folder.
+        command: As of `run`.
+        identity: What work in progress must agree with.
+        holds: As of `run`.
+    """
+    if work.exists() and not (work / STATE).exists() and not _is_unused(work):
+        raise InputError(f"{work} is needed for work in progress and holds something else; move it away", path=work)
+    with writing(work):
+        work.mkdir(parents=True, exist_ok=True)
+    _sweep_removed(work)
+    try:
+        with FileLock(work / LOCK, blocking=False):
+            _claim(work, command, identity, holds)
+            try:
+                yield
+            except BaseException as error:
+                refused = isinstance(error, InputError) and not isinstance(error, WriteError | LostProcessError)
+                if work.exists() and (holds is None or (refused and not holds(work))):
+                    remove(work)
+                raise
+    except Timeout:
+        raise InputError(f"another process is working in {work}; wait for it, or stop it first", path=work) from None
+
+
+def _is_unused(work: Path) -> bool:
+    """Tell whether a folder holds at most what a kill at the very beginning leaves: a lock, half a file."""
+    return work.is_dir() and all(
+        path.name == LOCK or (path.name.startswith(f".{STATE}.") and path.suffix == ".tmp") for path in work.iterdir()
+    )
+
+
+def _claim(work: Path, command: str, identity: Identity, holds: Holds | None) -> None:
+    """Write down whose a locked folder is and what it is for, or refuse what it holds of other work."""
+    state = {"command": command, "resumable": holds is not None, "identity": identity}
+    known = _state(work)
+    if known == state and holds is not None:
+        return
+    if known is not None and known["resumable"]:
+        if known["command"] != command:
+            raise InputError(
+                f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, or "
+                "delete that folder or move it away",
+                path=work,
+            )
+        if holds is not None and holds(work):
+            raise InputError(
+                f"{work} holds unfinished work with other settings: "
+                f"{describe_differences(known['identity'], identity)}; give the same settings to continue, or delete "
+                "that folder",
+                path=work,
+            )
+    if known is not None:
+        # So that a kill in the middle of the next line does not leave half of what these settings stand for.
+        _write_state(work, {**state, "identity": {"cleared": True}})
+        clear(work)
+    _write_state(work, state)
+
+
+def _write_state(work: Path, state: Mapping[str, Any]) -> None:
+    write_bytes(work / STATE, json.dumps(state).encode())
+
+
+def _state(work: Path) -> dict[str, Any] | None:
+    """Read whose a work folder is; None if nobody's."""
+    if not (path := work / STATE).exists():
+        return None
+    state = read_json(path, f"the state of a run; delete {work} to start again")
+    if not isinstance(state, dict) or not {"command", "resumable", "identity"} <= state.keys():
+        raise InputError(f"{path} is damaged: expected the state of a run; delete {work} to start again", path=path)
+    return state
+
+
+def clear(work: Path) -> None:
+    """Empty a locked work folder; only its lock and its state stay."""
+    for path in work.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name not in (LOCK, STATE):
+            path.unlink()
+
+
+def remove(work: Path) -> None:
+    """Remove a work folder, renamed first, so that a kill meanwhile leaves nothing that looks like work."""
+    _sweep_removed(work)
+    gone = _gone(work)
+    work.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _gone(work: Path) -> Path:
+    return work.with_name(f".{work.name}.gone")
+
+
+def _sweep_removed(work: Path) -> None:
+    """Delete what a kill in the middle of `remove` left."""
+    shutil.rmtree(_gone(work), ignore_errors=True)
+
+
+def _remove_leftover(work: Path, command: str) -> None:
+    """Remove the work folder of a finished result, unless it is another command's or a process works in it."""
+    _sweep_removed(work)
+    with suppress(InputError, Timeout):
+        state = _state(work)
+        if state is not None and state["command"] == command:
+            with FileLock(work / LOCK, blocking=False):
+                remove(work)

@@ -1,0 +1,200 @@
+"""Answers, and the file that stores them."""
+
+import re
+import sqlite3
+import threading
+from dataclasses import replace
+
+import pytest
+
+from paranmt_hf.apps.annotate.annotate import PAGE
+from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
+from paranmt_hf.errors import InputError
+from tests.apps.annotate.toys import toy_sample
+
+
+@pytest.fixture
+def sample(tmp_path):
+    return toy_sample(tmp_path)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "answers.db"
+
+
+def test_what_is_stored_is_there_after_opening_again(sample, path):
+    with AnswerStore(path, sample) as store:
+        stored = store.put("Ada", 2, Answer(strength=4))
+        assert (stored.revision, stored.strength, stored.fluency) == (1, 4, None)
+        assert stored.changed.endswith("+00:00")
+        stored = store.put("Ada", 2, replace(stored, fluency=3, note="two\nlines", changed=""))
+        store.put("Grace", 0, Answer(skipped=True))
+    # Everything is in the one file.
+    assert [found.name for found in path.parent.glob("answers*")] == ["answers.db"]
+    with AnswerStore(path, sample) as store:
+        assert store.answers("Ada") == {"Ada": {2: stored}}
+        assert {name: list(found) for name, found in store.answers().items()} == {"Ada": [2], "Grace": [0]}
+        assert store.answers("Zoe") == {}
+
+
+def test_an_answer_that_was_changed_meanwhile_is_not_overwritten(sample, path):
+    with AnswerStore(path, sample) as one, AnswerStore(path, sample) as other:
+        first = one.put("Ada", 0, Answer(strength=1))
+        second = other.put("Ada", 0, replace(first, strength=2))
+        with pytest.raises(Outdated) as error:
+            one.put("Ada", 0, replace(first, strength=3))
+        assert error.value.stored == second
+        with pytest.raises(Outdated):
+            one.put("Ada", 1, Answer(strength=3, revision=7))
+        assert one.answers()["Ada"] == {0: second}
+
+
+def test_several_annotators_at_the_same_time(sample, path):
+    def rate(name):
+        with AnswerStore(path, sample) as store:
+            for item in range(4):
+                stored = store.put(name, item, Answer(strength=item))
+                store.put(name, item, replace(stored, fluency=1))
+
+    people = [threading.Thread(target=rate, args=(name,)) for name in ("Ada", "Grace", "Zoe")]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    with AnswerStore(path, sample) as store:
+        answers = store.answers()
+    assert {name: [answer.strength for answer in found.values()] for name, found in answers.items()} == {
+        name: [0, 1, 2, 3] for name in ("Ada", "Grace", "Zoe")
+    }
+    assert all(answer.revision == 2 and answer.fluency == 1 for found in answers.values() for answer in found.values())
+
+
+def test_all_or_none(sample, path):
+    with AnswerStore(path, sample) as store:
+        with pytest.raises(InputError, match="the sample has the items 0 to 3, not 4"):
+            store.put_all([("Ada", 0, Answer(strength=1)), ("Ada", 4, Answer(strength=1))])
+        assert store.answers() == {}
+        for item in (-1, True, "0"):
+            with pytest.raises(InputError, match="the sample has the items 0 to 3"):
+                store.put("Ada", item, Answer(strength=1))
+
+
+def test_one_person_however_the_name_is_written(sample, path):
+    with AnswerStore(path, sample) as store:
+        store.put(store.name("Ada  Lovelace"), 0, Answer(strength=1))
+        assert store.name("ADA lovelace") == "Ada Lovelace"
+        assert store.name("Ada") == "Ada"
+
+
+def test_answers_to_another_sample_are_refused(sample, path, tmp_path):
+    AnswerStore(path, sample).close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=f"holds answers to another sample .checksum {sample.checksum[:12]}, that of"):
+        AnswerStore(path, toy_sample(tmp_path, per_range=1))
+    assert path.read_bytes() == before
+
+
+def test_other_files_are_refused(sample, path):
+    path.write_bytes(b"no database " * 100)
+    with pytest.raises(InputError, match="is damaged or no file of answers"):
+        AnswerStore(path, sample)
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    with pytest.raises(InputError, match="is a database of another program; move it away"):
+        AnswerStore(path, sample)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match="cannot use .*unable to open database file"):
+        AnswerStore(path, sample)
+
+
+@pytest.mark.parametrize("change", ["changed = CAST(x'32ff' AS TEXT)", "note = NULL", "strength = 'x'"])
+def test_a_damaged_answer(sample, path, change):
+    with AnswerStore(path, sample) as store:
+        store.put("Ada", 0, Answer(strength=1))
+    with sqlite3.connect(path) as other:
+        other.executescript(
+            # Damage asks no constraint.
+            "ALTER TABLE answers RENAME TO old; CREATE TABLE answers (annotator, item, strength, fluency, skipped, "
+            f"note, revision, changed); INSERT INTO answers SELECT * FROM old; UPDATE answers SET {change};"
+        )
+    other.close()
+    with (
+        AnswerStore(path, sample) as store,
+        pytest.raises(InputError, match=r"answers.db is damaged or no file of answers \(.*\); move it away"),
+    ):
+        store.answers()
+
+
+def test_a_kill_while_it_is_made_leaves_nothing_in_the_way(sample, path):
+    path.touch()
+    with AnswerStore(path, sample) as store:
+        assert store.answers() == {}
+
+
+def test_a_disk_that_takes_nothing(sample, path):
+    with AnswerStore(path, sample) as store:
+        store.put("Ada", 0, Answer(strength=1))
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(InputError, match="cannot use .*answers.db: database or disk is full; look whether"):
+            store.put_all([("Ada", item, Answer(note="x" * 2000)) for item in range(1, 4)])
+        assert list(store.answers()["Ada"]) == [0]
+
+
+def test_six_classes_are_three_labels():
+    assert [Answer(strength=strength).paraphrase for strength in (5, 4, 3, 2, 1, 0)] == [3, 3, 2, 1, 1, 1]
+    assert Answer().paraphrase is None
+    assert len(PARAPHRASE) == 6
+
+
+def test_done():
+    assert not Answer().done and not Answer(strength=3).done and not Answer(fluency=3, note="x").done
+    assert Answer(strength=0, fluency=1).done and Answer(skipped=True).done
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"strength": 6}, "strength must be from 0 to 5, or nothing, was 6"),
+        ({"strength": True}, "strength must be from 0 to 5"),
+        ({"strength": "3"}, "strength must be from 0 to 5, or nothing, was '3'"),
+        ({"fluency": 0}, "fluency must be from 1 to 3, or nothing, was 0"),
+        ({"fluency": 2.0}, "fluency must be from 1 to 3"),
+        ({"skipped": 1}, "skipped must be true or false"),
+        ({"skipped": True, "fluency": 1}, "a pair that is skipped has neither"),
+        ({"note": "x" * 2001}, "a note must be text of at most 2,000 characters"),
+        ({"note": "a\x00"}, "a note must be text"),
+        ({"note": "\ud800"}, "a note must be text"),
+        ({"revision": -1}, "revision must be a whole number"),
+    ],
+)
+def test_answers_that_are_none(values, message):
+    with pytest.raises(InputError, match=message):
+        Answer(**values)
+
+
+def test_names():
+    assert check_name("  Ada   Lovelace ") == "Ada Lovelace"
+    # One letter or two characters: the same name.
+    assert check_name("Jose\u0301") == check_name("Jos\u00e9") == "Jos\u00e9"
+    assert check_name("\u674e\u56db") == "\u674e\u56db"
+    for name in ("", " ", "=1+1", "a/b", "<b>", "x" * 41, None, 3, "a\x00b", "-x"):
+        with pytest.raises(InputError, match="the name of an annotator must have from 1 to 40"):
+            check_name(name)
+
+
+def test_the_page_offers_these_labels():
+    page = (PAGE / "annotate.html").read_text(encoding="utf8")
+    _, strength, fluency, _ = re.split(r'<div class="question"|<div class="note"', page)
+    for question, values in ((strength, "012345"), (fluency, "123")):
+        assert re.findall(r'value="(\d)"', question) == list(values)
+        assert re.findall(r'aria-keyshortcuts="(\d)"', question) == list(values)
+        # What a class is called, it is called in the guidelines too.
+        names = re.findall(r"<kbd>\d</kbd> ([^<]+)</button>", question)
+        assert len(names) == len(values)
+        for value, name in zip(values, names, strict=True):
+            assert f"<dt><kbd>{value}</kbd> {name}</dt>" in page

@@ -1,0 +1,254 @@
+"""An index of a corpus, and queries to it."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.search import index, storage
+from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index, read_queries
+from tests.cli.commands import fails
+
+WORDS = "red green blue one two three sun moon star cat dog bird".split()
+
+
+def sentences(count, seed=0):
+    generator = np.random.default_rng(seed)
+    return [" ".join(generator.choice(WORDS, size=4, replace=False)) for _ in range(count)]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A folder with vectors of some words, and 200 sentences of them."""
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 8))
+    lines = [f"{word} {' '.join(f'{value:.5f}' for value in row)}" for word, row in zip(WORDS, vectors, strict=True)]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "text.txt").write_text("\n".join(sentences(200)) + "\n\n")
+    return tmp_path
+
+
+def scorer(folder, name="vectors.txt"):
+    return ScorerConfig(vectors=str(folder / name))
+
+
+def wanted(folder, query, top):
+    """What a look at every distinct sentence finds: cosines, and sentences."""
+    texts = list(dict.fromkeys(line for line in (folder / "text.txt").read_text().split("\n") if line))
+    vectors = scorer(folder).load().encode([query, *texts])
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors[1:] @ vectors[0]
+    order = np.argsort(-cosines, kind="stable")[:top]
+    return cosines[order], {round(float(cosines[index]), 4): texts[index] for index in order}
+
+
+@pytest.mark.parametrize("config", [SpaceConfig(), SpaceConfig("lists", lists=5), SpaceConfig(precision="float16")])
+def test_queries_find_what_a_look_at_all_finds(corpus, config):
+    made = build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=config)
+    texts = sentences(200)
+    assert made.fresh and (made.record.lines, made.record.sentences) == (200, len(set(texts)))
+    assert made.record.dropped == {"empty": 1}
+    index = SentenceIndex(corpus / "index")
+    for query, hits in zip(["red sun", "two cat dog"], index.search(["red sun", "two cat dog"], top=6), strict=True):
+        cosines, _ = wanted(corpus, query, 6)
+        gap = 2e-3 if config.precision == "float16" else 1e-6
+        np.testing.assert_allclose([hit.cosine for hit in hits], cosines, atol=gap)
+        assert [texts.index(hit.sentence) + 1 for hit in hits] == [hit.line for hit in hits]
+    # A second call finds it there, and leaves nothing beside it.
+    assert not build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=config).fresh
+    assert not list(corpus.glob("*.work"))
+
+
+def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
+    monkeypatch.setattr(storage, "BLOCK_ROWS", 50)
+    real, calls = index.encoded, []
+
+    def encoded(encoder, texts):
+        calls.append(len(texts))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(encoder, texts)
+
+    monkeypatch.setattr(index, "encoded", encoded)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt) if len(calls) < 3 else pytest.MonkeyPatch.context():
+            build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    distinct = len(set(sentences(200)))
+    assert calls == [50, 50, 50, 50, distinct - 150]
+    monkeypatch.setattr(index, "encoded", real)
+    build_index(corpus / "text.txt", corpus / "other", encoder=scorer(corpus))
+    for name in ("vectors.npy", "text.bin", "items.bin"):
+        assert (corpus / "index" / name).read_bytes() == (corpus / "other" / name).read_bytes()
+
+
+def test_other_settings_do_not_go_on(corpus, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("paranmt_hf.search.index.put_in_place", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    half = SpaceConfig(precision="float16")
+    with pytest.raises(
+        InputError, match="holds unfinished indexing with other settings: search.precision: was 'float32'"
+    ):
+        build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=half)
+    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    (corpus / "mine").mkdir()
+    (corpus / "mine" / "notes").touch()
+    with pytest.raises(InputError, match="mine is no index: it holds no index.json; .*; choose another --out"):
+        build_index(corpus / "text.txt", corpus / "mine", encoder=scorer(corpus))
+    with pytest.raises(InputError, match="was indexed with other settings: search.precision"):
+        build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=half)
+
+
+def test_an_index_of_another_encoder_is_refused(corpus):
+    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    (corpus / "other.txt").write_text((corpus / "vectors.txt").read_text().replace("red ", "rot "))
+    with pytest.raises(
+        InputError, match=r"is an index of the encoder average of vectors.txt \(sha256:.*\), and this is"
+    ):
+        SentenceIndex(corpus / "index", encoder=scorer(corpus, "other.txt"))
+    # The same bytes elsewhere are the same encoder.
+    (corpus / "copy.txt").write_bytes((corpus / "vectors.txt").read_bytes())
+    assert SentenceIndex(corpus / "index", encoder=scorer(corpus, "copy.txt")).search(["red"])
+    # The encoder that made it has changed since.
+    (corpus / "vectors.txt").write_bytes((corpus / "other.txt").read_bytes())
+    with pytest.raises(InputError, match="whose vectors do not compare: name that encoder, or make another index"):
+        SentenceIndex(corpus / "index")
+
+
+def test_damage_is_named(corpus):
+    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus))
+    with (corpus / "index" / "text.bin").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
+        SentenceIndex(corpus / "index")
+    record = json.loads((corpus / "index" / "index.json").read_text())
+    for change, message in (
+        ({"settings": {}}, "index.json is damaged: it has no 'settings.encoder'"),
+        ({"settings": {"encoder": None}}, "expected an object under 'settings.encoder', found None"),
+        (
+            {"load": {"name": "a", "vectors": "b"}},
+            "index.json is damaged: give either --scorer or --vectors",
+        ),
+    ):
+        (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
+        with pytest.raises(InputError, match=message):
+            SentenceIndex(corpus / "index")
+    # What a later version might write beside.
+    later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
+    (corpus / "index" / "index.json").write_text(json.dumps(later))
+    assert SentenceIndex(corpus / "index").record.lines == record["lines"]
+    record["files"] = {"../vectors.txt": 3}
+    (corpus / "index" / "index.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="is missing or not of its size"):
+        SentenceIndex(corpus / "index")
+    with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
+        SentenceIndex(corpus)
+
+
+def overwrite(path, number, value):
+    """Put a whole number of 64 bits into a file, whose size stays."""
+    content = bytearray(path.read_bytes())
+    content[8 * number : 8 * number + 8] = value.to_bytes(8, "little", signed=True)
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "value", "message"),
+    [
+        # The process ended with a segmentation fault.
+        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not fit the files beside it; make it again"),
+        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files beside it"),
+        ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin beside it; make it again"),
+        ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files beside it"),
+        ("text.bin", 0, -1, "text.bin is damaged: it does not fit the files beside it"),
+        ("order.npy", 16, 10**6, "index is damaged: it names an item that is not there; make it again"),
+        ("order.npy", 2, -1, r"order.npy is damaged \(.*\); make it again"),
+        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not fit the files beside it"),
+        ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
+    ],
+)
+def test_bytes_that_a_disk_has_lost(corpus, name, number, value, message):
+    build_index(
+        corpus / "text.txt", corpus / "index", encoder=scorer(corpus), config=SpaceConfig(method="lists", lists=2)
+    )
+    file = corpus / "index" / name
+    overwrite(file, number if number >= 0 else file.stat().st_size // 8 + number, value)
+    with pytest.raises(InputError, match=message):
+        SentenceIndex(corpus / "index").search(sentences(200), top=200)
+
+
+def test_queries_that_cannot_be_read_are_no_silent_loss(tmp_path):
+    (tmp_path / "queries.txt").write_bytes("Ein sch\u00f6ner Tag.\nNoch einer.\n\n".encode("latin-1"))
+    expected = "queries.txt: expected a query in UTF-8 on each line, but of 3 lines 1 undecodable"
+    with pytest.raises(InputError, match=expected):
+        read_queries(tmp_path / "queries.txt")
+
+
+def read(source):
+    from paranmt_hf.corpus.bitext.readers import Report
+
+    return [text for _, column in source.batches(Report()) for text in column.to_pylist()]
+
+
+def test_sentences_of_parquet(tmp_path):
+    pq.write_table(pa.table({"number": [1, 2], "text": ["a", "b  c"]}), tmp_path / "one.parquet")
+    assert read(SentenceFile(tmp_path / "one.parquet")) == ["a", "b c"]
+    pq.write_table(pa.table({"left": ["a"], "right": ["b"]}), tmp_path / "two.parquet")
+    assert read(SentenceFile(tmp_path / "two.parquet", "right")) == ["b"]
+    with pytest.raises(InputError, match="several columns of text among left, right; name one with --column"):
+        SentenceFile(tmp_path / "two.parquet")
+    pq.write_table(pa.table({"number": [1]}), tmp_path / "none.parquet")
+    with pytest.raises(InputError, match="has no column of text among number"):
+        SentenceFile(tmp_path / "none.parquet")
+
+
+def test_bad_inputs(corpus, monkeypatch, capsys):
+    monkeypatch.chdir(corpus)
+    index = ["search", "index", "text.txt", "--out", "index", "--vectors", "vectors.txt"]
+    fails(capsys, ["search", "index", "absent.txt", "--out", "index"], "absent.txt: there is no such file")
+    fails(
+        capsys, [*index, "--column", "x"], "text.txt: --column is for Parquet files and releases; a text file has none"
+    )
+    fails(capsys, [*index, "--method", "exact", "--lists", "3"], "an exact search has no lists")
+    (corpus / "pairs.tsv").write_text("a\tb\n")
+    fails(capsys, ["search", "index", "pairs.tsv", "--out", "index"], "expected one sentence on a line, or Parquet")
+    (corpus / "empty.txt").write_text("\n \n")
+    fails(capsys, ["search", "index", "empty.txt", *index[3:]], "there is no sentence to search in")
+    assert not list(corpus.glob("index*"))
+    assert main(index) == 0
+    assert "was indexed already" not in capsys.readouterr().out
+    assert main(index) == 0
+    assert "was indexed already" in capsys.readouterr().out
+    fails(capsys, ["search", "query", "index"], "there is no query: give sentences, - for standard input, or --file")
+    fails(capsys, ["search", "query", "index", "a", "--top", "0"], "top must be at least 1, was 0")
+    fails(capsys, ["search", "query", "text.txt", "a"], "text.txt is no index")
+    fails(capsys, ["search", "query", "index", "\udc80"], "a query is not UTF-8; give text in UTF-8")
+    fails(capsys, ["search", "query", "index", "a", "--json", "no/x"], "--json no/x: there is no folder no; make it")
+    fails(capsys, ["search", "query", "index", "a", "--vectors", "text.txt"], "text.txt")
+
+
+def test_queries_from_everywhere(corpus, monkeypatch, capsys):
+    import io
+
+    monkeypatch.chdir(corpus)
+    assert main(["search", "index", "text.txt", "--out", "index", "--vectors", "vectors.txt"]) == 0
+    (corpus / "queries.txt").write_text("blue bird\n\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("one two\n\n"))
+    capsys.readouterr()
+    words = ["search", "query", "index", "red sun", "-", "--file", "queries.txt", "--top", "2", "--json", "hits.json"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.rstrip().split("\n")
+    assert [line for line in lines if not line.startswith(" ")] == ["red sun", "one two", "blue bird"]
+    rows = json.loads((corpus / "hits.json").read_text())
+    assert [row["query"] for row in rows] == ["red sun", "one two", "blue bird"]
+    assert all(len(row["hits"]) == 2 and row["hits"][0]["cosine"] >= row["hits"][1]["cosine"] for row in rows)
+    assert f"{rows[0]['hits'][0]['line']}  {rows[0]['hits'][0]['sentence']}" in lines[1]
