@@ -48,11 +48,10 @@ from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device.building import device_trainer
-from paranmt_hf.training.device.trainer import DeviceTrainer
-from paranmt_hf.training.loop import Loop
+from paranmt_hf.training.device.engine import DeviceEngine, device_engine
+from paranmt_hf.training.distributed import Processes
+from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.train import fit
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.
@@ -109,21 +108,21 @@ def encoder_of(settings: dict[str, Any], vocabularies: dict[Kind, Vocabulary], d
 def mining_timed(machine: Machine) -> Iterator[list[float]]:
     """Collect the seconds of mining; waits for the device, so that nothing overlaps."""
     spent: list[float] = []
-    original = DeviceTrainer._mine
+    original = DeviceEngine._mine
 
-    def mine(self: DeviceTrainer, *arguments: Any) -> None:  # noqa: ANN401
+    def mine(self: DeviceEngine, *arguments: Any) -> None:  # noqa: ANN401
         started = machine.now()
         original(self, *arguments)
         spent.append(machine.now() - started)
 
-    DeviceTrainer._mine = mine  # type: ignore[method-assign]
+    DeviceEngine._mine = mine  # type: ignore[method-assign]
     try:
         yield spent
     finally:
-        DeviceTrainer._mine = original  # type: ignore[method-assign]
+        DeviceEngine._mine = original  # type: ignore[method-assign]
 
 
-class Unsaved(Loop):
+class Unsaved(Epochs):
     """A course without files."""
 
     def _save(self) -> None:
@@ -136,7 +135,7 @@ class Unsaved(Loop):
 def train_loop(encoder: SentenceEncoder, store: PairStore, config: TrainConfig, machine: Machine) -> Result:
     """Train an averaging encoder in the loop; the first epoch is not timed, the last one shows the share of mining."""
     epochs = max(3, config.epochs)
-    trainer = device_trainer(
+    trainer = device_engine(
         take_apart(list(encoder)), replace(config, epochs=epochs + 1), store.pairs, None, machine.device
     )
     machine.forget_peak()
@@ -261,7 +260,7 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
     encoder = encoder_of({"model": "word"}, {"word": words}, dimension)
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(encoder, sides, Path(folder) / "pairs")
-        trainer = device_trainer(
+        trainer = device_engine(
             take_apart(list(encoder)), config, store.pairs, None, torch.device("cpu"), processes=process
         )
         mega = next(store.mega_batches(config.mega_pairs, seed=1, epoch=0))

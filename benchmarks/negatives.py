@@ -1,8 +1,8 @@
-"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, bfloat16, int8.
+"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, int8.
 
 For each encoder mega-batches of real pairs are mined by each way in turn, with the vectors of an encoder after some
-training. "agree" is the share of sentences with the very same negative as `megabatch.mine`, the other columns say how
-much less similar the others are in the mean. Products in bfloat16 are torch's, whose results are bfloat16 too.
+training. "agree" is the share of sentences with the same negative as with torch, the last column the mean by which
+negatives are less similar.
 
     python benchmarks/negatives.py --pairs machine-translations.parquet
 """
@@ -30,31 +30,25 @@ from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.vocabulary import Kind
-from paranmt_hf.training import tile_mining
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.megabatch import excluded, mine
-from paranmt_hf.training.rowwise import RowwiseAdam
+from paranmt_hf.training.cpu_engine import cpu_engine
+from paranmt_hf.training.mega_batch import excluded, hardest, mine
 
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 
 
-def int8_alone(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
-    """Mine with int8 and believe it: without the second look in float32."""
-    kept = tile_mining.tolerance
-    tile_mining.tolerance = lambda scales: 0
-    try:
-        return tile_mining.mine_tiles(vectors, keys, precision="int8")
-    finally:
-        tile_mining.tolerance = kept
+def by_torch(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
+    """Mine as on a GPU, in blocks of torch."""
+    rows, columns = excluded(keys)
+    bounds = np.searchsorted(rows, np.arange(len(vectors) + 1))
+    exclusions = torch.from_numpy(rows), torch.from_numpy(columns)
+    return hardest(vectors, exclusions, bounds, block=500).numpy()
 
 
 WAYS: dict[str, Way] = {
-    "torch, float32": mine,
-    "torch, bfloat16": lambda vectors, keys: mine(vectors.bfloat16(), keys),
-    "compiled, float32": partial(tile_mining.mine_tiles, precision="float32"),
-    "compiled, int8 alone": int8_alone,
-    "compiled, int8, then float32": partial(tile_mining.mine_tiles, precision="int8"),
+    "torch, float32": by_torch,
+    "compiled, float32": partial(mine, precision="float32"),
+    "compiled, int8, then float32": partial(mine, precision="int8"),
 }
 
 
@@ -69,13 +63,11 @@ def vectors_of(
     store = store_of(encoder, sides, folder)
     train_config = TrainConfig(mega_batch=arguments.mega_batch)
     composition = take_apart(list(encoder))
-    rates = np.full(store.pairs, train_config.learning_rate)
-    tables = [TrainedTable(part.reader, RowwiseAdam(part.table.weight.data, rates)) for part in composition.parts]
-    trainer = AveragingTrainer(tables, composition.mode, train_config)
+    engine = cpu_engine(composition, train_config, store.pairs)
     megas = list(store.mega_batches(train_config.mega_pairs, seed=1, epoch=0, least=train_config.mega_pairs))
     for mega in megas[: -arguments.mega_batches]:
-        trainer.train_on(mega, np.random.default_rng(1))
-    return [(trainer.encode(mega).clone(), mega.keys) for mega in megas[-arguments.mega_batches :]]
+        engine.train_on(mega, np.random.default_rng(1))
+    return [(torch.from_numpy(engine.encode(mega)), mega.keys) for mega in megas[-arguments.mega_batches :]]
 
 
 def main() -> None:

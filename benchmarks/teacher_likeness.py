@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import paranmt_hf
-from paranmt_hf.training.neighbours import neighbour_order
+from paranmt_hf.training.pair_views import neighbour_order
 
 GROUP = 50
 

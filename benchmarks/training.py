@@ -7,8 +7,7 @@ size and get the same pairs in one process in turn; slow ones get fewer of them.
 
     python benchmarks/training.py --pairs machine-translations.parquet
 
-`--steps torch compiled` trains averaging models both ways; with torch they do what they do where numba is missing. The
-checkpoint at the end of a run is left out: it takes a second however long the run was.
+The checkpoint at the end of a run is left out: it takes a second however long the run was.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.modules.word import word_tokenizer
 from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, lookup, most_frequent
-from paranmt_hf.training import averaging, trainer
-from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.loop import Loop
-from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.cpu_engine import CpuEngine
+from paranmt_hf.training.epochs import Epochs
+from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import write_tokens
 from paranmt_hf.training.train import fit
+from paranmt_hf.training.trainer import MegaBatchTrainer
 
 Sides = tuple[list[str], list[str]]
 CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")
@@ -103,23 +102,17 @@ def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairSt
     return write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
 
 
-def ours(
-    model: str, vocabularies: dict[Kind, Vocabulary], dimension: int, steps: str = ""
-) -> Callable[[Sides], Result]:
+def ours(model: str, vocabularies: dict[Kind, Vocabulary], dimension: int) -> Callable[[Sides], Result]:
     """Train one of our encoders as `paranmt train` does, without its evaluations and files at the end."""
     config = EncoderConfig(model=model, dimension=dimension)
 
     def run(sides: Sides) -> Result:
         encoder = build_encoder(config, {kind: vocabularies[kind] for kind in config.kinds})
-        clock, saving, module = Clock(), Clock(), trainer if model == "lstm" else averaging
-        kept = averaging.select
-        kept_choose, kept_save = averaging.choose, Loop._save
-        averaging.choose = lambda config: Arithmetic() if steps == "torch" else kept_choose(config)
-        Loop._save = saving.around(kept_save)  # type: ignore[method-assign]
-        module.select = clock.around(kept)
-        kept_encode = averaging.AveragingTrainer.encode, trainer.MegaBatchTrainer._encode_all
-        averaging.AveragingTrainer.encode = clock.around(kept_encode[0])  # type: ignore[method-assign]
-        trainer.MegaBatchTrainer._encode_all = clock.around(kept_encode[1])  # type: ignore[method-assign]
+        clock, saving = Clock(), Clock()
+        kept = CpuEngine._choose, MegaBatchTrainer._mine, Epochs._save
+        CpuEngine._choose = clock.around(kept[0])  # type: ignore[method-assign]
+        MegaBatchTrainer._mine = clock.around(kept[1])  # type: ignore[method-assign]
+        Epochs._save = saving.around(kept[2])  # type: ignore[method-assign]
         try:
             with tempfile.TemporaryDirectory() as folder:
                 started = time.process_time()
@@ -128,10 +121,7 @@ def ours(
                 fit(encoder, store, CONFIG, Path(folder))
                 seconds = time.process_time() - started - saving.seconds
         finally:
-            module.select = kept
-            averaging.choose, Loop._save = kept_choose, kept_save  # type: ignore[method-assign]
-            averaging.AveragingTrainer.encode = kept_encode[0]  # type: ignore[method-assign]
-            trainer.MegaBatchTrainer._encode_all = kept_encode[1]  # type: ignore[method-assign]
+            CpuEngine._choose, MegaBatchTrainer._mine, Epochs._save = kept  # type: ignore[method-assign]
         return Result(store.pairs, seconds, reading, clock.seconds)
 
     return run
@@ -251,28 +241,6 @@ def report(title: str, results: dict[str, list[Result]]) -> None:
     print()
 
 
-def compare(results: dict[str, list[Result]]) -> None:
-    """Print how much faster compiled steps are than torch's, run by run, where both were measured."""
-    print("| model | times as fast from strings: median (min to max) | from stored rows | mining | steps |")
-    print("|---|---:|---:|---:|---:|")
-    for name, before in results.items():
-        model, _, steps = name.rpartition(", ")
-        if steps != "torch" or (after := results.get(f"{model}, compiled")) is None:
-            continue
-        parts: list[Callable[[Result], float]] = [
-            lambda result: result.seconds,
-            lambda result: result.seconds - result.reading,
-            lambda result: result.mining,
-            lambda result: result.seconds - result.reading - result.mining,
-        ]
-        cells = []
-        for part in parts:
-            ratios = [part(old) / part(new) for old, new in zip(before, after, strict=True)]
-            cells.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
-        print(f"| {model} | {' | '.join(cells)} |", flush=True)
-    print()
-
-
 def main() -> None:
     """Parse the command line, measure, print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -283,7 +251,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=5, help="of the fast systems; the slow ones get two")
-    parser.add_argument("--steps", nargs="+", default=["compiled"], choices=["torch", "compiled"])
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of what is measured")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -306,9 +273,8 @@ def main() -> None:
     # Name: how it is run, how many of the pairs it gets, whether it is slow.
     systems: dict[str, tuple[Callable[[Sides], Result], float, bool]] = {
         **{
-            f"paranmt_hf {model.upper()}, {steps}": (ours(model, vocabularies, wide, steps), 1, False)
+            f"paranmt_hf {model.upper()}": (ours(model, vocabularies, wide), 1, False)
             for model in ("word", "trigram", "word,trigram")
-            for steps in arguments.steps
         },
         "paranmt_hf LSTM": (ours("lstm", vocabularies, wide), 0.2, True),
         "plain loop, SparseAdam": (plain_loop(torch.optim.SparseAdam, words, wide), 0.4, False),
@@ -342,8 +308,8 @@ def main() -> None:
         sides, mean = read(arguments.pairs, length or None, arguments.spread, arguments.count)
         results: dict[str, list[Result]] = {name: [] for name in systems}
         for name, (run, _, _) in systems.items():
-            if name.endswith("compiled"):
-                # Loops are compiled, and the processor is measured, before anything counts.
+            if name.startswith("paranmt_hf"):
+                # Loops are compiled before anything counts.
                 run((sides[0][: CONFIG.mega_pairs], sides[1][: CONFIG.mega_pairs]))
         for repeat in range(arguments.repeats):
             for name, (run, share, slow) in systems.items():
@@ -352,8 +318,6 @@ def main() -> None:
                 part = int(share * arguments.count)
                 results[name].append(run((sides[0][:part], sides[1][:part])))
         report(f"sentences of {mean:.1f} words", results)
-        if len(arguments.steps) > 1:
-            compare(results)
 
 
 def _lines(path: str) -> list[str]:

@@ -24,8 +24,8 @@ _NAMES = {
     "Lexicon": "paranmt_hf.lexicon.lexicon",
     "LexiconConfig": "paranmt_hf.lexicon.config",
     "License": "paranmt_hf.hub.licenses",
-    "MarginLoss": "paranmt_hf.training.mining",
-    "MegaBatchMiner": "paranmt_hf.training.mining",
+    "MarginLoss": "paranmt_hf.training.mega_batch_miner",
+    "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
     "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
@@ -273,7 +273,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
-    from paranmt_hf.training.mining import MarginLoss, MegaBatchMiner
+    from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.training.pair_margins import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
 from tests.toys import LOCAL, RELEASE, bytes_of, make
 from tests.training.toys import small, synonyms, write_data
@@ -58,13 +58,13 @@ def names(folder):
 
 def test_import_leaves_the_checkpoints_of_training(tmp_path, vectors, monkeypatch):
     data, settings = write_data(tmp_path / "pairs.parquet", synonyms(100)), small(checkpoint_seconds=0)
-    count, original = iter(range(3)), AveragingTrainer.train_on
+    count, original = iter(range(3)), CpuEngine.train_on
 
     def train_on(self, *arguments):
         return kill() if next(count, None) is None else original(self, *arguments)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(AveragingTrainer, "train_on", train_on)
+        patch.setattr(CpuEngine, "train_on", train_on)
         train(data, tmp_path / "out", **settings)
     before = bytes_of(tmp_path / "out.work")
     assert "checkpoint.safetensors" in before

@@ -17,6 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.record import TABLE, WORDS, LexiconRecord
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
+from paranmt_hf.util.files import shown_path
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
@@ -71,6 +72,11 @@ class Lexicon:
         """Open a lexicon."""
         folder = Path(path).expanduser()
         return cls(folder, LexiconRecord.read(folder))
+
+    def summary(self) -> str:
+        """What the lexicon holds, in one line."""
+        counts = f"{self.record.word_pairs // 2:,} pairs of {self.record.words:,} words"
+        return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT

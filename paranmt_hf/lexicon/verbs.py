@@ -5,8 +5,8 @@ ParaNMT-50M (arXiv:1711.05732), appendix A.1, Tables 12 and 13.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +24,28 @@ from paranmt_hf.evaluation.word_similarity import (
 )
 from paranmt_hf.lexicon.building import build, holds_word_sets
 from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.lexicon import Lexicon
+from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Paraphrase
 from paranmt_hf.lexicon.record import LexiconRecord, LexiconSettings
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import languages
-from paranmt_hf.util.files import write_result
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.run import result_folder, run
+from paranmt_hf.util.settings import Count
+from paranmt_hf.util.tables import text_table
 
 
 def build_lexicon(
     data: str | Path | Sequence[str | Path], out: str | Path, *, config: LexiconConfig | None = None
 ) -> Lexicon:
-    """Make a lexicon of word paraphrases.
+    """Build a lexicon of word paraphrases from a corpus.
 
-    What is in progress lies in `OUT.work`; after an interruption the same call goes on there.
+    Work in progress is in `OUT.work`; after an interruption the same command continues there.
 
     Args:
-        data: Releases, Parquet files with the columns of a release, or releases on the Hub.
+        data: Releases, Parquet files with the columns of a release, scores and lengths included, or releases on the
+            Hub.
         out: Folder of the lexicon.
-        config: Which pairs of sentences count, which words, and how much memory it may take.
+        config: Which sentence pairs and words count, and how much memory it may take.
     """
     config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
     sources = [data] if isinstance(data, str | Path) else list(data)
@@ -85,22 +87,93 @@ def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
         raise InputError(
             f"none of {pairs.read:,} pairs of sentences counts: expected a paraphrase score of at least "
             f"{config.min_score:g} and at most {config.max_length} word tokens on each side; a pair without a score "
-            "does not count. Change --min-score or --max-length, or score the release (`paranmt score`)"
+            "does not count. Change `min_score` or `max_length`, or score the release (`paranmt score`)"
         )
 
 
-def evaluate_lexicon(
-    lexicon: Lexicon | str | Path, simlex: str | Path, *, ppdb: str | Path | None = None
-) -> list[WordSimilarity]:
-    """Measure a lexicon on SimLex-999; ParaNMT-50M (arXiv:1711.05732), Table 13.
+@dataclass(frozen=True)
+class NearestWords:
+    """Paraphrases of words.
+
+    Attributes:
+        by_adjusted_pmi: Paraphrases of each word, the best first.
+        by_pmi: The same by PMI.
+        min_count: How often each was counted at least.
+    """
+
+    by_adjusted_pmi: dict[str, list[Paraphrase]]
+    by_pmi: dict[str, list[Paraphrase]]
+    min_count: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The paraphrases as JSON values."""
+        both = {"adjusted_pmi": self.by_adjusted_pmi, "pmi": self.by_pmi}
+        return {word: {by: [asdict(one) for one in both[by][word]] for by in both} for word in self.by_pmi}
+
+    def summary(self) -> str:
+        """Tables of the paraphrases of each word, by both scores next to each other."""
+        return "\n\n".join(self._table(word) for word in self.by_pmi)
+
+    def _table(self, word: str) -> str:
+        if not self.by_adjusted_pmi[word]:
+            return f"{word}: no paraphrase was counted at least {self.min_count:,} times (`min_count`)"
+        rows = []
+        for left, right in zip(self.by_adjusted_pmi[word], self.by_pmi[word], strict=True):
+            scores = f"{left.adjusted_pmi:.2f}", f"{right.pmi:.2f}"
+            rows.append((left.word, scores[0], f"{left.count:,}", right.word, scores[1], f"{right.count:,}"))
+        return text_table((f"{word}, by adjusted PMI", "", "count", "by PMI", "", "count"), rows, left=(0, 3))
+
+
+def nearest_words(
+    lexicon: str | Path, words: str | Sequence[str], *, top: Count = 10, min_count: int = TABLE_COUNT
+) -> NearestWords:
+    """Find the paraphrases of words in a lexicon, by adjusted PMI and by PMI (ParaNMT-50M, table 12).
 
     Args:
-        lexicon: The lexicon, or its folder.
-        simlex: The file of SimLex-999, or another one of word pairs and similarities.
-        ppdb: A file of lexical paraphrases of PPDB, the baseline.
+        lexicon: Folder of the lexicon.
+        words: The words.
+        top: Number of paraphrases of each word.
+        min_count: Leave out paraphrases that were counted less often.
+    """
+    opened = Lexicon.open(lexicon)
+    words = [words] if isinstance(words, str) else words
+    adjusted, plain = (
+        {word: opened.nearest(word, top=top, by=by, min_count=min_count) for word in words}
+        for by in ("adjusted_pmi", "pmi")
+    )
+    return NearestWords(adjusted, plain, min_count)
 
-    Returns:
-        The results of PPDB, if it was named, of PMI, and of adjusted PMI.
+
+@dataclass(frozen=True)
+class LexiconEvaluation:
+    """Correlations of a lexicon's scores with word similarities.
+
+    Attributes:
+        results: Of PPDB, if it was given, of PMI, and of adjusted PMI.
+    """
+
+    results: list[WordSimilarity]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The results as JSON values."""
+        return [asdict(result) for result in self.results]
+
+    def summary(self) -> str:
+        """A table of the results."""
+        head = ("", "word pairs", "seen", "Spearman x 100")
+        rows = [(one.name, f"{one.pairs:,}", f"{one.seen:,}", f"{100 * one.spearman:.1f}") for one in self.results]
+        return text_table(head, rows)
+
+
+def evaluate_lexicon(
+    lexicon: Lexicon | str | Path, *, simlex: str | Path, ppdb: str | Path | None = None
+) -> LexiconEvaluation:
+    """Evaluate a lexicon on SimLex-999 (ParaNMT-50M, arXiv:1711.05732, table 13).
+
+    Args:
+        lexicon: Folder of the lexicon.
+        simlex: SimLex-999, or another file of word, word and similarity, separated by tabs.
+        ppdb: Lexical paraphrases of PPDB as a baseline, plain or .gz.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.open(lexicon)
     pairs = read_word_pairs(simlex)
@@ -111,9 +184,4 @@ def evaluate_lexicon(
     rows = opened.lookup(wanted)
     results.append(evaluate_word_scores(pairs, {pair: row.pmi for pair, row in rows.items()}, "PMI"))
     adjusted = {pair: row.adjusted_pmi for pair, row in rows.items()}
-    return [*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")]
-
-
-def write_json(path: str | Path, values: Any) -> None:  # noqa: ANN401 - JSON values
-    """Write what was found as JSON; until it is whole, what was there stays."""
-    write_result(Path(path), f"{json.dumps(values, indent=2, ensure_ascii=False)}\n")
+    return LexiconEvaluation([*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")])

@@ -13,8 +13,8 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from paranmt_hf.training.checkpoint import COMPLETE, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.epochs import Evaluate, evaluation_points
 from paranmt_hf.training.history import History
-from paranmt_hf.training.loop import Evaluate, evaluation_points
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.util.progress import Progress
 

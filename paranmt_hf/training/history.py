@@ -25,7 +25,6 @@ class History:
         stale: Evaluations since then.
         pairs: Pairs trained on.
         seconds: Time spent training, evaluations included.
-        arithmetic: With what the loop of averages computed, see `arithmetic.py`; empty of what the trainer ran.
     """
 
     losses: list[tuple[int, float]] = field(default_factory=list)
@@ -35,7 +34,6 @@ class History:
     stale: int = 0
     pairs: int = 0
     seconds: float = 0.0
-    arithmetic: dict[str, str] = field(default_factory=dict)
 
     def add_loss(self, step: int, loss: float) -> None:
         """Note a loss; when there are very many, neighbours are averaged."""

@@ -61,7 +61,7 @@ class TrainingRun:
         # Where each process mines in all of a mega-batch, the same comes out of any number of them.
         if self.config.mine_over == "rank":
             # Brings torch, for which mistakes do not wait.
-            from paranmt_hf.training.processes import started
+            from paranmt_hf.training.distributed import started
 
             training |= {"mine_over": "rank", "processes": started()}
         if self._averages_through_trainer:

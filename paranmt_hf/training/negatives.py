@@ -107,7 +107,7 @@ def _exclude_paraphrases(
     That is what training excludes: each sentence is added to the pairs as one that is paired with itself. The two
     sentences of a pair stand beside each other, candidate 2k is paired with 2k + 1.
     """
-    from paranmt_hf.training.megabatch import excluded
+    from paranmt_hf.training.mega_batch import excluded
 
     pairs, fewest = len(candidates) // 2, config.pairs(min(config.mega_batches))
     sides = ([*candidates[0::2], *sentences], [*candidates[1::2], *sentences])

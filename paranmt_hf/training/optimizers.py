@@ -1,25 +1,151 @@
-"""The optimisers of training through the trainer, and clipping of gradients."""
+"""Adam and AdaGrad: the sizes of their steps, and the optimizers of models that run through the trainer.
+
+Dense Adam moves every row of a table in every step, also those without a gradient: their averages decay and the row
+drifts on. The engines of averaging models leave such a row alone until it is read again, and then apply the steps that
+it missed: the averages decay by a power, and the drift of k steps is a geometric sum in closed form (see `Schedule`),
+exact except for Adam's epsilon, which shrinks there as the root of the second moment does. It matters where a gradient
+is almost zero, as in a dimension without variance.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from paranmt_hf.training.adam import TableAdagrad, TableAdam
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.rowwise import ADAGRAD_START
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+# The first value of AdaGrad's sums of squares; the authors of arXiv:1511.08198 add as much under the root. From 0 the
+# first step of every weight would be as long as the rate, however small its gradient.
+ADAGRAD_START = 1e-6
+
+
+def steps_of(pairs: int, config: TrainConfig) -> int:
+    """Number of steps of an epoch: a mini-batch never crosses the end of its mega-batch."""
+    whole, rest = divmod(pairs, config.mega_pairs)
+    return whole * config.mega_batch + -(-rest // config.batch_size)
+
+
+def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
+    """Learning rate of each step [step]: constant, or falling linearly to zero."""
+    steps = config.epochs * steps_of(pairs, config)
+    rates = np.full(steps, config.learning_rate)
+    return rates * (1 - np.arange(steps) / steps) if config.decay else rates
+
+
+class Schedule:
+    """What changes from step to step.
+
+    Args:
+        rates: Learning rate of each step [step], from step 1.
+        optimizer: `adam` or `adagrad`.
+
+    Attributes:
+        sizes: Size of each step [step + 1], float64; step 0 is none.
+        floors: What Adam adds to the root of the second moment in each step [step + 1], float32.
+        ratio: Factor by which the drift of a row without a gradient shrinks in each step.
+        drift: How far a row without a gradient drifts from each step to the last one, in units of its first moment
+            over the root of its second [step + 1], float64: drift[t] = sum over j >= 1 of ratio^j sizes[t + j].
+    """
+
+    def __init__(self, rates: np.ndarray, optimizer: str = "adam") -> None:
+        self.optimizer = optimizer
+        steps = np.arange(1, len(rates) + 1)
+        sizes, floors = rates, np.zeros(len(rates) + 1)
+        if optimizer == "adam":
+            # rate * sqrt(1 - b2^t) / (1 - b1^t), the bias correction of averages that began with zeros.
+            sizes = rates * np.sqrt(1 - BETA2**steps) / (1 - BETA1**steps)
+            # A row that never had a gradient was last updated in step 0, and has zeros over this.
+            floors = EPSILON * np.sqrt(1 - BETA2 ** np.concatenate([[1], steps]))
+        self.sizes = np.concatenate([[0.0], sizes])
+        self.floors = floors.astype(np.float32)
+        self.ratio = BETA1 / math.sqrt(BETA2)
+        self.drift = np.zeros(len(rates) + 1)
+        for step in range(len(rates) - 1, -1, -1):
+            self.drift[step] = self.ratio * (self.sizes[step + 1] + self.drift[step + 1])
+
+
+class _TableOptimizer(torch.optim.Optimizer):
+    """An optimizer that moves tables (parameters with sparse gradients) in the rows of a step alone.
+
+    Args:
+        parameters: What is trained.
+        lr: Learning rate.
+    """
+
+    def __init__(self, parameters: Iterable[torch.nn.Parameter], lr: float) -> None:
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Make one step."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    gradient = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
+                    self._move(parameter, gradient, group["lr"])
+
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        raise NotImplementedError
+
+
+class TableAdam(_TableOptimizer):
+    """Adam (Kingma & Ba 2015, algorithm 1) for dense weights, and torch's `SparseAdam` for tables."""
+
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+        state["step"] += 1
+        step = int(state["step"])
+        rows = None
+        if gradient.is_sparse:
+            rows, gradient = gradient.indices()[0], gradient.values()
+        first, second = state["exp_avg"], state["exp_avg_sq"]
+        moved_first = first if rows is None else first[rows]
+        moved_second = second if rows is None else second[rows]
+        moved_first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
+        moved_second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        root = (moved_second / (1 - BETA2**step)).sqrt_().add_(EPSILON)
+        change = (moved_first / root).mul_(-rate / (1 - BETA1**step))
+        if rows is None:
+            parameter.add_(change)
+        else:
+            first[rows], second[rows] = moved_first, moved_second
+            parameter.index_add_(0, rows, change)
+
+
+class TableAdagrad(_TableOptimizer):
+    """AdaGrad (Duchi et al. 2011); sparse gradients give what dense ones do."""
+
+    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["sum"] = torch.full_like(parameter, ADAGRAD_START)
+        squares = state["sum"]
+        if not gradient.is_sparse:
+            squares.addcmul_(gradient, gradient)
+            parameter.addcdiv_(gradient, squares.sqrt(), value=-rate)
+            return
+        rows, values = gradient.indices()[0], gradient.values()
+        moved = squares[rows].addcmul_(values, values)
+        squares[rows] = moved
+        parameter.index_add_(0, rows, values / moved.sqrt_(), alpha=-rate)
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """Make the optimiser of a model's weights that are trained.
+    """Make the optimizer of the weights of a model that are trained.
 
     Args:
         model: The model, on the device.
-        config: Which optimiser, its rate, and where gradients are clipped.
+        config: Which optimizer, its rate, and where gradients are clipped.
         device: Where it is trained. On the CPU the gradients of tables are sparse.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -33,7 +159,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     else:
         optimizer = torch.optim.Adam(weights, lr=config.learning_rate, fused=True)
     if config.clip is not None and device.type == "cpu":
-        # The trainer's own clipping knows no sparse gradients.
+        # The trainer's own clipping does not support sparse gradients.
         limit = config.clip
         optimizer.register_step_pre_hook(lambda *unused: clip_weights(weights, limit))
     return optimizer
@@ -68,10 +194,10 @@ def clip(gradients: Sequence[torch.Tensor], limit: float) -> None:
 
 
 def leave_first_row(weight: torch.Tensor) -> Any:  # noqa: ANN401 - torch does not name the class of the handle
-    """Take the gradient of row 0 of a table away, so that the row of unknown units stays zeros.
+    """Remove the gradient of row 0 of a table, so that the row of unknown units stays zeros.
 
     Returns:
-        What ends it with `remove()`.
+        A handle whose `remove()` ends it.
     """
 
     def without_first(gradient: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
-from paranmt_hf.training.megabatch import mine
+from paranmt_hf.training.mega_batch import mine
 
 # Pairs that are encoded at once.
 ENCODED = 100_000
@@ -23,7 +23,7 @@ ENCODED = 100_000
 def margins(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
     """Compute 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) of each pair (g1, g2) of a pool (arXiv:1511.08198, section 5).
 
-    The negatives n1 and n2 are the most similar allowed sentences of the pool, as `megabatch.mine` finds them.
+    The negatives n1 and n2 are the most similar allowed sentences of the pool, as `mega_batch.mine` finds them.
 
     Args:
         vectors: Sentence vectors [2 x pair, dimension]: the first sides, then the second ones.

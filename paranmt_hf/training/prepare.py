@@ -31,9 +31,9 @@ from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
-from paranmt_hf.training.error_negatives import PairsWithErrors
 from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import ABOUT, PairStore, Reader, write_pairs
+from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, read_keys, write_tokens
 from paranmt_hf.util.files import AGAIN, write_bytes, writing

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
@@ -14,11 +14,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_FILE, read_training
-from paranmt_hf.util.work import is_free, result_folder
+from paranmt_hf.util.work import is_free
 from paranmt_hf.util.yaml_files import read_yaml
-
-if TYPE_CHECKING:
-    from paranmt_hf.training.train import Trained
 
 FOLDER = ASSETS / "recipes"
 # Settings of the first step that hold for the second too.
@@ -49,81 +46,70 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        InputError: There is none of this name.
-    """
+    """Read a recipe."""
     if name not in recipe_names():
-        raise InputError(f"--recipe must be one of {', '.join(recipe_names())}, not {name!r}")
+        raise InputError(f"recipe must be one of {', '.join(recipe_names())}, was {name!r}", option="recipe")
     return Recipe(name, **read_yaml(FOLDER / f"{name}.yaml", "a recipe"))
 
 
-def check_needs(recipe: Recipe, given: Mapping[str, Any]) -> None:
-    """Ask for what is missing.
+def first_step(name: str) -> Mapping[str, Any]:
+    """Options of the first step of a recipe."""
+    return read_recipe(name).first
 
-    Raises:
-        InputError: `recipe word-trigram needs --vectors and --teacher`.
-    """
-    missing = [f"--{name}" for name in [*recipe.needs, "out"] if not given.get(name)]
+
+def check_needs(recipe: Recipe, given: Mapping[str, Any]) -> None:
+    """Raise an `InputError` that names what the recipe needs and is not given."""
+    missing = [f"`{name}`" for name in recipe.needs if not given.get(name)]
     if missing:
         *others, last = missing
         names = f"{', '.join(others)} and {last}" if others else last
         raise InputError(f"recipe {recipe.name} needs {names}")
 
 
-def train_recipe(
+def train_steps(
     recipe: Recipe,
-    data: Sequence[str | Path] | None,
-    out: str | Path,
+    step: Callable[..., Any],
+    out: Path,
     *,
     encoder: EncoderConfig,
     config: TrainConfig,
     selection: PairSelection,
     **options: Any,
-) -> Trained:
-    """Train an encoder in the steps of a recipe; of several steps the encoders stay in `<out>.steps`.
+) -> None:
+    """Train an encoder in the two steps of a recipe, which stay in `<out>.steps`; the result is the mean of both.
 
     Args:
         recipe: The recipe.
-        data: As of `train`; all steps learn from it.
+        step: `train`, with the data.
         out: Folder of the encoder.
         encoder: The encoder of the first step.
         config: How that is trained.
         selection: Which pairs both use.
         options: `development`, `exclude`, `teacher_cache` and `text`, as of `train`; text is for the first step alone.
-
-    Raises:
-        InputError: As of `train`; or something else is at `out`.
     """
-    from paranmt_hf.training.train import Trained, train
-
-    if not recipe.then:
-        return train(data, out, encoder=encoder, config=config, selection=selection, **options)
-    out = result_folder(out)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
     # Before hours of work, as far as that can be known by then.
     if not is_free(out) and [part.name for part in read_training(out).mean_of or []] != [first.name, second.name]:
-        raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
-    train(data, first, encoder=encoder, config=config, selection=selection, **options)
+        raise InputError(
+            f"{out} is another encoder than this recipe gives; choose another `out` or move it away", option="out"
+        )
+    step(out=first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
     fewer = {name: then.pop(name) for name in chosen}
     further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **fewer)
-    goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
+    margin = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
     options = {**options, "teacher_cache": None, "text": None}
-    train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
-    # These bring torch, for which mistakes in the first step do not wait.
+    step(out=second, encoder=EncoderConfig(init_from=str(first)), config=margin, selection=further, **options)
+    # These import torch; mistakes in the first step are reported before.
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.processes import started
+    from paranmt_hf.training.distributed import started
     from paranmt_hf.training.several_processes import wait_for
 
-    fresh = is_free(out)
     if int(os.environ.get("RANK", "0")) and started() > 1:
-        # Of several processes the first one averages.
+        # Of several processes rank 0 averages.
         wait_for(out / TRAINING_FILE)
-        return Trained(out, read_training(out), fresh)
-    # Finds a mean that is there, and refuses that of others.
-    average_encoders([first, second], out)
-    return Trained(out, read_training(out), fresh)
+    else:
+        # Finds a mean that is there, and refuses that of others.
+        average_encoders([first, second], out)

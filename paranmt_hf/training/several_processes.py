@@ -10,7 +10,7 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.processes import Processes
+from paranmt_hf.training.distributed import Processes
 
 
 def own_device() -> torch.device:

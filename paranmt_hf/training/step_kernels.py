@@ -1,7 +1,6 @@
-"""The compiled inner loops of a training step of averaging encoders: find rows, catch up, average, gradient, Adam.
+"""Compiled inner loops of a training step of averaging encoders: catch up, average, gradient, Adam or AdaGrad.
 
-They do what `averaging.py` and `rowwise.py` do with torch, to rounding: sums may be added up in another order. Every
-row is read and written where it lies, and the gradient of a row lives only while that row is updated.
+Every row is read and written in place, and the gradient of a row exists only while that row is updated.
 """
 
 from __future__ import annotations
@@ -9,23 +8,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-# Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
+from paranmt_hf.util.compiled import compiled
+
 ZERO, ONE = np.float32(0), np.float32(1)
-# What `torch.nn.functional.normalize` divides by at least.
+# The smallest divisor of `torch.nn.functional.normalize`.
 SHORTEST = np.float32(1e-12)
 
 
 class Table(NamedTuple):
-    """A table under training, as `RowwiseAdam` has it.
+    """A table under training with the state of its optimizer.
 
     Attributes:
         weight: Rows [row, dimension], float32.
-        first: Running average of their gradients [row, dimension], float32.
-        second: Running average of the gradients' squares [row, dimension], float32.
-        last: Step up to which each row is up to date [row], int32; 0 where it never had a gradient.
+        first: Adam: running average of the gradients [row, dimension], float32; AdaGrad: empty.
+        second: Running average of the squared gradients, of AdaGrad their sum [row, dimension], float32.
+        last: Step up to which each row is up to date [row], int32; 0 if it never had a gradient.
     """
 
     weight: np.ndarray
@@ -35,14 +33,14 @@ class Table(NamedTuple):
 
 
 class Decay(NamedTuple):
-    """What rows miss while they rest, by steps.
+    """What rows miss in steps without a gradient.
 
     Attributes:
-        first: What `Table.first` is multiplied by after a number of steps [step + 1], float32.
+        first: Factor of `Table.first` after a number of steps [step + 1], float32.
         second: The same of `Table.second` [step + 1], float32.
-        ratio: Power of beta1 / sqrt(beta2) [step + 1], float64.
-        drift: Sum over what follows a step, see `RowwiseAdam` [step + 1], float64.
-        floors: What is added to the root of the second moment, by the last step of a row [step + 1], float32.
+        ratio: Powers of beta1 / sqrt(beta2) [step + 1], float64.
+        drift: See `Schedule` [step + 1], float64.
+        floors: What Adam adds to the root of the second moment, by the last step of a row [step + 1], float32.
     """
 
     first: np.ndarray
@@ -53,7 +51,7 @@ class Decay(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The distinct rows of some sentences and who uses them.
+    """The distinct rows of some sentences and the sentences that use them.
 
     Attributes:
         rows: The rows in the order of their first use [row], int32.
@@ -66,15 +64,37 @@ class Units(NamedTuple):
     sentences: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+class Slopes(NamedTuple):
+    """The gradient of a loss, from which that of each row follows.
+
+    Attributes:
+        gradient: Gradient of each sentence's vector [sentence, all dimensions], float32.
+        moves: Which sentences have one [sentence], bool.
+        column: First dimension of the table in the vectors.
+        lengths: Number of units of each sentence [sentence], float32, at least 1.
+        frozen: Whether row 0 has no gradient.
+        initial: Rows before training [row, dimension], float32; empty without lambda_w.
+        pull: 2 lambda_w, float32 (arXiv:1511.08198, equation 1); 0 without.
+    """
+
+    gradient: np.ndarray
+    moves: np.ndarray
+    column: int
+    lengths: np.ndarray
+    frozen: bool
+    initial: np.ndarray
+    pull: np.float32
+
+
+@compiled()
 def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, place: np.ndarray) -> Units:
-    """Find which rows some sentences use, and where.
+    """Find the rows that some sentences use.
 
     Args:
         rows: Row of each unit [unit], int32, sentence after sentence.
         offsets: Bounds of the sentences [sentence + 1], int64.
         sentences: The chosen sentences [chosen], int64.
-        place: Room to number rows [table's row], int32; -1 everywhere, before and after.
+        place: Buffer to number rows [table's row], int32; -1 everywhere, before and after.
     """
     total = 0
     for sentence in sentences:
@@ -91,7 +111,7 @@ def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, pla
             bounds[place[row] + 1] += 1
     for index in range(count):
         bounds[index + 1] += bounds[index]
-    # While they are filled, `next_use` of a row is where its next use goes.
+    # Where the next use of each row goes.
     next_use = bounds[:count].copy()
     for number, sentence in enumerate(sentences):
         for unit in range(offsets[sentence], offsets[sentence + 1]):
@@ -103,8 +123,8 @@ def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, pla
     return Units(distinct[:count], bounds[: count + 1], users)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _rest(
+@compiled(fast=True, error_model="numpy")
+def _drift(
     weight: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
@@ -119,15 +139,15 @@ def _rest(
         second[k] *= fade2
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
-    """Make up for the steps that rows missed: `RowwiseAdam.catch_up`.
+    """Apply to rows the steps of Adam that they missed, in closed form (see `Schedule`).
 
     Args:
         table: The table, changed in place.
         rows: Its rows [row].
-        step: Steps made so far.
-        decay: What rows miss while they rest.
+        step: Number of steps made.
+        decay: What rows miss.
     """
     for row in rows:
         last = table.last[row]
@@ -137,17 +157,17 @@ def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
         total = decay.drift[last] - decay.ratio[missed] * decay.drift[step]
         fade1, fade2 = decay.first[missed], decay.second[missed]
         floor = decay.floors[last]
-        _rest(table.weight[row], table.first[row], table.second[row], np.float32(total), floor, fade1, fade2)
+        _drift(table.weight[row], table.first[row], table.second[row], np.float32(total), floor, fade1, fade2)
         table.last[row] = step
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _add(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
     for k in range(len(target)):
         target[k] += factor * row[k]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@compiled(fast=True, error_model="numpy")
 def average(
     weight: np.ndarray,
     rows: np.ndarray,
@@ -178,7 +198,7 @@ def average(
         _add(vectors[number, column : column + dimension], ONE / np.float32(stop - start), total)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     total = ZERO
     for k in range(len(left)):
@@ -186,11 +206,11 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@compiled(fast=True, error_model="numpy")
 def _pass_back(
     gradient: np.ndarray, own: np.ndarray, one: np.ndarray, alpha: np.float32, other: np.ndarray, beta: np.float32
 ) -> None:
-    """Gradient of `own` from that of its direction, which is alpha times one vector and beta times another."""
+    """Turn the gradient of a direction, alpha times one vector plus beta times another, into that of `own`."""
     length = np.sqrt(_dot(own, own))
     share = ONE / max(length, SHORTEST)
     # The part along the vector itself changes its length alone, which the cosine does not see.
@@ -199,16 +219,16 @@ def _pass_back(
         gradient[k] = (alpha * one[k] + beta * other[k] - along * own[k]) * share
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@compiled(fast=True, error_model="numpy")
 def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np.ndarray, moves: np.ndarray) -> float:
-    """The margin loss of a mini-batch, `margin_loss`, and its gradient.
+    """Compute the margin loss of a mini-batch (see `margin_loss.margin_loss`) and its gradient.
 
     Args:
         vectors: Vectors of s, s', t and, with two sides, t' of each pair [role x pair, dimension], float32.
         roles: 4, or 3 without t'.
         margin: d.
-        gradient: Room for the gradient of each vector [role x pair, dimension], float32.
-        moves: Room to say which vectors have a gradient [role x pair], bool; that of the others is left undefined.
+        gradient: Output: gradient of each vector [role x pair, dimension], float32.
+        moves: Output: which vectors have a gradient [role x pair], bool; that of the others is undefined.
 
     Returns:
         The loss.
@@ -226,7 +246,7 @@ def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np
         other = -1.0
         if roles == 4:
             other = gap + float(_dot(vectors[right], vectors[second]) * lengths[right] * lengths[second])
-        # At exactly 0 the slope counts, as in torch. What is no number goes into the loss.
+        # At exactly 0 the slope counts, as in torch. NaN goes into the loss.
         alpha = ZERO if term < 0 else share
         beta = ZERO if other < 0 else share
         loss += (0.0 if term < 0 else term) + (0.0 if other < 0 else other)
@@ -246,8 +266,8 @@ def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np
     return loss / pairs
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _move(
+@compiled(fast=True, error_model="numpy")
+def _adam(
     weight: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
@@ -264,42 +284,83 @@ def _move(
         weight[k] -= size * first[k] / (np.sqrt(second[k]) + floor)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def adam(
+@compiled(fast=True, error_model="numpy")
+def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size: np.float32) -> None:
+    for k in range(len(weight)):
+        squares[k] += gradient[k] * gradient[k]
+        weight[k] -= size * gradient[k] / np.sqrt(squares[k])
+
+
+@compiled(fast=True, error_model="numpy")
+def _sum_over_sentences(
+    total: np.ndarray, users: np.ndarray, gradient: np.ndarray, moves: np.ndarray, lengths: np.ndarray, column: int
+) -> None:
+    """Write the gradient of a row that some sentences use into `total` [dimension]."""
+    total[:] = ZERO
+    for sentence in users:
+        if moves[sentence]:
+            _add(total, ONE / lengths[sentence], gradient[sentence, column : column + len(total)])
+
+
+@compiled(fast=True, error_model="numpy")
+def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial: np.ndarray) -> None:
+    for k in range(len(total)):
+        total[k] += strength * (row[k] - initial[k])
+
+
+@compiled(error_model="numpy")
+def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
+    """Compute the squared norm of the gradient of a table; arguments as of `update`."""
+    total, squares = np.empty(table.weight.shape[1], np.float32), 0.0
+    gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
+    for index, row in enumerate(units.rows):
+        if row == 0 and slopes.frozen:
+            continue
+        users = units.sentences[units.bounds[index] : units.bounds[index + 1]]
+        _sum_over_sentences(total, users, gradient, moves, lengths, column)
+        if slopes.pull > 0:
+            _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
+        squares += float(_dot(total, total))
+    return squares
+
+
+@compiled(fast=True, error_model="numpy")
+def update(
     table: Table,
     units: Units,
-    gradient: np.ndarray,
-    moves: np.ndarray,
-    column: int,
-    lengths: np.ndarray,
-    frozen: bool,
+    slopes: Slopes,
+    factor: np.float32,
     step: int,
     betas: tuple[np.float32, np.float32],
     size: np.float32,
     floor: np.float32,
 ) -> None:
-    """Give each row the sum of its sentences' gradients, and make a step of Adam: `RowwiseAdam.update`.
+    """Make a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on the rows of sentences.
 
     Args:
         table: The table, whose rows are up to date; changed in place.
-        units: The rows of the sentences.
-        gradient: Gradient of each sentence's vector [sentence, all dimensions], float32.
-        moves: Which sentences have one [sentence], bool.
-        column: Where the dimensions of this table begin.
-        lengths: Number of units of each sentence [sentence], float32, at least 1.
-        frozen: Leave row 0 as it is.
+        units: The rows.
+        slopes: Their gradient.
+        factor: Factor of the gradient, below 1 where it is clipped.
         step: Number of this step.
         betas: Adam's beta1 and beta2.
         size: Size of the step.
-        floor: What is added to the root of the second moment.
+        floor: What Adam adds to the root of the second moment.
     """
-    dimension = table.weight.shape[1]
-    total = np.empty(dimension, np.float32)
+    total = np.empty(table.weight.shape[1], np.float32)
+    gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
     for index, row in enumerate(units.rows):
-        total[:] = ZERO
-        if row > 0 or not frozen:
-            for sentence in units.sentences[units.bounds[index] : units.bounds[index + 1]]:
-                if moves[sentence]:
-                    _add(total, ONE / lengths[sentence], gradient[sentence, column : column + dimension])
-        _move(table.weight[row], table.first[row], table.second[row], total, betas, size, floor)
+        users = units.sentences[units.bounds[index] : units.bounds[index + 1]]
+        if row == 0 and slopes.frozen:
+            total[:] = ZERO
+        else:
+            _sum_over_sentences(total, users, gradient, moves, lengths, column)
+            if slopes.pull > 0:
+                _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
+        if factor != ONE:
+            total *= factor
+        if len(table.first):
+            _adam(table.weight[row], table.first[row], table.second[row], total, betas, size, floor)
+        else:
+            _adagrad(table.weight[row], table.second[row], total, size)
         table.last[row] = step

@@ -1,8 +1,6 @@
-"""Learning from a teacher's similarities: the student's cosines are to equal those of a larger encoder.
+"""The vectors of a teacher, a larger encoder whose cosines the student learns. Not in the papers.
 
-Not in the papers; the nearest relatives are relational knowledge distillation (Park et al. 2019, arXiv:1904.05068) for
-the squares, and ListNet (Cao et al. 2007) for lists. The teacher encodes every distinct sentence of the pairs once,
-before training.
+The teacher encodes every distinct sentence of the pairs once, before training.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import replacing, writing
 from paranmt_hf.util.progress import Progress
 
@@ -27,66 +24,8 @@ Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 # Sentences of a file of the cache: what is lost at most when the work is interrupted.
 PART_SENTENCES = 10_000
 
-
-# What a pair weighs that the teacher finds unlike, beside pairs that weigh their cosine.
-LEAST_WEIGHT = 0.05
-# A cosine of the teacher's above this is that of a sentence with its copy, rounding aside.
-SAME = 1 - 1e-6
-# Of e to this nothing is left, and the logarithm stays finite.
-NONE = -1e4
 # Pairs of sentences among which the spread of a teacher's cosines is measured.
 SPREAD_PAIRS = 20_000
-
-
-def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
-    """Mean squared difference between the cosines of all pairs of sentences and the teacher's.
-
-    Args:
-        vectors: Sentence vectors [sentence, dimension].
-        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
-        weighted: Multiply the square of each pair by the teacher's cosine (0 if negative) + 0.05.
-
-    Returns:
-        The loss, a scalar; the cosine of a sentence with itself does not count.
-    """
-    student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
-    cosines = wanted @ wanted.T
-    squares = (student @ student.T - cosines).fill_diagonal_(0).square()
-    if weighted:
-        squares = squares * (cosines.clamp(min=0) + LEAST_WEIGHT)
-    count = len(vectors)
-    return squares.sum() / max(1, count * (count - 1))
-
-
-def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Cross-entropy between who is near whom in the teacher's eyes and in the student's.
-
-    Each sentence spreads a probability over the others, the softmax of its cosines over the temperature; the mean
-    cross-entropy of the student's spread against the teacher's is the loss, times the temperature, so that its
-    gradient has about the size of one of cosines. Copies of a sentence, which the teacher gives its own vector, are
-    no others.
-
-    Args:
-        vectors: Sentence vectors [sentence, dimension].
-        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
-        temperature: By which cosines are divided: the lower, the more only the nearest count.
-
-    Returns:
-        The loss, a scalar.
-    """
-    student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
-    cosines = wanted @ wanted.T
-    copies = (cosines > SAME).fill_diagonal_(True)
-    spread = (cosines / temperature).masked_fill(copies, NONE).softmax(dim=1)
-    own = ((student @ student.T) / temperature).masked_fill(copies, NONE).log_softmax(dim=1)
-    return -temperature * (spread * own).sum(dim=1).mean()
-
-
-def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig) -> torch.Tensor:
-    """The teacher's term that the settings ask for; arguments as of the two losses."""
-    if config.teacher_loss == "listwise":
-        return listwise_loss(vectors, teacher, config.temperature)
-    return similarity_loss(vectors, teacher, weighted=config.weigh_similar)
 
 
 class TeacherVectors:

@@ -11,11 +11,11 @@ import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -32,9 +32,11 @@ from paranmt_hf.training.derived_record import basis_of, training_values
 from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.inputs import TrainingRun, holds_training, resolve
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, train_steps
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.unused_options import refuse_unused
-from paranmt_hf.util.optional import require
+from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.settings import Advanced, Expands, RunOnly
 from paranmt_hf.util.work import (
     finished,
     folder_aside,
@@ -53,10 +55,9 @@ from paranmt_hf.version import __version__
 if TYPE_CHECKING:
     import torch
 
-    from paranmt_hf.encoders.composition import Composition, Part
+    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-    from paranmt_hf.training.averaging import TrainedTable
-    from paranmt_hf.training.processes import Processes
+    from paranmt_hf.training.distributed import Processes
     from paranmt_hf.training.teacher import TeacherVectors
     from paranmt_hf.training.trainer import Reading
 
@@ -69,9 +70,9 @@ class Trained:
     """A trained encoder.
 
     Attributes:
-        folder: Where it is.
-        record: Settings, course and result, as in `training.json`.
-        fresh: Whether this call trained it; it may have been there already.
+        folder: Its folder.
+        record: Settings, history and result, as in `training.json`.
+        fresh: Whether this call trained it; otherwise it was there already.
     """
 
     folder: Path
@@ -82,45 +83,67 @@ class Trained:
         """Load the encoder."""
         return load(self.folder)
 
+    def summary(self) -> str:
+        """Size, training time and scores in a few lines."""
+        record, history = self.record, self.record.history
+        state = "" if self.fresh else " (was trained already)"
+        lines = [f"{shown_path(self.folder)}: {record.dimension} dimensions, {record.parameters:,} parameters{state}"]
+        # The pairs of a text are two sentences each.
+        of_text = "text" in record.settings["data"]
+        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
+        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
+        if record.development is not None:
+            score = f"{100 * record.development:.1f}"
+            lines.append(f"  Pearson {score} on the development set, {record.settings['development']}")
+            if len(history.scores) > 1:
+                kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
+                lines.append(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({shown_path(self.folder)!r})"])
+
 
 def train(
     data: str | Path | Sequence[str | Path] | None,
     out: str | Path,
     *,
     text: str | Path | Sequence[str | Path] | None = None,
+    recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
     selection: PairSelection | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
-    teacher_cache: str | Path | None = None,
+    teacher_cache: Annotated[str | Path | None, Advanced, RunOnly] = None,
 ) -> Trained:
-    """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
+    """Train a sentence encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
-    Killed at any moment and called again it goes on from the last checkpoint; on the CPU it ends with the same bytes.
-    Under `torchrun` or `accelerate launch` all processes call it alike; the first one reads the data and writes.
+    After an interruption the same command continues from the last checkpoint; on the CPU the result has the same bytes
+    as without the interruption. Under `torchrun` or `accelerate launch` all processes run the same command; rank 0
+    reads the data and writes.
 
     Args:
-        data: None, or one or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub.
-        out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
-        text: Sentences without paraphrases, for a teacher alone: text files, Parquet, releases.
+        data: Releases, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
+            of words and their paraphrases, or datasets on the Hub.
+        out: Folder of the encoder; work in progress is next to it in `<out>.work`.
+        text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
+        recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram, word,
+            word-trigram, word-trigram-free or word-trigram-small; other options change the first step.
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.
-        development: Scored pairs that decide which weights are kept: `sample`, a file, or a folder with the STS
-            benchmark, of which its 250 pairs of STS 2017 track 5 are used; see `read_scored_pairs`.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data, and text
-            that shares a sentence or eight words in a row with them.
-        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if left out.
-
-    Raises:
-        InputError: Something in the data, the settings or the folders has to be put right first.
+        development: Keep the weights that are best on these scored pairs: `sample` (40 pairs of the package), a TSV or
+            Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
+        exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
+            with one.
+        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
     """
+    if recipe is not None:
+        options = {"development": development, "exclude": exclude, "teacher_cache": teacher_cache, "text": text}
+        return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     out = result_folder(out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if config.patience is not None and development is None:
-        raise InputError("--patience counts evaluations on a development set; name one with --development")
+        raise InputError("`patience` counts evaluations on a development set; name one with `development`")
     if not is_free(out):
         _read_record(out)
 
@@ -130,8 +153,6 @@ def train(
 
     if not encoder.init_from:
         check_unused(encoder)
-    if config.mining_precision == "int8":
-        require("numba", "fast")
     _check_device(config)
     refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
     run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
@@ -152,8 +173,8 @@ def train(
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
+    from paranmt_hf.training.distributed import join
     from paranmt_hf.training.prepare import prepare
-    from paranmt_hf.training.processes import join
     from paranmt_hf.training.several_processes import own_device, wait_for, wait_until_prepared
 
     processes = join(own_device()) if in_loop and count > 1 else None
@@ -188,6 +209,31 @@ def train(
     elif not first:
         wait_for(out / TRAINING_FILE)
     return Trained(out, record or _read_record(out), fresh=True)
+
+
+def _train_recipe(
+    name: str,
+    data: str | Path | Sequence[str | Path] | None,
+    out: Path,
+    encoder: EncoderConfig | None,
+    config: TrainConfig | None,
+    selection: PairSelection | None,
+    options: dict[str, Any],
+) -> Trained:
+    """Train an encoder as a recipe says; settings that are given replace those of its first step."""
+    recipe = read_recipe(name)
+    first = {name.replace("-", "_"): value for name, value in recipe.first.items()}
+    kinds: tuple[type[Any], ...] = (EncoderConfig, TrainConfig, PairSelection)
+    own = [{each.name: first[each.name] for each in fields(kind) if each.name in first} for kind in kinds]
+    encoder, config = encoder or EncoderConfig(**own[0]), config or TrainConfig(**own[1])
+    given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
+    check_needs(recipe, given)
+    settings = {"encoder": encoder, "config": config, "selection": selection or PairSelection(**own[2])}
+    if not recipe.then:
+        return train(data, out, **settings, **options)  # type: ignore[arg-type]
+    fresh = is_free(out)
+    train_steps(recipe, partial(train, data), out, **settings, **options)  # type: ignore[arg-type]
+    return Trained(out, read_training(out), fresh)
 
 
 def _folders(*given: str | Path | Sequence[str | Path] | None) -> list[Path]:
@@ -231,7 +277,7 @@ def fit(
     Raises:
         DivergedError: A loss, or a weight at the end, is not a number.
     """
-    from paranmt_hf.training.averaging import diverged
+    from paranmt_hf.training.losses import diverged
 
     history = _fit(model, store, config, work, held_out, teacher, loop_device, processes)
     if (processes is None or processes.first) and not all(
@@ -256,9 +302,9 @@ def _fit(
 
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.modules.lstm import padded
-    from paranmt_hf.training.averaging import AveragingTrainer
-    from paranmt_hf.training.distinct_sentences import DistinctSentences
-    from paranmt_hf.training.loop import Loop, learning_rates
+    from paranmt_hf.training.cpu_engine import cpu_engine
+    from paranmt_hf.training.epochs import Epochs
+    from paranmt_hf.training.pair_views import DistinctSentences
     from paranmt_hf.training.several_processes import own_device
 
     composition = take_apart(list(model))
@@ -275,13 +321,11 @@ def _fit(
     # Where a teacher alone is followed, who is paired with whom tells nothing.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if loop_device is not None:
-        from paranmt_hf.training.device.building import device_trainer
+        from paranmt_hf.training.device.engine import device_engine
 
-        trainer = device_trainer(composition, config, items.pairs, teacher, loop_device, processes=processes)
-        return Loop(trainer, items, work, evaluate, trainer.prepare, processes).run()
-    rates = learning_rates(items.pairs, config)
-    tables = [_table(part, rates, config) for part in composition.parts]
-    return Loop(AveragingTrainer(tables, composition.mode, config, teacher), items, work, evaluate).run()
+        engine = device_engine(composition, config, items.pairs, teacher, loop_device, processes=processes)
+        return Epochs(engine, items, work, evaluate, engine.prepare, processes).run()
+    return Epochs(cpu_engine(composition, config, items.pairs, teacher), items, work, evaluate).run()
 
 
 def _check_device(config: TrainConfig) -> None:
@@ -327,17 +371,6 @@ def readings(composition: Composition) -> list[Reading]:
     ]
 
 
-def _table(part: Part, rates: np.ndarray, config: TrainConfig) -> TrainedTable:
-    from paranmt_hf.training.averaging import TrainedTable
-    from paranmt_hf.training.rowwise import ROWWISE
-
-    weight = part.table.weight.data
-    fixed = config.freeze_words and part.family.units == "word"
-    initial = weight.clone() if config.lambda_w and not fixed else None
-    optimizer = ROWWISE[config.optimizer](weight, rates)
-    return TrainedTable(part.reader, optimizer, initial, frozen=not bool(weight[0].any()), fixed=fixed)
-
-
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
     """What the averaging modules read: `input_ids` [unit] and `offsets` [sentence]."""
     import torch
@@ -374,7 +407,6 @@ def _write(
 
     shutil.rmtree(folder, ignore_errors=True)
     start = run.start.source if run.start is not None else None
-    compiled = ("numba",) if {*history.arithmetic.values()} - {"torch"} else ()
     record = TrainingRecord(
         settings=run.identity,
         inputs=run.inputs,
@@ -383,7 +415,7 @@ def _write(
         development=development_score(model, run.development) if run.development is not None else None,
         dimension=model.get_embedding_dimension() or 0,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        versions={name: version(name) for name in ("torch", "numpy", "sentence-transformers", *compiled)},
+        versions={name: version(name) for name in ("torch", "numpy", "numba", "sentence-transformers")},
         machine=platform.machine(),
         paranmt_hf=__version__,
         basis=basis_of(training_values(start)) if start is not None else None,

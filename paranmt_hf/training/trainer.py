@@ -19,13 +19,13 @@ from transformers import PrinterCallback, TrainerCallback
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.averaging import combined_loss, diverged, minibatch
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.course import Course, forget_cut_off, last_checkpoint
+from paranmt_hf.training.epochs import Evaluate
 from paranmt_hf.training.history import History
-from paranmt_hf.training.loop import Evaluate
-from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.losses import combined_loss, diverged
+from paranmt_hf.training.mega_batch import minibatch, mining_precision, select
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
 from paranmt_hf.training.regularisation import Pull, penalty, rows_towards_initial, towards_initial, towards_zero
@@ -226,7 +226,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
             vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
             if not torch.isfinite(vectors).all():
                 raise diverged(self._describe(epoch, index, 0), float("nan"))
-        mega.negatives = select(vectors, batch.keys, config.negatives, generator, one_sided=config.one_sided)
+        precision, one_sided = mining_precision(config), config.one_sided
+        keys, way = batch.keys, config.negatives
+        mega.negatives = select(vectors, keys, way, generator, one_sided=one_sided, precision=precision)
         return mega
 
     def _scramble(self, bags: Bags, reading: Reading, generator: np.random.Generator) -> np.ndarray:

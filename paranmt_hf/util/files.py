@@ -201,6 +201,14 @@ def write_bytes(path: Path, content: bytes) -> None:
         aside.write_bytes(content)
 
 
+def shown_path(path: Path) -> str:
+    """A path as a person would type it: relative to the working directory, if it is below."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 def check_result_path(path: Path, option: str) -> None:
     """Check that a result can be written to a path, before the work whose result it is.
 

@@ -109,7 +109,7 @@ def test_absurd_sizes_of_a_build(folder, capsys, option, value, message):
 @pytest.mark.parametrize("option", ["--batch-size", "--mega-batch", "--epochs", "--evaluations"])
 def test_absurd_sizes_of_a_training(pairs, capsys, option):
     arguments = ["train", "--data", "pairs.parquet", "--out", "m", option, 10**12]
-    fails(capsys, arguments, f"{option[2:].replace('-', '_')} must be from 1 to 1,000,000")
+    fails(capsys, arguments, f"{option} must be from 1 to 1,000,000")
 
 
 def test_absurd_number_of_resamples(capsys):

@@ -28,7 +28,7 @@ from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.megabatch import excluded
+from paranmt_hf.training.mega_batch import excluded
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, rows_of
 
 LINES = 600

@@ -130,7 +130,8 @@ def lexicon(tmp_path_factory):
 def test_similarity(lexicon, tmp_path):
     (tmp_path / "simlex").write_text("laughed\tgiggled\t9\nran\tsprinted\t8\ncat\tdog\t3\nold\tnew\t1\n")
     (tmp_path / "ppdb").write_text("giggled laughed\n")
-    ppdb, plain, adjusted = evaluate_lexicon(lexicon, tmp_path / "simlex", ppdb=tmp_path / "ppdb")
+    found = evaluate_lexicon(lexicon, simlex=tmp_path / "simlex", ppdb=tmp_path / "ppdb")
+    ppdb, plain, adjusted = found.results
     assert (ppdb.name, ppdb.seen, plain.name, plain.seen) == ("PPDB, listed or not (ppdb)", 1, "PMI", 2)
     # laughed and giggled: 20 in 60 events, 20 sentences each: log 3; ran and sprinted: log 6; the others 0.
     assert plain.spearman == adjusted.spearman == pytest.approx(0.7378647873726218)
@@ -147,7 +148,7 @@ def test_commands(lexicon, tmp_path, capsys):
     assert main(["lexicon", "evaluate", str(lexicon.folder), "--simlex", str(tmp_path / "simlex")]) == 0
     assert capsys.readouterr().out.split("\n")[1].split() == ["PMI", "3", "2", "86.6"]
     assert main(["lexicon", "nearest", str(lexicon.folder), "he", "--min-count", "11"]) == 0
-    assert "he: no paraphrase that was counted at least 11 times (--min-count)" in capsys.readouterr().out
+    assert "he: no paraphrase was counted at least 11 times (--min-count)" in capsys.readouterr().out
 
 
 def test_refused(lexicon, tmp_path, capsys):

@@ -11,17 +11,12 @@ from torch.utils._pytree import tree_leaves
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError, InputError
-from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device import mining
-from paranmt_hf.training.device.building import device_trainer
+from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.device.graph import WARM_UP, Capturing
-from paranmt_hf.training.device.margin import margin_loss_and_gradient
-from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.megabatch import excluded, mine
-from paranmt_hf.training.processes import Processes
+from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.teacher import TeacherVectors
-from tests.training.test_averaging import tight_loop
+from tests.training.test_cpu_engine import engine_of
 from tests.training.toys import encoder_of, random_text, store_of
 
 PAIRS = 100
@@ -32,18 +27,16 @@ def trained(kind, sides, folder, model, unknown, config, teacher=None, device=CP
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60, unknown=unknown)
     store = store_of(sides, encoder, folder)
     if kind == "device":
-        trainer = device_trainer(take_apart(list(encoder)), config, store.pairs, teacher, device)
+        trainer = device_engine(take_apart(list(encoder)), config, store.pairs, teacher, device)
     else:
-        trainer = tight_loop(encoder, config, store.pairs)
-        trainer.teacher = teacher
-        trainer.compute_with(Arithmetic())
+        trainer = engine_of(encoder, config, store.pairs, teacher)
     losses = []
     for epoch in range(config.epochs):
         for index, mega in enumerate(store.mega_batches(config.mega_pairs, seed=1, epoch=epoch)):
             losses += trainer.train_on(mega, np.random.default_rng([epoch, index]))
-    for table in trainer.tables:
-        table.optimizer.catch_up()
-    return losses, trainer
+    for optimizer in trainer.optimizers:
+        optimizer.catch_up()
+    return losses, trainer.optimizers
 
 
 @pytest.mark.parametrize(
@@ -75,13 +68,13 @@ def test_equals_the_loop_on_the_cpu(tmp_path, model, unknown, settings):
     found, device = trained("device", sides, tmp_path / "b", model, unknown, config, teacher)
     assert len(found) == len(wanted) > 20
     np.testing.assert_allclose(found, wanted, atol=2e-4)
-    for one, other in zip(device.tables, plain.tables, strict=True):
-        assert one.optimizer.step == other.optimizer.step == len(found)
-        difference = (one.optimizer.weight - other.optimizer.weight).abs()
+    for one, other in zip(device, plain, strict=True):
+        assert one.step == other.step == len(found)
+        difference = (one.weight - other.weight).abs()
         # Where a gradient is nearly zero, rounding decides its sign, and Adam makes a full step of it.
         assert difference.mean() < 2e-5
         assert difference.max() < 0.01
-        assert one.optimizer.state().keys() == other.optimizer.state().keys()
+        assert one.state().keys() == other.state().keys()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -93,8 +86,8 @@ def test_equals_the_loop_on_the_cpu_also_on_a_gpu(tmp_path, settings, caplog):
     found, device = trained("device", sides, tmp_path / "b", *rest, device=torch.device("cuda"))
     assert "cannot be captured" not in caplog.text
     np.testing.assert_allclose(found, wanted, atol=1e-3)
-    for one, other in zip(device.tables, plain.tables, strict=True):
-        assert (one.optimizer.weight - other.optimizer.weight).abs().mean() < 1e-4
+    for one, other in zip(device, plain, strict=True):
+        assert (one.weight - other.weight).abs().mean() < 1e-4
 
 
 # No look back to the host
@@ -152,7 +145,7 @@ def prepared(folder, config, device=CPU, model="word,trigram", **options):
     sides = random_text(PAIRS)
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60)
     store = store_of(sides, encoder, folder)
-    trainer = device_trainer(take_apart(list(encoder)), config, store.pairs, None, device, **options)
+    trainer = device_engine(take_apart(list(encoder)), config, store.pairs, None, device, **options)
     megas = store.mega_batches(config.mega_pairs, seed=1, epoch=0)
     plans = [trainer.prepare(mega, np.random.default_rng(1)) for mega in megas]
     return trainer, plans
@@ -308,7 +301,7 @@ def test_sentences_that_are_all_the_same_make_no_step(tmp_path):
     sides = (["a b"] * 10, ["a b"] * 10)
     encoder = encoder_of(sides, model="word", dimension=4)
     store = store_of(sides, encoder, tmp_path)
-    trainer = device_trainer(take_apart(list(encoder)), TrainConfig(batch_size=5, mega_batch=2), 10, None, CPU)
+    trainer = device_engine(take_apart(list(encoder)), TrainConfig(batch_size=5, mega_batch=2), 10, None, CPU)
     assert trainer.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
     assert trainer.tables[0].optimizer.step == 0
 
@@ -318,41 +311,6 @@ def test_too_little_memory_is_said(tmp_path, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 7 GiB.")
 
     trainer, plans = prepared(tmp_path, TrainConfig(batch_size=10, mega_batch=2), model="word")
-    monkeypatch.setattr("paranmt_hf.training.device.trainer.hardest", full)
+    monkeypatch.setattr("paranmt_hf.training.device.engine.hardest", full)
     with pytest.raises(InputError, match="a mega-batch of 20 pairs does not fit .* lower --mega-batch"):
         trainer.train_on(plans[0], None)
-
-
-@pytest.mark.parametrize("one_sided", [False, True])
-def test_mining_by_blocks(one_sided):
-    generator = np.random.default_rng(4)
-    keys = generator.integers(0, 40, 60).astype(np.uint64)
-    vectors = torch.from_numpy(generator.standard_normal((60, 5)).astype(np.float32))
-    sentences, columns = excluded(keys)
-    searched = 30 if one_sided else 60
-    among = (sentences < searched) & (columns < searched)
-    sentences, columns = sentences[among], columns[among]
-    bounds = np.searchsorted(sentences, np.arange(searched + 1))
-    wanted = mine(vectors, keys, one_sided=one_sided)
-    allowed = wanted >= 0
-    assert allowed.sum() > searched // 2
-    for block in (7, None):
-        pair = torch.from_numpy(sentences), torch.from_numpy(columns)
-        found = mining.hardest(vectors[:searched], pair, bounds, block=block).numpy()
-        np.testing.assert_array_equal(found[allowed], wanted[allowed])
-
-
-@pytest.mark.parametrize("roles", [3, 4])
-def test_gradient_of_the_margin_loss(roles):
-    generator = torch.Generator().manual_seed(2)
-    vectors = torch.randn(roles * 9, 6, generator=generator, dtype=torch.float64)
-    # Pairs that are told apart well enough on one side, on both, on none.
-    vectors[9:12] = vectors[:3]
-    vectors[18:20] = -vectors[:2]
-    leaf = vectors.clone().requires_grad_()
-    wanted = margin_loss(*leaf.chunk(roles), margin=0.4)
-    wanted.backward()
-    loss, gradient = margin_loss_and_gradient(vectors, roles, 0.4)
-    assert float(loss) == pytest.approx(float(wanted.detach()), abs=1e-12)
-    torch.testing.assert_close(gradient, leaf.grad, atol=1e-12, rtol=0)
-    assert (leaf.grad.abs().sum(dim=1) == 0).any()

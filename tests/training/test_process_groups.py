@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from paranmt_hf.errors import InputError, LostProcessError
-from paranmt_hf.training import processes
-from paranmt_hf.training.processes import Processes
+from paranmt_hf.training import distributed
+from paranmt_hf.training.distributed import Processes
 
 CPU = torch.device("cpu")
 
@@ -19,14 +19,14 @@ def environment(monkeypatch):
         port = free.getsockname()[1]
     for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": 0, "WORLD_SIZE": 1}.items():
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(processes, "_lost", [])
+    monkeypatch.setattr(distributed, "_lost", [])
     yield monkeypatch
-    if processes.distributed.is_initialized():
-        processes.distributed.destroy_process_group()
+    if distributed.distributed.is_initialized():
+        distributed.distributed.destroy_process_group()
 
 
 def test_by_gloo(environment):
-    process = processes.join.__wrapped__(CPU)
+    process = distributed.join.__wrapped__(CPU)
     assert (process.rank, process.count, process.first) == (0, 1, True)
     for kind in (torch.int32, torch.float32, torch.float64):
         value = torch.arange(6).view(2, 3).t().to(kind)
@@ -35,8 +35,8 @@ def test_by_gloo(environment):
         assert torch.equal(everyone, value[None])
     assert process.first_tells(0.1) == 0.1
     process.check_same("checkpoint", 1, 2**40)
-    processes._leave()
-    assert not processes.distributed.is_initialized()
+    distributed._leave()
+    assert not distributed.distributed.is_initialized()
 
 
 def test_others_have_something_else(monkeypatch):
@@ -44,7 +44,7 @@ def test_others_have_something_else(monkeypatch):
         for rank, value in enumerate(everyone):
             value.copy_(own + (rank == 2))
 
-    monkeypatch.setattr(processes.distributed, "all_gather", all_gather)
+    monkeypatch.setattr(distributed.distributed, "all_gather", all_gather)
     with pytest.raises(
         InputError, match="^process 2 of 4 does not have the same order of pairs as the first one; all"
     ):
@@ -62,20 +62,20 @@ def test_another_process_is_gone(environment, message, said):
     def lost(*arguments, **options):
         raise RuntimeError(message)
 
-    environment.setattr(processes.distributed, "all_gather_single", lost)
+    environment.setattr(distributed.distributed, "all_gather_single", lost)
     with pytest.raises(LostProcessError, match=f"^{said}.* goes on from the last checkpoint$"):
         Processes(0, 2).gather(torch.ones(2))
     # Nobody is left to take leave of.
-    processes.join.__wrapped__(CPU)
-    processes._leave()
-    assert processes.distributed.is_initialized()
+    distributed.join.__wrapped__(CPU)
+    distributed._leave()
+    assert distributed.distributed.is_initialized()
 
 
 def test_memory_is_no_matter_of_others(monkeypatch):
     def full(*arguments, **options):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(processes.distributed, "all_gather_single", full)
+    monkeypatch.setattr(distributed.distributed, "all_gather_single", full)
     with pytest.raises(torch.OutOfMemoryError):
         Processes(0, 2).gather(torch.ones(2))
 
@@ -87,4 +87,4 @@ def test_processes_that_nobody_brought_together(monkeypatch):
     with pytest.raises(
         InputError, match="^the 2 processes do not find each other: .*MASTER_ADDR.*; start them by torch"
     ):
-        processes.join.__wrapped__(CPU)
+        distributed.join.__wrapped__(CPU)

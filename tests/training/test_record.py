@@ -44,7 +44,6 @@ VALUES = {
         "stale": 0,
         "pairs": 120,
         "seconds": 0.5,
-        "arithmetic": {"steps": "compiled", "mining": "float32"},
     },
     "development": 0.75,
     "dimension": 4,
@@ -74,8 +73,7 @@ def test_the_file_comes_back_byte_for_byte(tmp_path):
     (tmp_path / "training.json").write_text(text)
     record = read_training(tmp_path)
     assert json.dumps(record.to_json(), indent=1) == text
-    arithmetic = {"steps": "compiled", "mining": "float32"}
-    assert record.history == History([(1, 0.5), (2, 0.25)], [(2, 0.75)], 0.75, 2, 0, 120, 0.5, arithmetic)
+    assert record.history == History([(1, 0.5), (2, 0.25)], [(2, 0.75)], 0.75, 2, 0, 120, 0.5)
     mean = TrainingRecord.from_json({**VALUES, "mean_of": [{"name": "a", "revision": "sha256:1"}]}, "f")
     assert mean.mean_of == [AveragedModel("a", "sha256:1")]
     assert list(mean.to_json()) == [*VALUES, "mean_of"]

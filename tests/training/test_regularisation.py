@@ -9,10 +9,9 @@ from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.modules.lstm import sequence_features
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.averaging import minibatch
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.megabatch import mine
+from paranmt_hf.training.losses import margin_loss
+from paranmt_hf.training.mega_batch import mine, minibatch
 from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
 from paranmt_hf.training.regularisation import (
     penalty,

@@ -10,11 +10,10 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import teacher
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, combined_loss
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.loop import learning_rates
-from paranmt_hf.training.rowwise import RowwiseAdam
-from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, listwise_loss, similarity_loss, teach
+from paranmt_hf.training.cpu_engine import cpu_engine
+from paranmt_hf.training.losses import combined_loss, listwise_loss, similarity_loss
+from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
 from tests.training.toys import encoder_of, keyed, random_text, store_of
 
 
@@ -218,19 +217,16 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
     store = store_of(sides, encoder, tmp_path / "pairs")
     taught = teach([keyed(side) for side in sides], Spelling(), tmp_path / "teacher")
     config = TrainConfig(teacher="spelling", teacher_weight=weight, batch_size=20, epochs=30, learning_rate=0.01)
-    table = TrainedTable(
-        "word", RowwiseAdam(take_apart(list(encoder)).parts[0].table.weight.data, learning_rates(60, config))
-    )
-    trainer = AveragingTrainer([table], "concatenate", config, taught)
+    engine = cpu_engine(take_apart(list(encoder)), config, 60, taught)
 
     def term():
         mega = next(store.mega_batches(60, seed=1, epoch=0))
-        return float(similarity_loss(trainer.encode(mega), taught.of(mega.keys)))
+        return float(similarity_loss(torch.from_numpy(engine.encode(mega)), taught.of(mega.keys)))
 
     before = term()
     for epoch in range(30):
         for mega in store.mega_batches(60, seed=1, epoch=epoch):
-            losses = trainer.train_on(mega, np.random.default_rng(1))
+            losses = engine.train_on(mega, np.random.default_rng(1))
             assert len(losses) == 3
     assert before > 0.3
     assert term() < (0.1 if weight == 1 else 0.8) * before

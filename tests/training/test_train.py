@@ -16,7 +16,8 @@ from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training import trainer
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.loop import evaluation_points, learning_rates, steps_of
+from paranmt_hf.training.epochs import evaluation_points
+from paranmt_hf.training.optimizers import learning_rates, steps_of
 from paranmt_hf.training.train import bag_features, development_score, fit, train
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import SMALL, encoder_of, random_text, small, store_of, synonyms, write_data

@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.vocabulary import lookup
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.pair_store import write_pairs
 from paranmt_hf.training.token_store import keys_are_whole, read_keys, write_tokens
 from paranmt_hf.training.train import train
@@ -46,8 +46,8 @@ def test_damaged_pairs_are_made_again(tmp_path, data, monkeypatch, caplog, name)
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
     zero(tmp_path / "out.work" / name)
-    calls, original = [], AveragingTrainer.train_on
-    monkeypatch.setattr(AveragingTrainer, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
+    calls, original = [], CpuEngine.train_on
+    monkeypatch.setattr(CpuEngine, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
     train(data, tmp_path / "out", **settings)
     assert len(calls) == 10 - 3, "it did not go on from the checkpoint"
     if not name.startswith("initial"):

@@ -8,12 +8,11 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import arithmetic
 from paranmt_hf.training import train as workflow
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device import building
-from paranmt_hf.training.device.trainer import DeviceTrainer
-from paranmt_hf.training.loop import _ahead
+from paranmt_hf.training.device import engine
+from paranmt_hf.training.device.engine import DeviceEngine
+from paranmt_hf.training.epochs import _ahead
 from paranmt_hf.training.train import train
 from tests.training.toys import small, synonyms, write_data
 
@@ -28,13 +27,13 @@ class Killed(BaseException):
 def gpu(monkeypatch):
     """A GPU that is the CPU; notes where it was asked for."""
     asked = []
-    made = building.device_trainer
+    made = engine.device_engine
 
-    def device_trainer(composition, config, pairs, teacher, device, **options):
+    def device_engine(composition, config, pairs, teacher, device, **options):
         asked.append(device)
         return made(composition, config, pairs, teacher, CPU, **options)
 
-    monkeypatch.setattr(building, "device_trainer", device_trainer)
+    monkeypatch.setattr(engine, "device_engine", device_engine)
     monkeypatch.setattr(workflow, "_check_device", lambda config: None)
     return asked
 
@@ -45,7 +44,6 @@ def data(tmp_path):
 
 
 def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
-    monkeypatch.setattr(arithmetic, "compiler_works", lambda: False)
     development = tmp_path / "mine.tsv"
     development.write_text(
         "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3\t1\na\tb\t2\n"
@@ -78,7 +76,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
 def test_killed_and_resumed(tmp_path, data, gpu, monkeypatch):
     options = small("word", checkpoint_seconds=0, device="cuda", lambda_w=0.01, negatives="mix")
     whole = train(data, tmp_path / "whole", **options)
-    original, count = DeviceTrainer.train_on, iter(range(6))
+    original, count = DeviceEngine.train_on, iter(range(6))
 
     def train_on(self, *arguments):
         if next(count, None) is None:
@@ -86,7 +84,7 @@ def test_killed_and_resumed(tmp_path, data, gpu, monkeypatch):
         return original(self, *arguments)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(DeviceTrainer, "train_on", train_on)
+        patch.setattr(DeviceEngine, "train_on", train_on)
         train(data, tmp_path / "killed", **options)
     again = train(data, tmp_path / "killed", **options)
     assert np.array(again.record.history.losses) == pytest.approx(np.array(whole.record.history.losses))

@@ -18,8 +18,8 @@ from safetensors.torch import load_file
 from paranmt_hf.encoders import saving
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import loop, trainer
-from paranmt_hf.training.averaging import AveragingTrainer
+from paranmt_hf.training import epochs, trainer
+from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, small, synonyms, write_data
 
@@ -36,14 +36,14 @@ class Killed(BaseException):
 def interrupted(monkeypatch, after):
     """Let training die after some mega-batches, between two checkpoints or not."""
     count = iter(range(after))
-    original = AveragingTrainer.train_on
+    original = CpuEngine.train_on
 
     def train_on(self, *arguments):
         if next(count, None) is None:
             raise Killed
         return original(self, *arguments)
 
-    monkeypatch.setattr(AveragingTrainer, "train_on", train_on)
+    monkeypatch.setattr(CpuEngine, "train_on", train_on)
 
 
 @pytest.mark.parametrize("model", ["word", "word,trigram"])
@@ -61,9 +61,9 @@ def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after
         with pytest.raises(InputError, match=refused):
             train(data, tmp_path / "killed", **small(model, epochs=9))
     calls = []
-    original = AveragingTrainer.train_on
+    original = CpuEngine.train_on
     with monkeypatch.context() as patch:
-        patch.setattr(AveragingTrainer, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
+        patch.setattr(CpuEngine, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
         result = train(data, tmp_path / "killed", **settings)
     assert len(calls) == 10 - after
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.safetensors"))
@@ -106,7 +106,7 @@ def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
 def test_full_disk_while_saving(tmp_path, data, monkeypatch):
     settings = small(checkpoint_seconds=0)
     train(data, tmp_path / "whole", **settings)
-    original, count = loop.write_checkpoint, iter(range(4))
+    original, count = epochs.write_checkpoint, iter(range(4))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def write(*arguments):
@@ -114,7 +114,7 @@ def test_full_disk_while_saving(tmp_path, data, monkeypatch):
             resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
         original(*arguments)
 
-    monkeypatch.setattr(loop, "write_checkpoint", write)
+    monkeypatch.setattr(epochs, "write_checkpoint", write)
     try:
         with pytest.raises(InputError, match="cannot save .*checkpoint.safetensors: .*; make room and run the same"):
             train(data, tmp_path / "out", **settings)
@@ -248,10 +248,10 @@ def teacher_of(sides, folder):
 def test_killed_among_neighbours_and_resumed(tmp_path, data, monkeypatch, after):
     settings = small("word,trigram", checkpoint_seconds=0, **teacher_of(synonyms(200), tmp_path / "teacher"))
     seen = []
-    original = AveragingTrainer.train_on
+    original = CpuEngine.train_on
     with monkeypatch.context() as patch:
         patch.setattr(
-            AveragingTrainer,
+            CpuEngine,
             "train_on",
             lambda self, mega, *rest: seen.append(mega.keys) or original(self, mega, *rest),
         )

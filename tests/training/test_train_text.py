@@ -15,7 +15,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import sources
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.distinct_sentences import DistinctSentences
+from paranmt_hf.training.pair_views import DistinctSentences
 from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, random_text, store_of

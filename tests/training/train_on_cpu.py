@@ -14,10 +14,10 @@ import torch
 
 from paranmt_hf.cli import run
 from paranmt_hf.errors import InputError
+from paranmt_hf.training import distributed, train
 from paranmt_hf.training import prepare as prepare_training
-from paranmt_hf.training import processes, train
-from paranmt_hf.training.device import building
-from paranmt_hf.training.device.trainer import DeviceTrainer
+from paranmt_hf.training.device import engine
+from paranmt_hf.training.device.engine import DeviceEngine
 
 CPU = torch.device("cpu")
 RANK, WHERE, HOW = os.environ.get("PARANMT_TEST_FAILS", "::").split(":")
@@ -32,7 +32,7 @@ def fail(where):
         raise InputError("this process has no luck")
 
 
-made, joined, trained = building.device_trainer, processes.join, DeviceTrainer.train_on
+made, joined, trained = engine.device_engine, distributed.join, DeviceEngine.train_on
 prepared = prepare_training.prepare
 count = iter(range(sys.maxsize))
 
@@ -47,19 +47,19 @@ def train_on(self, *arguments):
     return trained(self, *arguments)
 
 
-def device_trainer(composition, config, pairs, teacher, device, **options):
+def device_engine(composition, config, pairs, teacher, device, **options):
     assert device.type == "cuda"
     return made(composition, config, pairs, teacher, CPU, **options)
 
 
-building.device_trainer = device_trainer
+engine.device_engine = device_engine
 train._check_device = lambda config: None
-processes.join = lambda device: joined(CPU)
+distributed.join = lambda device: joined(CPU)
 prepare_training.prepare = prepare
-DeviceTrainer.train_on = train_on
+DeviceEngine.train_on = train_on
 torch.cuda.device_count = lambda: 8
 if HOW == "hang":
-    processes.LONGEST = timedelta(seconds=3)
+    distributed.LONGEST = timedelta(seconds=3)
 
 if __name__ == "__main__":
     run()

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import Range
+from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.selection.copies import Copied, FirstCopies
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, NGRAM, EvaluationText, NotInEvaluation
@@ -58,7 +58,7 @@ class ReleaseFilter:
         None, "tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest"
     )
     by: str = setting("para_score", "column of numbers whose ranks the tenths are of")
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
     origin: tuple[str, ...] | None = setting(None, "keep rows of these origins")
     min_length: int | None = setting(None, "fewest word tokens on either side", at_least=1)
     max_length: int | None = setting(None, "most word tokens on either side; the paper: 30", at_least=1)

@@ -13,9 +13,9 @@ import torch
 
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.megabatch import draw, excluded
+from paranmt_hf.training.distributed import Processes
+from paranmt_hf.training.mega_batch import draw, excluded
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.processes import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 
 
@@ -107,7 +107,7 @@ def make_plan(
 
     Args:
         mega: The pairs.
-        generator: For random negatives; used as `megabatch.select` uses it.
+        generator: For random negatives; used as `mega_batch.select` uses it.
         readers: Name of the reader of each table.
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.

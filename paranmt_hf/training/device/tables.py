@@ -1,25 +1,160 @@
 """A table under training on a device: the rows of a mega-batch, and sentences as means of them.
 
-All memory that a step reads and writes keeps its place and its size from one mega-batch to the next, with room to
-spare, so that a step can be captured. It grows where a mega-batch needs more.
+The rows of a mega-batch are copied into a small local table, all of whose rows move in every step, as with dense Adam.
+The other rows are not updated; the steps that they missed are applied when a mega-batch reads them (see `Schedule`).
+Nothing is copied to the host.
+
+All memory that a step reads and writes keeps its place and its size from one mega-batch to the next, with spare room,
+so that a step can be captured. It grows where a mega-batch needs more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
-from paranmt_hf.training.device.exchange import distinct
-from paranmt_hf.training.device.optimizers import DeviceOptimizer
 from paranmt_hf.training.device.plan import TablePlan
+from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule
 
+# Rows that are brought up to date together.
+PART_ROWS = 1 << 16
 # Shapes are multiples of this, so that few of them occur.
 GRAIN = 256
 # Room that is left when memory is made larger.
 ROOM = 1.1
+
+
+class DeviceSchedule:
+    """A schedule on a device, with the step that is being made.
+
+    Args:
+        schedule: The sizes of steps.
+        device: Where.
+    """
+
+    def __init__(self, schedule: Schedule, device: torch.device) -> None:
+        self.optimizer, self.ratio = schedule.optimizer, schedule.ratio
+        # Minus the size of each step, and what Adam adds to the root of the second moment [step + 1, 2].
+        steps = np.stack([-schedule.sizes, schedule.floors], axis=1).astype(np.float32)
+        self.steps = torch.from_numpy(steps).to(device)
+        self.drift = torch.from_numpy(schedule.drift).to(device)
+        self.now = torch.zeros(2, device=device)
+
+    def go_to(self, step: int) -> None:
+        """Set the step that is made next, counted from 1."""
+        self.now.copy_(self.steps[step])
+
+
+class DeviceOptimizer:
+    """A table on a device with the state of its optimizer.
+
+    Args:
+        weight: The model's table on the host [row, dimension], float32; it gets the trained rows in `catch_up`.
+        schedule: The sizes of steps.
+        device: Where the table is trained.
+    """
+
+    # State of each row: name, initial value, and value in unused rows of a local table.
+    KEPT: ClassVar[tuple[tuple[str, float, float], ...]]
+
+    def __init__(self, weight: torch.Tensor, schedule: DeviceSchedule, device: torch.device) -> None:
+        self.weight, self.schedule = weight, schedule
+        self.table = weight.to(device, copy=True)
+        self.averages = tuple(torch.full_like(self.table, start) for _, start, _ in self.KEPT)
+        self.last = torch.zeros(len(weight), dtype=torch.int32, device=device)
+        self.step = 0
+
+    def read(self, rows: torch.Tensor, local: list[torch.Tensor]) -> None:
+        """Copy rows [row] into the first rows of a local table and its state, with the steps that they missed."""
+        for table, part in zip((self.table, *self.averages), local, strict=True):
+            torch.index_select(table, 0, rows, out=part[: len(rows)])
+        self._catch_up_rows([part[: len(rows)] for part in local], self.last.index_select(0, rows))
+        for part, (_, _, blank) in zip(local[1:], self.KEPT, strict=True):
+            part[len(rows) :].fill_(blank)
+        local[0][len(rows) :].zero_()
+
+    def write(self, rows: torch.Tensor, local: list[torch.Tensor]) -> None:
+        """Copy the first rows of a local table back."""
+        for table, part in zip((self.table, *self.averages), local, strict=True):
+            table.index_copy_(0, rows, part[: len(rows)])
+        self.last.index_fill_(0, rows, self.step)
+
+    def catch_up(self) -> None:
+        """Bring all rows up to date, and copy them to the host."""
+        for start in range(0, len(self.table), PART_ROWS):
+            part = slice(start, start + PART_ROWS)
+            self._catch_up_rows([self.table[part], *(kept[part] for kept in self.averages)], self.last[part])
+        # A row whose last step is 0 never had a gradient.
+        self.last.masked_fill_(self.last > 0, self.step)
+        self.weight.copy_(self.table)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint must hold except the number of steps, on the host."""
+        named = {name: kept for (name, _, _), kept in zip(self.KEPT, self.averages, strict=True)}
+        return {name: value.cpu() for name, value in ({"weight": self.table} | named | {"last": self.last}).items()}
+
+    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
+        """Go back to a checkpoint."""
+        self.step = step
+        self.table.copy_(state["weight"])
+        self.last.copy_(state["last"])
+        for (name, _, _), kept in zip(self.KEPT, self.averages, strict=True):
+            kept.copy_(state[name])
+
+    def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
+        """Make the schedule's step on a local table, given the gradient of each of its rows [row, dimension]."""
+        raise NotImplementedError
+
+    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
+        raise NotImplementedError
+
+
+class DeviceAdam(DeviceOptimizer):
+    """Adam (Kingma & Ba 2015, algorithm 1)."""
+
+    KEPT = (("first", 0.0, 0.0), ("second", 0.0, 0.0))
+
+    def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
+        """Make the schedule's step."""
+        weight, first, second = local
+        size, floor = self.schedule.now
+        first.lerp_(gradient, 1 - BETA1)
+        second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        weight.addcmul_(first / second.sqrt().add_(floor), size)
+
+    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
+        weight, first, second = rows
+        drift, ratio = self.schedule.drift, self.schedule.ratio
+        power = (self.step - last).double()
+        total = drift.index_select(0, last.long()) - ratio**power * drift[self.step]
+        floors = self.schedule.steps[:, 1].index_select(0, last.long())
+        weight.addcdiv_(first * -total.float()[:, None], second.sqrt().add_(floors[:, None]))
+        first.mul_((BETA1**power).float()[:, None])
+        second.mul_((BETA2**power).float()[:, None])
+
+
+class DeviceAdagrad(DeviceOptimizer):
+    """AdaGrad (Duchi et al. 2011); rows without a gradient are not updated."""
+
+    KEPT = (("squares", ADAGRAD_START, 1.0),)
+
+    def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
+        """Make the schedule's step."""
+        weight, squares = local
+        squares.addcmul_(gradient, gradient)
+        weight.addcmul_(gradient / squares.sqrt(), self.schedule.now[0])
+
+    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
+        """Do nothing: every row is up to date."""
+
+
+# By the names of `TrainConfig.optimizer`.
+DEVICE_OPTIMIZERS: dict[str, type[DeviceOptimizer]] = {"adam": DeviceAdam, "adagrad": DeviceAdagrad}
 
 
 @dataclass
@@ -196,3 +331,24 @@ def _of_units(units: Units, gradient: torch.Tensor) -> torch.Tensor:
 
 def _round_up(number: int) -> int:
     return -(-number // GRAIN) * GRAIN
+
+
+def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """List each of some rows once, in a shape that does not depend on them.
+
+    Args:
+        rows: Rows [unit]; the last row of the table is none.
+        count: Rows of the table.
+        bound: Rows that are listed.
+
+    Returns:
+        The rows, ascending, then the row that is none again and again [bound]; the place of each row of the table in
+        that list, behind its end where it has none [row]; and their number, which may be above the bound.
+    """
+    used = torch.zeros(count, dtype=torch.int32, device=rows.device).index_fill_(0, rows, 1)
+    used[-1:].zero_()
+    places = (used.cumsum(0) - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
+    listed = torch.full((bound + 1,), count - 1, device=rows.device)
+    # What has no place meets behind the end, which is cut off.
+    listed.scatter_(0, places, torch.arange(count, device=rows.device))
+    return listed[:bound], places, used.sum()

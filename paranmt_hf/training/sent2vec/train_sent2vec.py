@@ -18,7 +18,6 @@ from paranmt_hf.training.sent2vec.card import write_sent2vec_card
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Sent2VecRecord, Sent2VecSettings
-from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
@@ -57,7 +56,6 @@ def train_sent2vec(
         columns: Columns of Parquet, releases and data sets; by default both sides of pairs.
         config: How it is trained.
     """
-    require("numba", "fast")
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)
     sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns)
     settings = Sent2VecSettings(config, sources.identity)

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from paranmt_hf.encoders.ngrams import ngram_buckets
-from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
-
-pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
 from paranmt_hf.training.sent2vec import kernels  # noqa: E402
+from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker  # noqa: E402
 
 GOLDEN, MASK = 0x9E3779B97F4A7C15, 2**64 - 1

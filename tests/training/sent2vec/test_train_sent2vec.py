@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.cli import _parser
+from paranmt_hf.cli.old import _parser
 from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
@@ -23,15 +23,12 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.record import read_training
+from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
-from paranmt_hf.util import optional
+from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
 from tests.training.toys import random_text, synonyms
-
-pytest.importorskip("numba", reason="numba is not installed: the extra `fast`")
-from paranmt_hf.training.sent2vec import loop  # noqa: E402
-from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
 
 SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
 
@@ -255,12 +252,6 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
             SentenceSources([name])
     with pytest.raises(InputError, match="--columns is for Parquet files, releases and data sets, and text files"):
         SentenceSources([text], ["reference"])
-
-
-def test_without_numba(tmp_path, text, monkeypatch):
-    monkeypatch.setattr(optional, "available", lambda package: False)
-    with pytest.raises(InputError, match=r"needs the package 'numba'.*paranmt-hf\[fast\]"):
-        train_sent2vec(text, tmp_path / "out", config=config())
 
 
 def test_a_record_of_another_kind(pairs_of_words):

@@ -16,8 +16,8 @@ from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.similarities import pair_similarities
-from paranmt_hf.training.averaging import AveragingTrainer
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
 from paranmt_hf.training.tuning.trials import as_tsv, read_tune, table_of
@@ -174,7 +174,7 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
     given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": config}
     given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
     whole = tune(root / "pairs.parquet", tmp_path / "whole", grid, **given)
-    calls, train_on = [], AveragingTrainer.train_on
+    calls, train_on = [], CpuEngine.train_on
 
     def stopped(*arguments):
         calls.append(1)
@@ -183,7 +183,7 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return train_on(*arguments)
 
-    monkeypatch.setattr(AveragingTrainer, "train_on", stopped)
+    monkeypatch.setattr(CpuEngine, "train_on", stopped)
     with pytest.raises(KeyboardInterrupt):
         tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
     assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1

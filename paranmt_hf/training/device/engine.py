@@ -14,23 +14,21 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from paranmt_hf.encoders.composition import Composition
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.arithmetic import Arithmetic
-from paranmt_hf.training.averaging import diverged
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device.exchange import summed, with_others
 from paranmt_hf.training.device.graph import Capturing, Repeated
-from paranmt_hf.training.device.margin import margin_loss_and_gradient
-from paranmt_hf.training.device.mining import hardest
 from paranmt_hf.training.device.plan import Plan, make_plan, owners
-from paranmt_hf.training.device.tables import DeviceTable, Units
-from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.device.tables import DEVICE_OPTIMIZERS, DeviceOptimizer, DeviceSchedule, DeviceTable, Units
+from paranmt_hf.training.distributed import Processes, summed, with_others
+from paranmt_hf.training.losses import diverged, margin_loss, margin_loss_and_gradient, teacher_loss
+from paranmt_hf.training.mega_batch import hardest
+from paranmt_hf.training.optimizers import Schedule, learning_rates
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.processes import Processes
-from paranmt_hf.training.teacher import TeacherVectors, teacher_loss
+from paranmt_hf.training.teacher import TeacherVectors
 
 
-class DeviceTrainer:
+class DeviceEngine:
     """Trains averaging encoders, alone or combined, on a device.
 
     Args:
@@ -52,7 +50,6 @@ class DeviceTrainer:
         processes: Processes | None = None,
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
-        self.arithmetic = Arithmetic()
         self._processes = processes
         self._schedule = tables[0].optimizer.schedule
         self._device = tables[0].optimizer.table.device
@@ -70,8 +67,10 @@ class DeviceTrainer:
         self._result = torch.zeros(columns, dtype=torch.float64, device=self._device)
         self._repeated = Repeated(self._whole_step, capturing)
 
-    def compute_with(self, arithmetic: Arithmetic) -> None:
-        """Do nothing: on a device there is one way to compute, with torch in float32."""
+    @property
+    def optimizers(self) -> Sequence[DeviceOptimizer]:
+        """What a checkpoint holds."""
+        return [table.optimizer for table in self.tables]
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
         """Do what the host can do for a mega-batch before the ones before it are done; arguments as of `train_on`."""
@@ -344,3 +343,37 @@ def _bounds(plan: Plan, asking: int) -> np.ndarray:
     """Bounds in the exclusions of the sentences that ask [asking + 1]."""
     assert plan.exclusions is not None
     return np.searchsorted(plan.exclusions[0], np.arange(asking + 1))
+
+
+def device_engine(
+    composition: Composition,
+    config: TrainConfig,
+    pairs: int,
+    teacher: TeacherVectors | None,
+    device: torch.device,
+    capturing: Capturing | None = None,
+    processes: Processes | None = None,
+) -> DeviceEngine:
+    """Make the engine of an averaging encoder on a device.
+
+    Args:
+        composition: The encoder; its tables, on the host, get the trained rows.
+        config: The settings.
+        pairs: Number of pairs of an epoch.
+        teacher: The teacher's vectors, if similarities are learned too.
+        device: Where it is trained.
+        capturing: How steps are captured; on a GPU as a CUDA graph if left out, elsewhere not at all.
+        processes: Those that train together; None if this one is alone.
+    """
+    if capturing is None and device.type == "cuda":
+        capturing = Capturing()
+    schedule = DeviceSchedule(Schedule(learning_rates(pairs, config), config.optimizer), device)
+    tables = []
+    for part in composition.parts:
+        weight = part.table.weight.data
+        fixed = config.freeze_words and part.family.units == "word"
+        optimizer = DEVICE_OPTIMIZERS[config.optimizer](weight, schedule, device)
+        pull = 0.0 if fixed else config.lambda_w
+        frozen = not bool(weight[0].any())
+        tables.append(DeviceTable(part.reader, optimizer, pull=pull, frozen=frozen, fixed=fixed))
+    return DeviceEngine(tables, composition.mode, config, teacher, capturing, processes)

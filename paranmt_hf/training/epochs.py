@@ -14,14 +14,12 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from paranmt_hf.training.arithmetic import Arithmetic
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.distinct_sentences import DistinctSentences
+from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.history import History
-from paranmt_hf.training.neighbours import neighbour_order
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
-from paranmt_hf.training.processes import Processes
+from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.progress import Progress
 
@@ -32,11 +30,11 @@ Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
 
 
 class Optimizer(Protocol):
-    """What the loop asks of the optimiser of a table."""
+    """What training needs of a table and the state of its optimizer."""
 
     # Number of steps made.
     step: int
-    # The model's table on the host [row, dimension], with all rows as of now after `catch_up`.
+    # The model's table on the host [row, dimension], with all rows up to date after `catch_up`.
     weight: torch.Tensor
 
     def catch_up(self) -> None:
@@ -44,7 +42,7 @@ class Optimizer(Protocol):
         ...
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Everything that a checkpoint must hold but the number of steps."""
+        """Everything that a checkpoint must hold except the number of steps."""
         ...
 
     def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
@@ -52,47 +50,20 @@ class Optimizer(Protocol):
         ...
 
 
-class Table(Protocol):
-    """What the loop asks of a table under training."""
-
-    @property
-    def optimizer(self) -> Optimizer:
-        """Its optimiser."""
-        ...
-
-
-class Trainer(Protocol):
-    """What the loop asks of a trainer of averaging encoders."""
+class Engine(Protocol):
+    """Trains averaging encoders on mega-batches."""
 
     config: TrainConfig
     teacher: TeacherVectors | None
-    arithmetic: Arithmetic
-
-    def compute_with(self, arithmetic: Arithmetic) -> None:
-        """Compute in another way from now on: as a checkpoint says."""
-        ...
 
     @property
-    def tables(self) -> Sequence[Table]:
+    def optimizers(self) -> Sequence[Optimizer]:
         """The encoders' tables."""
         ...
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         """Mine negatives once, then make one step for each mini-batch; returns the loss of each."""
         ...
-
-
-def steps_of(pairs: int, config: TrainConfig) -> int:
-    """Number of steps of an epoch: a mini-batch never reaches over the end of its mega-batch."""
-    whole, rest = divmod(pairs, config.mega_pairs)
-    return whole * config.mega_batch + -(-rest // config.batch_size)
-
-
-def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
-    """Learning rate of each step [step]: constant, or falling linearly to zero."""
-    steps = config.epochs * steps_of(pairs, config)
-    rates = np.full(steps, config.learning_rate)
-    return rates * (1 - np.arange(steps) / steps) if config.decay else rates
 
 
 def evaluation_points(count: int, config: TrainConfig) -> set[int]:
@@ -108,11 +79,11 @@ class _Position:
     mega: int = 0
 
 
-class Loop:
+class Epochs:
     """Runs the training of averaging encoders.
 
     Args:
-        trainer: The encoder under training.
+        engine: The encoder under training.
         store: The pairs, or the sentences of which a teacher alone tells something.
         folder: For checkpoints.
         evaluate: Scores the weights as they are on the development set; None if there is none.
@@ -122,17 +93,17 @@ class Loop:
 
     def __init__(
         self,
-        trainer: Trainer,
+        engine: Engine,
         store: PairStore | DistinctSentences,
         folder: Path,
         evaluate: Evaluate | None = None,
         prepare: Prepare | None = None,
         processes: Processes | None = None,
     ) -> None:
-        self.trainer, self.store, self.evaluate, self._prepare = trainer, store, evaluate, prepare
+        self.engine, self.store, self.evaluate, self._prepare = engine, store, evaluate, prepare
         self._processes = processes
         self._first = processes is None or processes.first
-        self.config = trainer.config
+        self.config = engine.config
         self.history = History()
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
@@ -153,7 +124,6 @@ class Loop:
         if self._processes is not None:
             # Before the first one writes another checkpoint.
             self._processes.check_same("checkpoint", self._step, self._position.epoch, self._position.mega)
-        self.history.arithmetic = self.trainer.arithmetic.as_dict()
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
@@ -162,7 +132,7 @@ class Loop:
             while position.epoch < config.epochs and not self._is_over():
                 for mega in self._prepared():
                     started = time.monotonic()
-                    losses = self.trainer.train_on(mega, self._generator(position.mega))
+                    losses = self.engine.train_on(mega, self._generator(position.mega))
                     position.mega += 1
                     self.history.pairs += mega.pairs
                     if losses:
@@ -198,7 +168,7 @@ class Loop:
 
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """What is left of the epoch."""
-        config, position, teacher = self.config, self._position, self.trainer.teacher
+        config, position, teacher = self.config, self._position, self.engine.teacher
         generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
         if isinstance(self.store, DistinctSentences):
             assert teacher is not None
@@ -223,7 +193,7 @@ class Loop:
 
     @property
     def _step(self) -> int:
-        return self.trainer.tables[0].optimizer.step
+        return self.engine.optimizers[0].step
 
     def _is_over(self) -> bool:
         return self.config.patience is not None and self.history.stale >= self.config.patience
@@ -233,31 +203,31 @@ class Loop:
         return f"{note}, dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else note
 
     def _score(self) -> None:
-        for table in self.trainer.tables:
-            table.optimizer.catch_up()
+        for table in self.engine.optimizers:
+            table.catch_up()
         if self.evaluate is None:
             return
         score = self.evaluate() if self._first else 0.0
         if self._processes is not None:
             score = self._processes.first_tells(score)
         if self.history.add_score(self._step, score) and self._first:
-            weights = {f"{index}": table.optimizer.weight for index, table in enumerate(self.trainer.tables)}
+            weights = {f"{index}": table.weight for index, table in enumerate(self.engine.optimizers)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _finish(self) -> None:
-        for table in self.trainer.tables:
-            table.optimizer.catch_up()
+        for table in self.engine.optimizers:
+            table.catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
         if best is not None:
-            for index, table in enumerate(self.trainer.tables):
-                table.optimizer.weight.copy_(best[0][f"{index}"])
+            for index, table in enumerate(self.engine.optimizers):
+                table.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         if not self._first:
             return
         tensors: dict[str, torch.Tensor] = {}
-        for index, table in enumerate(self.trainer.tables):
-            tensors |= {f"{index}.{name}": value for name, value in table.optimizer.state().items()}
+        for index, table in enumerate(self.engine.optimizers):
+            tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
         state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
@@ -266,14 +236,12 @@ class Loop:
         if checkpoint is None:
             return
         tensors, state = checkpoint
-        for index, table in enumerate(self.trainer.tables):
+        for index, table in enumerate(self.engine.optimizers):
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
-            table.optimizer.restore(own, state["step"])
+            table.restore(own, state["step"])
         self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
-        # What was chosen when the run began counts, else its bytes would not be those of a run without interruption.
-        self.trainer.compute_with(Arithmetic.of_checkpoint(self.history.arithmetic))
         if self._first:
             logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
 

@@ -11,13 +11,13 @@ import torch
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device.building import device_trainer
-from paranmt_hf.training.device.exchange import distinct, summed
+from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.device.plan import make_plan, owners
-from paranmt_hf.training.distinct_sentences import DistinctSentences
-from paranmt_hf.training.loop import Loop
-from paranmt_hf.training.megabatch import excluded
-from paranmt_hf.training.processes import Processes
+from paranmt_hf.training.device.tables import distinct
+from paranmt_hf.training.distributed import Processes, summed
+from paranmt_hf.training.epochs import Epochs
+from paranmt_hf.training.mega_batch import excluded
+from paranmt_hf.training.pair_views import DistinctSentences
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.training.toys import encoder_of, random_text, store_of
 
@@ -73,7 +73,7 @@ def teacher_of(sides, folder):
 
 def trainer_of(sides, store, config, model, teacher, process):
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60)
-    return device_trainer(take_apart(list(encoder)), config, store.pairs, teacher, CPU, processes=process)
+    return device_engine(take_apart(list(encoder)), config, store.pairs, teacher, CPU, processes=process)
 
 
 def epochs(trainer, store):
@@ -235,7 +235,7 @@ def test_too_few_rows_are_made_more(tmp_path):
 
     def of(thread):
         encoder = encoder_of(sides, model="word", dimension=12)
-        return device_trainer(take_apart(list(encoder)), config, store.pairs, None, CPU, processes=thread)
+        return device_engine(take_apart(list(encoder)), config, store.pairs, None, CPU, processes=thread)
 
     wanted = together(2, lambda thread: epochs(of(thread), store))
     assert wanted[1][2].tables[0].row_bound == 256
@@ -285,7 +285,7 @@ def test_the_first_alone_scores_and_writes(tmp_path):
         trainer = trainer_of(sides, store, config, "word", None, thread)
         evaluate = lambda: scored.append(thread.rank) or scores[len(scored) - 1]  # noqa: E731
         folder = tmp_path / f"{thread.rank}"
-        return Loop(trainer, store, folder, evaluate, trainer.prepare, thread).run()
+        return Epochs(trainer, store, folder, evaluate, trainer.prepare, thread).run()
 
     histories = together(3, work)
     assert scored == [0] * 4
@@ -315,7 +315,7 @@ def test_neighbours_of_all(tmp_path, single):
     def work(thread):
         trainer = trainer_of(sides, store, config, "word", teacher, thread)
         folder = tmp_path / f"{thread.rank if thread else 'alone'}"
-        return Loop(trainer, items, folder, None, trainer.prepare, thread).run().losses
+        return Epochs(trainer, items, folder, None, trainer.prepare, thread).run().losses
 
     wanted = np.array(work(None))
     assert len(wanted) > 8

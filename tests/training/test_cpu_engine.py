@@ -1,4 +1,6 @@
-"""The averaging loop against autograd through a plain model with dense optimisers."""
+"""The engine on the CPU against dense autograd, and the same bytes each time."""
+
+import sys
 
 import numpy as np
 import pytest
@@ -6,12 +8,13 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable, minibatch
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.loop import learning_rates
-from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.megabatch import mine
-from paranmt_hf.training.rowwise import ROWWISE
+from paranmt_hf.training.cpu_engine import cpu_engine
+from paranmt_hf.training.epochs import Epochs
+from paranmt_hf.training.losses import combined_loss, margin_loss
+from paranmt_hf.training.mega_batch import mine, minibatch
+from paranmt_hf.training.step_kernels import margin_gradient
+from paranmt_hf.training.teacher import TeacherVectors
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
 PAIRS = 100
@@ -36,23 +39,22 @@ class Plain(torch.nn.Module):
         return sum(vectors) if self.mode == "add" else torch.cat(vectors, dim=1)
 
 
-def plain_losses(plain, readers, megas, config):
+def plain_losses(plain, readers, megas, config, teacher=None):
     """The algorithm as the paper describes it, dense from end to end."""
     kind = OPTIMIZERS[config.optimizer]
     optimizer = kind([table.weight for table in plain.tables if table.weight.requires_grad], lr=config.learning_rate)
     losses = []
     for mega in megas:
         with torch.no_grad():
-            negatives = mine(plain([mega.bags[reader] for reader in readers]), mega.keys, one_sided=config.one_sided)
+            vectors = plain([mega.bags[reader] for reader in readers])
+            negatives = mine(vectors, mega.keys, one_sided=config.one_sided) if config.margin_weight else None
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
-            roles = [pairs, pairs + mega.pairs, negatives[pairs]]
-            if not config.one_sided:
-                roles.append(negatives[pairs + mega.pairs])
-            if min(map(min, roles)) < 0:
+            roles = minibatch(pairs, mega.pairs, negatives, one_sided=config.one_sided)
+            if not roles.size:
                 continue
-            sides = [plain([mega.bags[reader].take(role) for reader in readers]) for role in roles]
-            loss = margin_loss(*sides, margin=config.margin)
+            vectors = plain([mega.bags[reader].take(roles.ravel()) for reader in readers])
+            loss = combined_loss(vectors, mega.keys, roles, config, teacher)
             losses.append(float(loss.detach()))
             if config.lambda_w:
                 for table, initial in zip(plain.tables, plain.start, strict=True):
@@ -68,18 +70,8 @@ def plain_losses(plain, readers, megas, config):
     return losses
 
 
-def tight_loop(encoder, config, pairs=PAIRS):
-    composition = take_apart(list(encoder))
-    parts, mode = composition.parts, composition.mode
-    rates = learning_rates(pairs, config)
-    tables = []
-    for part in parts:
-        weight = part.table.weight.data
-        start = weight.clone() if config.lambda_w else None
-        optimizer = ROWWISE[config.optimizer](weight, rates)
-        fixed = config.freeze_words and part.reader == "word"
-        tables.append(TrainedTable(part.reader, optimizer, start, frozen=not bool(weight[0].any()), fixed=fixed))
-    return AveragingTrainer(tables, mode, config)
+def engine_of(encoder, config, pairs=PAIRS, teacher=None):
+    return cpu_engine(take_apart(list(encoder)), config, pairs, teacher)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +89,8 @@ def tight_loop(encoder, config, pairs=PAIRS):
         ("word,trigram", "train", {"optimizer": "adagrad", "lambda_w": 0.1, "clip": 0.05}),
         ("word+trigram", "drop", {"clip": 0.1}),
         ("word,trigram", "drop", {"freeze_words": True, "clip": 0.1}),
+        ("word,trigram", "drop", {"teacher": "any"}),
+        ("word", "drop", {"teacher": "any", "teacher_weight": 0.5, "weigh_similar": True}),
     ],
 )
 def test_equals_autograd_with_a_dense_optimizer(tmp_path, model, unknown, settings):
@@ -113,11 +107,16 @@ def test_equals_autograd_with_a_dense_optimizer(tmp_path, model, unknown, settin
     initial = [part.table.weight.data.clone() for part in parts]
     assert [bool(weight[0].any()) for weight in initial] == [unknown == "train"] * len(parts)
     megas = [mega for epoch in range(2) for mega in store.mega_batches(24, seed=1, epoch=epoch)]
-    wanted = plain_losses(plain, [part.reader for part in parts], megas, config)
-    trainer = tight_loop(encoder, config, store.pairs)
-    found = [loss for mega in megas for loss in trainer.train_on(mega, np.random.default_rng(1))]
-    for table in trainer.tables:
-        table.optimizer.catch_up()
+    teacher = None
+    if config.teacher:
+        keys = np.unique(store.keys())
+        taught = np.random.default_rng(5).standard_normal((len(keys), 9)).astype(np.float16)
+        teacher = TeacherVectors(keys, taught)
+    wanted = plain_losses(plain, [part.reader for part in parts], megas, config, teacher)
+    engine = engine_of(encoder, config, store.pairs, teacher)
+    found = [loss for mega in megas for loss in engine.train_on(mega, np.random.default_rng(1))]
+    for table in engine.tables:
+        table.catch_up()
     assert len(found) == len(wanted) > 15
     # Float32 sums in another order, over 26 steps; the loss itself is about 0.8.
     np.testing.assert_allclose(found, wanted, atol=2e-4)
@@ -141,16 +140,16 @@ def test_gradient_of_one_step_is_exact(tmp_path):
     parts, mode = composition.parts, composition.mode
     plain = Plain([part.table.weight.data for part in parts], mode, frozen=False)
     mega = next(store.mega_batches(40, seed=1, epoch=0))
-    trainer = tight_loop(encoder, config, 40)
+    engine = engine_of(encoder, config, 40)
     bags = [mega.bags[part.reader] for part in parts]
-    torch.testing.assert_close(trainer.encode(mega), plain(bags).detach(), atol=1e-6, rtol=0)
+    np.testing.assert_allclose(engine.encode(mega), plain(bags).detach(), atol=1e-6, rtol=0)
     negatives = mine(plain(bags).detach(), mega.keys)
     roles = minibatch(np.arange(40), 40, negatives, one_sided=False)
     assert roles.shape == (4, 40)
     margin_loss(*(plain([bag.take(role) for bag in bags]) for role in roles), margin=0.4).backward()
-    trainer.train_on(mega, np.random.default_rng(1))
-    for table, other in zip(trainer.tables, plain.tables, strict=True):
-        found = table.optimizer.first / 0.1
+    engine.train_on(mega, np.random.default_rng(1))
+    for table, other in zip(engine.tables, plain.tables, strict=True):
+        found = table.state()["first"] / 0.1
         wanted = other.weight.grad.clone()
         wanted[0] = 0
         assert wanted.abs().max() > 1e-3
@@ -162,7 +161,7 @@ def test_mega_batch_of_one_is_in_batch_selection(tmp_path):
     encoder = encoder_of(sides, model="word", dimension=8)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=20, mega_batch=1, epochs=1)
-    trainer = tight_loop(encoder, config, store.pairs)
+    engine = engine_of(encoder, config, store.pairs)
     weight = take_apart(list(encoder)).parts[0].table.weight.data
     for mega in store.mega_batches(config.mega_pairs, seed=1, epoch=0):
         assert mega.pairs == 20
@@ -180,9 +179,9 @@ def test_mega_batch_of_one_is_in_batch_selection(tmp_path):
         best = similarity.max(dim=1).values
         own = (unit[:20] * unit[20:]).sum(dim=1)
         hinge = (0.4 - own + best[:20]).clamp(min=0) + (0.4 - own + best[20:]).clamp(min=0)
-        (loss,) = trainer.train_on(mega, np.random.default_rng(1))
+        (loss,) = engine.train_on(mega, np.random.default_rng(1))
         assert loss == pytest.approx(float(hinge.mean()), abs=1e-5)
-        trainer.tables[0].optimizer.catch_up()
+        engine.tables[0].catch_up()
 
 
 def test_pairs_without_negatives_are_left_out():
@@ -196,9 +195,9 @@ def test_sentences_that_are_all_the_same_make_no_step(tmp_path):
     sides = (["a b"] * 10, ["a b"] * 10)
     encoder = encoder_of(sides, model="word", dimension=4)
     store = store_of(sides, encoder, tmp_path)
-    trainer = tight_loop(encoder, TrainConfig(batch_size=5, mega_batch=2), 10)
-    assert trainer.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
-    assert trainer.tables[0].optimizer.step == 0
+    engine = engine_of(encoder, TrainConfig(batch_size=5, mega_batch=2), 10)
+    assert engine.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
+    assert engine.tables[0].step == 0
 
 
 @pytest.mark.parametrize("negatives", ["max", "rand"])
@@ -207,12 +206,12 @@ def test_loss_that_is_no_number_names_the_step(tmp_path, negatives):
     encoder = encoder_of(sides, model="word", dimension=4)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=10, mega_batch=2, negatives=negatives)
-    trainer = tight_loop(encoder, config, store.pairs)
+    engine = engine_of(encoder, config, store.pairs)
     megas = store.mega_batches(20, seed=1, epoch=0)
-    trainer.train_on(next(megas), np.random.default_rng(1))
+    engine.train_on(next(megas), np.random.default_rng(1))
     take_apart(list(encoder)).parts[0].table.weight.data[1, 0] = float("nan")
     with pytest.raises(InputError, match=r"the loss of step 3 is nan; lower the learning rate"):
-        trainer.train_on(next(megas), np.random.default_rng(1))
+        engine.train_on(next(megas), np.random.default_rng(1))
 
 
 def test_random_and_mixed_negatives_are_learned_from(tmp_path):
@@ -223,6 +222,67 @@ def test_random_and_mixed_negatives_are_learned_from(tmp_path):
         store = store_of(sides, encoder, tmp_path / negatives)
         config = TrainConfig(batch_size=50, mega_batch=2, negatives=negatives)
         mega = next(store.mega_batches(100, seed=1, epoch=0))
-        first[negatives] = tight_loop(encoder, config).train_on(mega, np.random.default_rng(1))[0]
+        first[negatives] = engine_of(encoder, config).train_on(mega, np.random.default_rng(1))[0]
     # The harder the negatives, the larger the loss.
     assert first["rand"] < first["mix"] < first["max"]
+
+
+def margin_step(vectors, roles, margin):
+    gradient, moves = np.empty_like(vectors), np.empty(len(vectors), np.bool_)
+    return margin_gradient(vectors, roles, margin, gradient, moves), gradient, moves
+
+
+@pytest.mark.parametrize("roles", [4, 3])
+def test_gradient_of_the_margin_loss(roles):
+    """Every kind of pair: both terms count, one of them, none; vectors of length zero, and of nearly none."""
+    random = np.random.default_rng(3)
+    vectors = random.standard_normal((roles, 40, 7)).astype(np.float32)
+    vectors[1, :15] = vectors[0, :15] + 0.1 * vectors[1, :15]
+    vectors[0, 20], vectors[2, 21], vectors[1, 22] = 0, 0, 1e-20
+    flat = vectors.reshape(-1, 7)
+    leaf = torch.from_numpy(flat.copy()).requires_grad_()
+    loss = margin_loss(*leaf.chunk(roles), margin=0.4)
+    loss.backward()
+    found, gradient, moves = margin_step(flat, roles, 0.4)
+    assert found == pytest.approx(float(loss.detach()), abs=1e-6)
+    gradient[~moves] = 0
+    assert 0.1 < moves.mean() < 0.9
+    wanted = leaf.grad.numpy()
+    # A vector without length has the gradient of its direction, divided by 1e-12.
+    allowed = 1e-7 + 1e-6 * np.abs(wanted).max(axis=1, keepdims=True) + 1e-4 * np.abs(wanted)
+    assert (np.abs(gradient - wanted) <= allowed).all()
+
+
+def test_margin_loss_by_hand():
+    """s = (1, 0), s' = (0, 2), t = (3, 0), t' = (0, -1): 0.4 - 0 + 1, and 0.4 - 0 - 1, which does not count."""
+    vectors = np.array([[1, 0], [0, 2], [3, 0], [0, -1]], np.float32)
+    loss, gradient, moves = margin_step(vectors, 4, 0.4)
+    assert loss == pytest.approx(1.4)
+    assert moves.tolist() == [True, True, True, False]
+    # s moves with s' and against t, but for what lies along itself; t lies along s.
+    np.testing.assert_allclose(gradient[:3], [[0, -1], [-0.5, 0], [0, 0]], atol=1e-7)
+
+
+def small_run(folder, sides, interrupted=None, **settings):
+    """Train with a checkpoint after every mega-batch; stops after some of them."""
+    encoder = encoder_of(sides, model="word,trigram", dimension=8)
+    store = store_of(sides, encoder, folder / "pairs")
+    settings = {"batch_size": 10, "mega_batch": 2, "epochs": 2, "learning_rate": 0.01, **settings}
+    engine = engine_of(encoder, TrainConfig(checkpoint_seconds=0, **settings))
+    if interrupted is not None:
+        count, original = iter(range(interrupted)), engine.train_on
+        engine.train_on = lambda *rest: original(*rest) if next(count, None) is not None else sys.exit()
+    Epochs(engine, store, folder).run()
+    return [table.weight.numpy().tobytes() for table in engine.tables]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"optimizer": "adagrad", "clip": 0.1}, {"lambda_w": 0.1}, {"mining_precision": "int8"}]
+)
+def test_a_resumed_run_ends_with_the_same_bytes(tmp_path, settings):
+    sides = random_text(PAIRS)
+    whole = small_run(tmp_path / "whole", sides, **settings)
+    assert whole == small_run(tmp_path / "again", sides, **settings)
+    with pytest.raises(SystemExit):
+        small_run(tmp_path / "killed", sides, interrupted=4, **settings)
+    assert small_run(tmp_path / "killed", sides, **settings) == whole

@@ -7,7 +7,7 @@ import torch
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
 from paranmt_hf import InputError, MarginLoss, MegaBatchMiner
-from paranmt_hf.training.margin_loss import margin_loss
+from paranmt_hf.training.losses import margin_loss
 from tests.training.toys import encoder_of, synonyms
 
 

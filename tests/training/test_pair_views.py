@@ -8,12 +8,11 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.training.arithmetic import Arithmetic
-from paranmt_hf.training.averaging import AveragingTrainer, TrainedTable
+from paranmt_hf.training import pair_views
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.error_negatives import PairsWithErrors, with_errors
+from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.rowwise import ROWWISE
+from paranmt_hf.training.pair_views import PairsWithErrors, along, neighbour_order, with_errors
 from tests.training.toys import encoder_of, random_text, store_of, synonyms
 
 
@@ -94,14 +93,12 @@ def test_a_copy_of_the_translation_is_no_error(tmp_path):
     assert [sentences[3 + pair] for pair in np.flatnonzero(mega.errors >= 0)] == ["z"]
 
 
-def trained(encoder, megas, arithmetic=None, **settings):
+def trained(encoder, megas, **settings):
     config = TrainConfig(batch_size=10, mega_batch=6, learning_rate=0.01, **settings)
-    weight = take_apart(list(encoder)).parts[0].table.weight.data
-    table = TrainedTable("word", ROWWISE["adam"](weight, np.full(1000, 0.01)))
-    trainer = AveragingTrainer([table], "concatenate", config, arithmetic=arithmetic)
-    losses = [trainer.train_on(mega, np.random.default_rng(1)) for mega in megas]
-    table.optimizer.catch_up()
-    return losses, weight
+    engine = cpu_engine(take_apart(list(encoder)), config, 1000)
+    losses = [engine.train_on(mega, np.random.default_rng(1)) for mega in megas]
+    engine.tables[0].catch_up()
+    return losses, engine.tables[0].weight
 
 
 @pytest.mark.parametrize("negatives", ["max", "rand"])
@@ -121,16 +118,6 @@ def test_training_pushes_them_away(stores, negatives):
     assert closeness[0] < closeness[1] - 0.1
 
 
-def test_compiled_steps_take_them_too(stores):
-    pytest.importorskip("numba")
-    encoder, folder, errors, _ = stores
-    megas = list(PairsWithErrors(folder, errors, 1.0, seed=1).mega_batches(60, seed=1, epoch=0))
-    ways = [Arithmetic(), Arithmetic("compiled", "float32")]
-    (own, first), (others, second) = (trained(deepcopy(encoder), megas, way) for way in ways)
-    np.testing.assert_allclose(own, others, rtol=1e-4)
-    torch.testing.assert_close(first, second, rtol=1e-3, atol=1e-5)
-
-
 def test_without_any_nothing_changes(tmp_path):
     sides = random_text(40)
     weights = []
@@ -142,3 +129,64 @@ def test_without_any_nothing_changes(tmp_path):
             store = PairsWithErrors(tmp_path / "pairsTrue", errors, 1.0, seed=1)
         weights.append(trained(encoder, store.mega_batches(40, seed=1, epoch=0))[1])
     torch.testing.assert_close(*weights, rtol=0, atol=0)
+
+
+def groups_of(order, size):
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 4), (4, 4), (5, 4), (64, 8), (103, 8), (1000, 7)])
+def test_every_item_once_and_the_rest_last(count, size):
+    vectors = np.random.default_rng(1).standard_normal((count, 6)).astype(np.float16)
+    order = neighbour_order(vectors, size, np.random.default_rng(2))
+    assert sorted(order.tolist()) == list(range(count))
+    assert order.dtype == np.int64
+    again = neighbour_order(vectors, size, np.random.default_rng(2))
+    np.testing.assert_array_equal(order, again)
+
+
+def test_another_seed_gives_other_groups():
+    vectors = np.random.default_rng(1).standard_normal((200, 6)).astype(np.float16)
+    first, second = (groups_of(neighbour_order(vectors, 10, np.random.default_rng(seed)), 10) for seed in (1, 2))
+    assert len({frozenset(group.tolist()) for group in [*first, *second]}) > 20
+
+
+def test_far_clusters_are_not_mixed():
+    # Sixteen clusters of eight, each around a corner of a cube in four dimensions.
+    corners = np.array([[bit >> place & 1 for place in range(4)] for bit in range(16)])
+    shuffle = np.random.default_rng(1).permutation(128)
+    cluster = np.repeat(np.arange(16), 8)[shuffle]
+    noise = np.random.default_rng(2).standard_normal((128, 4)) * 1e-3
+    vectors = (corners[cluster] + noise).astype(np.float32)
+    order = neighbour_order(vectors, 32, np.random.default_rng(3))
+    spread = [vectors[group].var(axis=0).sum() for group in groups_of(order, 32)]
+    # The whole has a variance of a quarter in each of four dimensions; two halvings take away at least some.
+    assert vectors.var(axis=0).sum() == pytest.approx(1, abs=0.01)
+    assert np.mean(spread) < 0.8
+
+
+def test_groups_are_nearer_than_random_ones(monkeypatch):
+    monkeypatch.setattr(pair_views, "WIDENED_ROWS", 100)
+    generator = np.random.default_rng(1)
+    vectors = generator.standard_normal((2000, 20)) * np.geomspace(1, 0.05, 20)
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+
+    def cosine(order):
+        parts = [vectors[group].astype(np.float64) for group in groups_of(order, 20)]
+        return np.mean([(part @ part.T).sum() - 20 for part in parts]) / (20 * 19)
+
+    assert abs(cosine(generator.permutation(2000))) < 0.05
+    assert cosine(neighbour_order(vectors, 20, np.random.default_rng(2))) > 0.5
+
+
+def test_equal_vectors_are_divided_too():
+    order = neighbour_order(np.ones((50, 3), np.float16), 8, np.random.default_rng(1))
+    assert sorted(order.tolist()) == list(range(50))
+
+
+def test_places_on_a_line(monkeypatch):
+    monkeypatch.setattr(pair_views, "WIDENED_ROWS", 2)
+    vectors = np.array([[1, 2], [3, 4], [5, 6]], np.float16)
+    places = along(vectors, np.array([2, 0, 1]), np.array([10, 1], np.float32))
+    np.testing.assert_array_equal(places, np.array([56, 12, 34], np.float32))
+    assert places.dtype == np.float32

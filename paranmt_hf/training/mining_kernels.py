@@ -1,25 +1,25 @@
-"""The compiled inner loops of mining: the best of each part of a tile of products, and which is the best of all."""
+"""Compiled inner loops of mining: the best sentence of each part of a tile of products, and the best of all."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-FAST = {"reassoc", "contract", "arcp", "nsz"}
-# Similarities are compared as whole numbers, of which 2^24 are 1: as fine as float32, and their maxima are found in a
-# third of the time.
+from paranmt_hf.util.compiled import compiled
+
+# Similarities are compared as integers in units of 2^-24: as fine as float32, and their maxima are found in a third of
+# the time.
 UNIT = np.float32(1 << 24)
 LOWEST = np.int32(-(1 << 31))
-# Sentences that are looked at together, and of which the best one is kept.
+# Sentences of which the best one is kept.
 SEGMENT = 128
-# What an excluded similarity is, and below what there is none but excluded ones.
+# The value of an excluded similarity, and a bound below which all are excluded.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
-# What float32 itself is off by at most, a similarity and the lengths of its vectors, in units of 2^-24.
+# The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24.
 SLACK = 32.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def exclude(
     products: np.ndarray,
     scales: tuple[np.ndarray, np.ndarray],
@@ -27,14 +27,14 @@ def exclude(
     rows: np.ndarray,
     columns: np.ndarray,
 ) -> None:
-    """Overwrite the products that do not count, with what makes the similarity -2.
+    """Overwrite excluded products, so that their similarity is -2.
 
     Args:
         products: A tile of the products of all sentences with all sentences [row, column], changed in place.
-        scales: What a row's and a column's products are multiplied by [row], [column], float32, above 0.
+        scales: Scales of the rows and columns [row], [column], float32, above 0.
         corner: Sentences of the tile's first row and first column.
         rows: Sentence of each exclusion that may lie in the tile [exclusion].
-        columns: What it excludes [exclusion].
+        columns: Sentence that it excludes [exclusion].
     """
     for index in range(len(rows)):
         row, column = rows[index] - corner[0], columns[index] - corner[1]
@@ -42,7 +42,7 @@ def exclude(
             products[row, column] = EXCLUDED / (scales[0][row] * scales[1][column])
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def best_of_tile(
     products: np.ndarray,
     scales: tuple[np.ndarray, np.ndarray],
@@ -53,14 +53,14 @@ def best_of_tile(
 
     Args:
         products: The tile [row, column].
-        scales: What a row's and a column's products are multiplied by [row], [column], float32.
-        of_rows: Room for the largest similarity of each row in each segment of columns, in units of 2^-24, and for its
+        scales: Scales of the rows and columns [row], [column], float32.
+        of_rows: Output: the largest similarity of each row in each segment of columns, in units of 2^-24, and its
             column [row, segment], both int32.
-        of_columns: The same of each column in each segment of rows, and its row [segment, column].
+        of_columns: Output: the same of each column in each segment of rows, and its row [segment, column].
     """
     height, width = products.shape
     segments = of_rows[0].shape[1]
-    # Room for whole segments: loops of a fixed length are several times as fast.
+    # Whole segments: loops of a fixed length are several times as fast.
     similarities = np.full(segments * SEGMENT, LOWEST, np.int32)
     of_columns[0][:] = LOWEST
     for row in range(height):
@@ -83,7 +83,7 @@ def best_of_tile(
             chosen[column] = number if better else chosen[column]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     total = np.float32(0)
     for k in range(len(left)):
@@ -91,7 +91,7 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Choose among the best of the segments.
 
@@ -99,8 +99,8 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors
         values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
         places: Which sentence that is [sentence, segment], int32.
         unit: Vectors of length 1 [sentence, dimension], float32.
-        errors: Length of the error of each vector of which `values` are products [sentence], float64: what may be the
-            best for all these errors is compared again, by float32 vectors. Empty where there are none.
+        errors: Length of the error of each vector of which `values` are products [sentence], float64: sentences that
+            are the best within these errors are compared again, by float32 vectors. Empty without errors.
 
     Returns:
         The chosen sentence [sentence], int64; -1 where all are excluded.
@@ -115,7 +115,7 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors
         if len(errors) == 0:
             continue
         error = errors[sentence]
-        # What the best one is at least.
+        # A lower bound of the best one.
         least = -np.inf
         for index in range(len(own)):
             if own[index] >= NONE:

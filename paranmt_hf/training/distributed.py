@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -136,3 +136,43 @@ def _together(count: int) -> Iterator[None]:
             f"another of the {count} processes {reason}, and says itself why if it can; if it was stopped, run the "
             "same command again, which goes on from the last checkpoint"
         ) from None
+
+
+def summed(
+    processes: Processes, sent: Sequence[tuple[torch.Tensor, torch.Tensor]], totals: Sequence[torch.Tensor]
+) -> None:
+    """Add up gradients over all processes, in one exchange.
+
+    Args:
+        processes: Those that train together.
+        sent: Of each table the rows that have a gradient under the pairs of this process, each once, as of `distinct`,
+            and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
+        totals: Of each table zeros [row of the table, dimension]; they get the gradient under the pairs of all.
+    """
+    # Numbers of all kinds travel as 32 bits.
+    packed = [torch.cat([rows.int()[:, None], gradient.view(torch.int32)], dim=1) for rows, gradient in sent]
+    everyone = processes.gather(torch.cat([part.flatten() for part in packed]))
+    start = 0
+    for total, part in zip(totals, packed, strict=True):
+        stop = start + part.numel()
+        for own in everyone[:, start:stop].view(-1, *part.shape):
+            total.index_add_(0, own[:, 0].long(), own[:, 1:].view(torch.float32))
+        start = stop
+
+
+def with_others(processes: Processes, vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """Set vectors of this process among those of the others, which are constants.
+
+    Args:
+        processes: Those that train together.
+        vectors: Vectors of this process [sentence, dimension].
+        sizes: Sentences of each process.
+
+    Returns:
+        The vectors of all, one process after the other [sentence, dimension].
+    """
+    room = vectors.new_zeros(max(sizes), vectors.shape[1])
+    room[: len(vectors)] = vectors.detach()
+    parts = [part[:size] for part, size in zip(processes.gather(room), sizes, strict=True)]
+    parts[processes.rank] = vectors
+    return torch.cat(parts)

@@ -20,8 +20,8 @@ from torch.utils.data import get_worker_info
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import Negatives
-from paranmt_hf.training.margin_loss import margin_loss
-from paranmt_hf.training.megabatch import select
+from paranmt_hf.training.losses import margin_loss
+from paranmt_hf.training.mega_batch import select
 
 SIDES = ("reference", "translation")
 ENCODE_SENTENCES = 128

@@ -6,8 +6,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.training import megabatch
-from paranmt_hf.training.megabatch import draw, excluded, mine, select
+from paranmt_hf.training import mega_batch
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.mega_batch import (
+    draw,
+    excluded,
+    hardest,
+    mine,
+    mining_precision,
+    round_to_int8,
+    rounding_errors,
+    select,
+)
 
 
 def forbidden(keys: np.ndarray) -> np.ndarray:
@@ -38,12 +48,10 @@ def problem(pairs: int, distinct: int, seed: int, dimension: int = 8) -> tuple[t
 
 
 @settings(deadline=None)
-@given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans(), st.integers(1, 30))
-def test_equals_brute_force(pairs, distinct, seed, one_sided, block):
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans())
+def test_equals_brute_force(pairs, distinct, seed, one_sided):
     vectors, keys = problem(pairs, distinct, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(megabatch, "BLOCK", block)
-        found = mine(vectors, keys, one_sided=one_sided)
+    found = mine(vectors, keys, one_sided=one_sided)
     similarity, best = oracle(vectors.numpy(), keys, one_sided)
     assert len(found) == (pairs if one_sided else 2 * pairs)
     none = best == -2
@@ -54,9 +62,9 @@ def test_equals_brute_force(pairs, distinct, seed, one_sided, block):
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-def test_more_sentences_than_a_block(one_sided):
+def test_more_sentences_than_a_tile(one_sided):
     vectors, keys = problem(1300, 2000, 1)
-    assert len(keys) > 2 * megabatch.BLOCK
+    assert len(keys) > 2 * mega_batch.TILE
     found = mine(vectors, keys, one_sided=one_sided)
     similarity, best = oracle(vectors.numpy(), keys, one_sided)
     np.testing.assert_allclose(similarity[np.arange(len(found)), found], best, atol=1e-6)
@@ -145,13 +153,112 @@ def test_draw_finds_the_only_allowed_pair():
 
 def test_mix_takes_half_at_random():
     vectors, keys = problem(2000, 10**6, 6)
-    hardest = mine(vectors, keys)
+    nearest = mine(vectors, keys)
     mixed = select(vectors, keys, "mix", np.random.default_rng(3))
     np.testing.assert_array_equal(mixed, select(vectors, keys, "mix", np.random.default_rng(3)))
     # 4,000 coin tosses: five standard deviations are 0.04.
-    assert abs((mixed == hardest).mean() - 0.5) < 0.04
-    np.testing.assert_array_equal(select(vectors, keys, "max", np.random.default_rng(3)), hardest)
+    assert abs((mixed == nearest).mean() - 0.5) < 0.04
+    np.testing.assert_array_equal(select(vectors, keys, "max", np.random.default_rng(3)), nearest)
     random = select(None, keys, "rand", np.random.default_rng(3))
     np.testing.assert_array_equal(random, draw(keys, np.random.default_rng(3)))
     with pytest.raises(ValueError, match="without vectors"):
         select(None, keys, "max", np.random.default_rng(3))
+
+
+def corpus(pairs, dimension, copies=0, seed=1):
+    """Vectors near each other in pairs, and keys; some references occur several times, with several translations."""
+    random = np.random.default_rng(seed)
+    left = random.standard_normal((pairs, dimension))
+    keys = np.arange(2 * pairs, dtype=np.uint64)
+    for copy in range(copies):
+        left[copy], keys[copy] = left[pairs // 2], keys[pairs // 2]
+    right = left + random.standard_normal((pairs, dimension))
+    return torch.from_numpy(np.concatenate([left, right]).astype(np.float32)), keys
+
+
+def test_mining_with_int8(monkeypatch):
+    vectors, keys = corpus(1500, 64, copies=20)
+    wanted = mine(vectors, keys)
+    found = mine(vectors, keys, precision="int8")
+    assert (found == wanted).mean() > 0.995
+    unit = torch.nn.functional.normalize(vectors, dim=1)
+    cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1) for chosen in (wanted, found)]
+    assert 0 <= (cosines[0] - cosines[1]).max() < 0.01
+    # More segments than places to keep their best: still the best of all, in float32 the very same.
+    monkeypatch.setattr(mega_batch, "SLOTS", 4)
+    assert (mine(vectors, keys, precision="int8") == wanted).mean() > 0.99
+    np.testing.assert_array_equal(mine(vectors, keys), wanted)
+    # What float32 has the last word on is more often right.
+    monkeypatch.setattr(mega_batch, "rounding_errors", lambda *_: np.empty(0))
+    alone = (mine(vectors, keys, precision="int8") == wanted).mean()
+    assert 0.8 < alone < (found == wanted).mean()
+    # Few sentences are compared in float32 anyway.
+    few, keys = corpus(200, 64)
+    np.testing.assert_array_equal(mine(few, keys, precision="int8"), mine(few, keys))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.floats(0, 3), st.sampled_from([50, 64, 300]))
+def test_the_bound_of_the_error_of_int8_holds(seed, spikes, dimension):
+    """Also where some vectors have a few large integers, and so coarse whole ones, and others have not."""
+    random = np.random.default_rng(seed)
+    vectors = random.standard_normal((80, dimension)) * np.exp(spikes * random.standard_normal((80, dimension)))
+    vectors[0], vectors[1] = 0, np.eye(dimension)[0]
+    unit = torch.nn.functional.normalize(torch.from_numpy(vectors.astype(np.float32)), dim=1)
+    integers, scales = round_to_int8(unit)
+    errors = rounding_errors(unit, integers, scales)
+    # No number is off by more than half of its factor.
+    assert (errors <= scales / 2 * np.sqrt(dimension) * (1 + 1e-5)).all()
+    products = (integers.long() @ integers.long().T).numpy() * np.outer(scales, scales).astype(np.float64)
+    off = np.abs(products - (unit.double() @ unit.double().T).numpy())
+    assert (off <= errors[:, None] + errors + np.outer(errors, errors) + 1e-6).all()
+
+
+def test_no_sentence_is_much_worse_than_the_best_with_int8():
+    """The best of each segment stands for it, so what is chosen is off by two errors at most."""
+    random = np.random.default_rng(5)
+    vectors, keys = corpus(1100, 64)
+    # Every tenth vector has a few large integers: its whole integers are far coarser than those of the mean.
+    vectors[::10] *= torch.from_numpy(np.exp(2 * random.standard_normal((220, 64))).astype(np.float32))
+    unit = torch.nn.functional.normalize(vectors, dim=1)
+    errors = rounding_errors(unit, *round_to_int8(unit))
+    wanted, found = mine(vectors, keys), mine(vectors, keys, precision="int8")
+    cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1).numpy() for chosen in (wanted, found)]
+    # Of the best one, and of the one that stood for its segment, which may be any.
+    bounds = [errors + other + errors * other for other in (errors[wanted], errors.max())]
+    assert (cosines[0] - cosines[1] <= bounds[0] + bounds[1] + 1e-5).all()
+    assert (found == wanted).mean() > 0.98
+
+
+def test_round_to_int8():
+    integers, scales = round_to_int8(torch.tensor([[0.5, -1.0, 0.25], [0, 0, 0]]))
+    assert integers.tolist() == [[64, -127, 32], [0, 0, 0]]
+    np.testing.assert_allclose(scales, [1 / 127, 1])
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_mining_on_a_device_by_blocks(one_sided):
+    generator = np.random.default_rng(4)
+    keys = generator.integers(0, 40, 60).astype(np.uint64)
+    vectors = torch.from_numpy(generator.standard_normal((60, 5)).astype(np.float32))
+    sentences, columns = excluded(keys)
+    searched = 30 if one_sided else 60
+    among = (sentences < searched) & (columns < searched)
+    sentences, columns = sentences[among], columns[among]
+    bounds = np.searchsorted(sentences, np.arange(searched + 1))
+    wanted = mine(vectors, keys, one_sided=one_sided)
+    allowed = wanted >= 0
+    assert allowed.sum() > searched // 2
+    for block in (7, None):
+        pair = torch.from_numpy(sentences), torch.from_numpy(columns)
+        found = hardest(vectors[:searched], pair, bounds, block=block).numpy()
+        np.testing.assert_array_equal(found[allowed], wanted[allowed])
+
+
+@pytest.mark.parametrize(
+    ("known", "precision"), [({"avx512_vnni": True}, "int8"), ({"avx2": True}, "float32"), ({}, "float32")]
+)
+def test_the_processor_decides_the_precision_unless_the_settings_do(monkeypatch, known, precision):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
+    assert mining_precision(TrainConfig()) == precision
+    assert mining_precision(TrainConfig(mining_precision="float32")) == "float32"

@@ -1,0 +1,85 @@
+"""The commands: each is a public function of its feature."""
+
+from __future__ import annotations
+
+from paranmt_hf.cli.command import Command
+
+# What stands above commands that have commands below them.
+FAMILIES = {
+    "lexicon": "word paraphrases found in a corpus",
+}
+
+GROUPS: dict[str, list[Command]] = {
+    "corpus": [],
+    "encoders": [
+        Command(
+            "train",
+            "paranmt_hf.training.train:train",
+            "train a sentence encoder on paraphrase pairs",
+            "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+    ],
+    "paraphrases": [],
+    "search": [
+        Command(
+            "lexicon build",
+            "paranmt_hf.lexicon.verbs:build_lexicon",
+            "build a lexicon from a corpus",
+            "paranmt lexicon build paranmt50m --out lexicon",
+        ),
+        Command(
+            "lexicon nearest",
+            "paranmt_hf.lexicon.verbs:nearest_words",
+            "show the paraphrases of words",
+            "paranmt lexicon nearest lexicon laughed happy --top 10",
+        ),
+        Command(
+            "lexicon evaluate",
+            "paranmt_hf.lexicon.verbs:evaluate_lexicon",
+            "evaluate a lexicon on word similarity",
+            "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
+        ),
+    ],
+    "more": [],
+}
+
+COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
+
+# Commands that are not converted yet, with their module in `cli/`.
+OLD = {
+    "quickstart": "quickstart",
+    "build": "build",
+    "paraphrase-corpus": "paraphrase_corpus",
+    "import": "import_pairs",
+    "score": "score",
+    "select": "select",
+    "explore": "explore",
+    "report": "report",
+    "stats": "stats",
+    "annotate": "annotate",
+    "search": "search",
+    "mine": "mine",
+    "tune": "tune",
+    "train-sent2vec": "train_sent2vec",
+    "parse": "parse",
+    "templates": "templates",
+    "train-paraphraser": "train_paraphraser",
+    "train-controlled": "train_controlled",
+    "paraphrase": "paraphrase",
+    "augment": "augment",
+    "adversarial": "adversarial",
+    "evaluate": "evaluate",
+    "supervise": "supervise",
+    "analyse": "analyse",
+    "average": "average",
+    "rotate": "rotate",
+    "convert": "convert",
+    "negatives": "negatives",
+    "folds": "folds",
+    "sources": "sources",
+    "sizes": "sizes",
+    "vectors": "vectors",
+    "publish": "publish",
+    "export": "export",
+    "doctor": "doctor",
+}

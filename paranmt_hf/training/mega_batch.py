@@ -1,0 +1,308 @@
+"""Hard negatives from a mega-batch. ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+
+A mega-batch is M mini-batches of pairs. Once per mega-batch every sentence gets the most similar sentence of the
+mega-batch, on either side, as its negative. Excluded are sentences that mean the same as far as the pairs show: copies
+of the sentence, every sentence that one of them is paired with, and every sentence that one of those is paired with,
+copies included. The latter are the other translations of its reference, or the other references of its translation.
+Further steps are not taken: through them one frequent short sentence would join half a corpus.
+
+On the CPU mining is compiled, in tiles that stay in the processor's cache, with products of float32 or of int8. With
+int8 every vector becomes integers from -127 to 127 and one scale. Their products are exact, and the similarities are
+off by about 0.001. So int8 finds the best sentence of every 128, and float32 decides among those that are the best of
+all within the error, for which there is a bound for every two vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from paranmt_hf.text.tokens import expand
+from paranmt_hf.training.config import Negatives, TrainConfig
+from paranmt_hf.training.mining_kernels import LOWEST, SEGMENT, best_of_all, best_of_tile, exclude
+
+Precision = Literal["float32", "int8"]
+# Similarities of a block on a GPU: 1 GB in float32.
+BLOCK_NUMBERS = 1 << 28
+# Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte.
+TILE = 4 * SEGMENT
+# Best sentences that are kept for each sentence: the segments of more than 8,192 sentences share them.
+SLOTS = 64
+# With fewer sentences or dimensions int8 saves no time, and float32 is used.
+INT8_SENTENCES, INT8_DIMENSIONS = 2_000, 50
+LARGEST_INT8 = 127
+
+
+def mining_precision(config: TrainConfig) -> Precision:
+    """Type of products when mining on the CPU: by default int8 if the processor has instructions for it."""
+    if config.mining_precision is not None:
+        return config.mining_precision
+    known = torch.cpu.get_capabilities()
+    return "int8" if known.get("avx512_vnni") or known.get("amx_int8") else "float32"
+
+
+def partners(pairs: int) -> np.ndarray:
+    """Partner of each of the sentences [references; translations] of some pairs [2 x pair], int64."""
+    return np.concatenate([np.arange(pairs, 2 * pairs), np.arange(pairs)])
+
+
+def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the distinct sentences that may not be negatives of each other.
+
+    Args:
+        keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
+
+    Returns:
+        The distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that mean
+        the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. The relation is symmetric.
+    """
+    count = len(keys)
+    _, group = np.unique(keys, return_inverse=True)
+    # One step: the pairs of distinct sentences, each once, sorted by the first one.
+    edges = np.unique(group * count + group[partners(count // 2)])
+    left, right = np.divmod(edges, max(count, 1))
+    # Two steps: the edges of each edge's right end. Those of sentence u are from bounds[u] to bounds[u + 1].
+    bounds = np.searchsorted(left, np.arange(group.max(initial=-1) + 2))
+    ends, _ = expand(right, bounds[right], bounds[right + 1] - bounds[right])
+    begins = np.repeat(left, bounds[right + 1] - bounds[right])
+    # Two steps lead back to where they began, so that a sentence is among its own paraphrases.
+    return group, np.unique(np.concatenate([edges, begins * count + ends]))
+
+
+def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """List which sentences may not be whose negatives: copies of its paraphrases, see `paraphrases`.
+
+    If a sentence excludes another, that one excludes it too.
+
+    Args:
+        keys: A number for each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
+
+    Returns:
+        The sentence [exclusion], sorted, and what it excludes [exclusion], both int64.
+    """
+    count = len(keys)
+    group, related = paraphrases(keys)
+    left, right = np.divmod(related, max(count, 1))
+    distinct = np.arange(group.max(initial=-1) + 2)
+    # Sorted by group, the copies of u are from copies[u] to copies[u + 1].
+    order = np.argsort(group, kind="stable")
+    copies = np.searchsorted(group[order], distinct)
+    # What each distinct sentence excludes: the copies of its paraphrases, from lists[u] to lists[u + 1].
+    members, ends = expand(order, copies[right], copies[right + 1] - copies[right])
+    lists = ends[np.searchsorted(left, distinct)]
+    sizes = lists[group + 1] - lists[group]
+    columns, _ = expand(members, lists[group], sizes)
+    return np.repeat(np.arange(count), sizes), columns
+
+
+def mine(
+    vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False, precision: Precision = "float32"
+) -> np.ndarray:
+    """Find the most similar allowed sentence of each sentence.
+
+    Args:
+        vectors: Sentence vectors [2 x pair, dimension], float32: the references, then the translations.
+        keys: Key of each sentence [2 x pair]; equal for equal sentences.
+        one_sided: Only references get a negative, and only another reference (ParaNMT-50M, section 4).
+        precision: Type of which similarities are products on the CPU; small mega-batches use float32 anyway.
+
+    Returns:
+        Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; -1 where none is allowed.
+    """
+    rows, columns = excluded(keys)
+    if one_sided:
+        vectors = vectors[: len(vectors) // 2]
+        among = (rows < len(vectors)) & (columns < len(vectors))
+        rows, columns = rows[among], columns[among]
+    if vectors.device.type == "cpu":
+        return _mine_tiles(normalize(vectors.float(), dim=1), rows, columns, precision)
+    counts = np.bincount(rows, minlength=len(vectors))
+    pairs = torch.from_numpy(rows).to(vectors.device), torch.from_numpy(columns).to(vectors.device)
+    chosen: np.ndarray = hardest(vectors, pairs, np.concatenate([[0], counts.cumsum()])).cpu().numpy()
+    return np.where(counts < len(vectors), chosen, -1)
+
+
+def hardest(
+    vectors: torch.Tensor,
+    exclusions: tuple[torch.Tensor, torch.Tensor],
+    bounds: np.ndarray,
+    *,
+    asking: torch.Tensor | None = None,
+    block: int | None = None,
+) -> torch.Tensor:
+    """Find the most similar allowed sentence of each sentence on a device, without a synchronisation with the host.
+
+    Args:
+        vectors: Vectors of the candidates [sentence, dimension].
+        exclusions: Position among the queries and position of a candidate that it excludes, sorted by the former,
+            both [exclusion].
+        bounds: Bounds of the queries in the exclusions [query + 1], on the host.
+        asking: Positions of the queries [query]; all sentences by default.
+        block: Queries that are compared with all candidates at once; by default as many as give a block of 1 GB.
+
+    Returns:
+        Position of the negative of each query [query], int64; any position where none is allowed.
+    """
+    unit = normalize(vectors, dim=1)
+    own = unit if asking is None else unit.index_select(0, asking)
+    count = len(unit)
+    block = block or max(1, BLOCK_NUMBERS // max(1, count))
+    chosen = []
+    for start in range(0, len(own), block):
+        stop = min(start + block, len(own))
+        similarities = own[start:stop] @ unit.T
+        inside = slice(int(bounds[start]), int(bounds[stop]))
+        cells = (exclusions[0][inside].long() - start) * count + exclusions[1][inside]
+        similarities.view(-1).index_fill_(0, cells, -2.0)
+        chosen.append(similarities.argmax(dim=1))
+    return torch.cat(chosen)
+
+
+def _mine_tiles(unit: torch.Tensor, rows: np.ndarray, columns: np.ndarray, precision: Precision) -> np.ndarray:
+    """Mine among vectors of length 1 [sentence, dimension]; sentence `rows[i]` excludes `columns[i]`."""
+    int8 = precision == "int8" and len(unit) >= INT8_SENTENCES and unit.shape[1] >= INT8_DIMENSIONS
+    factors, scales = round_to_int8(unit) if int8 else (unit, np.ones(len(unit), np.float32))
+    starts = np.arange(0, len(unit), TILE)
+    values = np.full((len(unit), SLOTS), LOWEST, np.int32)
+    places = np.empty_like(values)
+    bounds = np.searchsorted(rows, np.append(starts, len(unit)))
+    for index, top in enumerate(starts.tolist()):
+        own = slice(top, top + TILE)
+        of_own = slice(bounds[index], bounds[index + 1])
+        for left in starts[index:].tolist():
+            theirs = slice(left, left + TILE)
+            tile = (torch._int_mm if int8 else torch.mm)(factors[own], factors[theirs].T).numpy()
+            scaled = scales[own], scales[theirs]
+            exclude(tile, scaled, (top, left), rows[of_own], columns[of_own])
+            of_rows = np.empty((2, tile.shape[0], -(-tile.shape[1] // SEGMENT)), np.int32)
+            of_columns = np.empty((2, -(-tile.shape[0] // SEGMENT), tile.shape[1]), np.int32)
+            best_of_tile(tile, scaled, (of_rows[0], of_rows[1]), (of_columns[0], of_columns[1]))
+            # Every product counts for both of its sentences.
+            _keep_better(values[own], places[own], left, of_rows[0], of_rows[1])
+            _keep_better(values[theirs], places[theirs], top, of_columns[0].T, of_columns[1].T)
+    errors = rounding_errors(unit, factors, scales) if int8 else np.empty(0)
+    return best_of_all(values, places, unit.numpy(), errors)
+
+
+def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.ndarray, where: np.ndarray) -> None:
+    """Keep the best of some segments, the first of which begins with sentence `start`."""
+    slot = start // SEGMENT % SLOTS
+    slots = slice(slot, slot + found.shape[1])
+    better = found > values[:, slots]
+    np.copyto(values[:, slots], found, where=better)
+    np.copyto(places[:, slots], where + np.int32(start), where=better)
+
+
+def round_to_int8(unit: torch.Tensor) -> tuple[torch.Tensor, np.ndarray]:
+    """Round vectors to int8.
+
+    Args:
+        unit: Vectors [sentence, dimension], float32.
+
+    Returns:
+        The integers [sentence, dimension], int8, and their scales [sentence], float32, above 0.
+    """
+    scales = unit.abs().amax(dim=1) / LARGEST_INT8
+    scales[scales == 0] = 1
+    return (unit / scales[:, None]).round().to(torch.int8), scales.numpy()
+
+
+def rounding_errors(unit: torch.Tensor, integers: torch.Tensor, scales: np.ndarray) -> np.ndarray:
+    """Measure the error of rounding each vector.
+
+    A similarity u v, computed from u + e and v + f, is off by u f + e v + e f, which is at most |e| + |f| + |e| |f|
+    where u and v have length 1 (Cauchy-Schwarz).
+
+    Args:
+        unit: Vectors of length 1, or zeros [sentence, dimension], float32.
+        integers: The rounded vectors [sentence, dimension], int8.
+        scales: Their scales [sentence], float32.
+
+    Returns:
+        |e| of each vector [sentence], float64.
+    """
+    errors = np.empty(len(unit))
+    for start in range(0, len(unit), TILE):
+        part = slice(start, start + TILE)
+        rounded = integers[part].double() * torch.from_numpy(scales[part]).double()[:, None]
+        errors[part] = (rounded - unit[part].double()).norm(dim=1).numpy()
+    return errors
+
+
+def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
+    """Draw an allowed sentence at random for each sentence; shapes as of `mine`."""
+    count = len(keys)
+    # One-sided, references draw among references, which come first.
+    queries = count // 2 if one_sided else count
+    group, related = paraphrases(keys)
+    chosen = np.full(queries, -1, np.int64)
+    # Nearly all draws are allowed; a sentence without one after many tries has copies everywhere.
+    for _ in range(100):
+        open_ = np.flatnonzero(chosen < 0)
+        if not len(open_):
+            break
+        drawn = generator.integers(0, queries, len(open_))
+        codes = group[open_] * count + group[drawn]
+        indices = np.searchsorted(related, codes).clip(max=len(related) - 1)
+        allowed = related[indices] != codes
+        chosen[open_[allowed]] = drawn[allowed]
+    return chosen
+
+
+def select(
+    vectors: torch.Tensor | None,
+    keys: np.ndarray,
+    negatives: Negatives,
+    generator: np.random.Generator,
+    *,
+    one_sided: bool = False,
+    precision: Precision = "float32",
+) -> np.ndarray:
+    """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
+
+    Args:
+        vectors: Sentence vectors [2 x pair, dimension]; not needed for `rand`.
+        keys: Key of each sentence [2 x pair]; equal for equal sentences.
+        negatives: How they are chosen.
+        generator: For random choices.
+        one_sided: Only references get a negative, and only another reference.
+        precision: As of `mine`.
+
+    Returns:
+        As `mine`.
+    """
+    if negatives == "rand":
+        return draw(keys, generator, one_sided=one_sided)
+    if vectors is None:
+        raise ValueError("the most similar sentence cannot be chosen without vectors")
+    most_similar = mine(vectors, keys, one_sided=one_sided, precision=precision)
+    if negatives == "max":
+        return most_similar
+    random = draw(keys, generator, one_sided=one_sided)
+    return np.where(generator.random(len(most_similar)) < 0.5, random, most_similar)
+
+
+def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
+    """Positions of the sentences of a mini-batch in the mega-batch.
+
+    Pairs with a sentence that has no allowed negative are left out.
+
+    Args:
+        pairs: Pairs of the mini-batch [pair].
+        total: Pairs of the mega-batch.
+        negatives: Negative of each sentence, as `select` returns it; None without negatives.
+        one_sided: Only the reference has one.
+
+    Returns:
+        Positions [role, pair]: s, s' and, with negatives, t and, with two sides, t'.
+    """
+    roles = [pairs, pairs + total]
+    if negatives is not None:
+        roles.append(negatives[pairs])
+        if not one_sided:
+            roles.append(negatives[pairs + total])
+    sentences = np.stack(roles)
+    return sentences[:, (sentences >= 0).all(axis=0)]

@@ -1,0 +1,173 @@
+"""Other orders and contents of stored pairs: with wrong translations, sentence by sentence, by neighbourhood.
+
+None of them is in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.functional import cosine_similarity
+
+from paranmt_hf.text.tokens import Bags
+from paranmt_hf.training.pair_store import MegaBatch, PairStore, join
+
+# Rows that are converted to 32 bits at a time.
+WIDENED_ROWS = 10_000
+
+
+class PairsWithErrors(PairStore):
+    """Pairs whose mega-batches bring wrong translations of their references along.
+
+    Args:
+        folder: The sound pairs, as `write_pairs` wrote them.
+        errors: Pairs of references and their wrong translations, under the same readers.
+        share: Of the pairs for whose reference there are any, this share gets one, in [0, 1].
+        seed: Decides which pairs, and which one.
+    """
+
+    def __init__(self, folder: Path, errors: PairStore, share: float, seed: int) -> None:
+        super().__init__(folder)
+        self._share, self._seed = share, seed
+        self._wrong = errors.everything()
+        references, self._translations = errors.keys().T
+        self._order = np.argsort(references, kind="stable")
+        self._references = references[self._order]
+
+    def count(self) -> int:
+        """Number of pairs for whose reference there is a wrong translation."""
+        return int(np.isin(self.keys()[:, 0], self._references).sum())
+
+    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
+        """Read an epoch; see `PairStore.mega_batches`."""
+        return map(self._with_errors, super().mega_batches(size, seed=seed, epoch=epoch, start=start, least=least))
+
+    def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
+        """Read pairs in a given order; see `PairStore.in_order`."""
+        return map(self._with_errors, super().in_order(order, size, start=start))
+
+    def _with_errors(self, mega: MegaBatch) -> MegaBatch:
+        """Put a wrong translation of its reference beside each pair that gets one."""
+        references, translations = np.split(mega.keys, 2)
+        first = np.searchsorted(self._references, references)
+        counts = np.searchsorted(self._references, references, side="right") - first
+        # What a mega-batch holds decides, so that a run that goes on draws as one that was not interrupted.
+        generator = np.random.default_rng([self._seed, *mega.keys[:2].tolist()])
+        chosen = (counts > 0) & (generator.random(mega.pairs) < self._share)
+        drawn = first + (generator.random(mega.pairs) * counts).astype(np.int64)
+        wrong = self._order[drawn[chosen]]
+        # A sentence is no negative of its copy.
+        other = self._translations[wrong] != translations[chosen]
+        chosen[chosen] = other
+        # Pair p of a store is the sentences 2p, its reference, and 2p + 1, its translation.
+        sentences = 2 * wrong[other] + 1
+        bags = {name: join([own, self._wrong.bags[name].take(sentences)]) for name, own in mega.bags.items()}
+        errors = np.full(mega.pairs, -1, np.int64)
+        errors[chosen] = len(mega.keys) + np.arange(len(sentences))
+        return MegaBatch(bags, mega.keys, errors)
+
+
+def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -> np.ndarray:
+    """Take wrong translations as negatives where they are more similar than those that were mined.
+
+    Args:
+        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]); -1 for none, as `mega_batch.select` gives it.
+        vectors: Vectors of all sentences of the mega-batch [sentence, dimension], wrong translations last.
+        errors: Position of the wrong translation of each pair [pair]; -1 for none.
+
+    Returns:
+        As `chosen`. A sentence without a negative stays without.
+    """
+    wrong = np.concatenate([errors, errors])[: len(chosen)]
+    sentences = np.flatnonzero((wrong >= 0) & (chosen >= 0))
+    own = vectors[sentences]
+    mined, known = (cosine_similarity(own, vectors[some[sentences]]) for some in (chosen, wrong))
+    harder = sentences[(known > mined).cpu().numpy()]
+    replaced = chosen.copy()
+    replaced[harder] = wrong[harder]
+    return replaced
+
+
+class DistinctSentences:
+    """Each distinct sentence of some pairs once; two make what is called a pair, so that batches have their sizes.
+
+    Args:
+        store: The pairs.
+
+    Attributes:
+        pairs: Number of pairs of sentences.
+        unit: What they are called where they are counted.
+    """
+
+    unit = "pairs of sentences"
+
+    def __init__(self, store: PairStore) -> None:
+        self._everything = store.everything()
+        _, first = np.unique(self._everything.keys, return_index=True)
+        # In the order of the data. One sentence too many for pairs is left out.
+        self._sentences = np.sort(first)[: len(first) // 2 * 2]
+        self.pairs = len(self._sentences) // 2
+
+    @property
+    def keys(self) -> np.ndarray:
+        """A number for each of the sentences [sentence], uint64."""
+        return self._everything.keys[self._sentences]
+
+    def in_order(self, order: np.ndarray, batch_size: int, mega_batch: int, *, start: int = 0) -> Iterator[MegaBatch]:
+        """Read the sentences in a given order.
+
+        Args:
+            order: All sentences [sentence]; those of a mini-batch stand together.
+            batch_size: Pairs of a mini-batch, of two sentences each.
+            mega_batch: Mini-batches of a mega-batch; the last one may have fewer.
+            start: Mega-batches to leave out, because they were done.
+        """
+        size = 2 * batch_size * mega_batch
+        for low in range(start * size, len(order), size):
+            part = order[low : low + size]
+            batches = np.split(part, range(2 * batch_size, len(part), 2 * batch_size))
+            halves = [np.split(batch, 2) for batch in batches]
+            # A mega-batch has all first sides before all second ones, and mini-batches in the order of the first.
+            chosen = self._sentences[np.concatenate([half[side] for side in (0, 1) for half in halves])]
+            bags = {name: bags.take(chosen) for name, bags in self._everything.bags.items()}
+            rows = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in bags.items()}
+            yield MegaBatch(rows, self._everything.keys[chosen])
+
+
+def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
+    """Order items so that every `size` of them in a row are neighbours.
+
+    All items are halved along the line through two random ones, and so are the halves, down to `size` items; then
+    these groups are shuffled. A group that is not full comes last.
+
+    Args:
+        vectors: Their vectors [item, dimension].
+        size: Items of a group.
+        generator: Decides the lines and the order of the groups.
+
+    Returns:
+        Every item once [item], int64.
+    """
+    groups, waiting = [], [generator.permutation(len(vectors))]
+    while waiting:
+        items = waiting.pop()
+        if len(items) <= size:
+            groups.append(items)
+            continue
+        ends = vectors[items[generator.choice(len(items), 2, replace=False)]].astype(np.float32)
+        positions = along(vectors, items, ends[1] - ends[0])
+        left = -(-len(items) // size) // 2 * size
+        order = np.argpartition(positions, left)
+        # The right half, which holds what does not fill a group, waits longest.
+        waiting += [items[order[left:]], items[order[:left]]]
+    *full, last = groups
+    return np.concatenate([*(full[index] for index in generator.permutation(len(full)).tolist()), last])
+
+
+def along(vectors: np.ndarray, items: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Position of some items [item] of `vectors` on a line [dimension]: [item], float32."""
+    parts = [items[start : start + WIDENED_ROWS] for start in range(0, len(items), WIDENED_ROWS)]
+    return np.concatenate([vectors[part].astype(np.float32) @ direction for part in parts])
