@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from paranmt_hf.evaluation.baselines import BaselineName
 from paranmt_hf.evaluation.correlation import RESAMPLES
@@ -19,19 +19,20 @@ from paranmt_hf.evaluation.transfer.data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer.heads import TransferConfig
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.word_weights import WordWeighting
+from paranmt_hf.util.settings import Advanced
 
 StsData = str | Path | Sequence[str | Path | StsSet]
 
 
 def evaluate(
-    models: Models,
+    models: Models = (),
     *,
     data: StsData,
     baselines: Sequence[BaselineName] = (),
     vectors: Sequence[str | Path] = (),
     averages: WordWeighting | None = None,
     tables: Sequence[PaperTable] = (),
-    bootstrap: int = RESAMPLES,
+    bootstrap: Annotated[int, Advanced] = RESAMPLES,
     speed: bool = False,
 ) -> Evaluation:
     """Evaluate models on sets of sentence pairs with gold similarities.
@@ -84,7 +85,7 @@ def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # no
 
 
 def transfer(
-    models: Models,
+    models: Models = (),
     *,
     data: str | Path,
     tasks: Sequence[TaskName] = (),

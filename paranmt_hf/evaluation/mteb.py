@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from safetensors import safe_open
 
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.mteb_tasks import (
     EXTRA,
@@ -73,6 +71,9 @@ def evaluate_mteb(
         languages: Parts of tasks in several languages, by codes of three letters.
         name: ORGANISATION/NAME under which the results are submitted; for one model alone.
     """
+    # It imports torch.
+    from paranmt_hf.encoders.damage import refuse_not_finite
+
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names:
         raise InputError("name a model to evaluate", option="models")
@@ -91,15 +92,18 @@ def evaluate_mteb(
     folder = result_folder(out)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
         raise InputError(f"{folder} exists and holds no results of mteb; choose another folder", option="out")
-    return Evaluation(
-        [_evaluate(str(each), model, name, read, folder, place) for each, model in zip(names, located, strict=True)]
-    )
+    results = [
+        _evaluate(str(each), model, name, read, folder, place) for each, model in zip(names, located, strict=True)
+    ]
+    return Evaluation(results, folder=folder)
 
 
 def _evaluate(
     given: str, model: Model, name: str | None, tasks: Sequence[tuple[AbsTask, str]], out: Path, data: Path | None
 ) -> Results:
     """Run the tasks that have no result yet."""
+    from paranmt_hf.encoders.loading import load
+
     encoder = load(model)
     meta = model_meta(encoder, model, name)
     # mteb's own: results/MODEL/REVISION

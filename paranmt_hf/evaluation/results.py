@@ -157,11 +157,13 @@ class Evaluation:
         results: The results, in the order of the models.
         tables: Further tables that are printed, each made from the results.
         each: Whether the tables of each model are printed, and a comparison of several.
+        folder: Where further files of the results are, if there are some.
     """
 
     results: list[Results]
     tables: tuple[Callable[[Sequence[Results]], str], ...] = ()
     each: bool = True
+    folder: Path | None = None
 
     def __iter__(self) -> Iterator[Results]:
         return iter(self.results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -15,8 +16,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.training.overfitting import mean_margin
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Range, Seed, check
 
 # Pairs that are in memory together.
 MAX_PAIRS = 3_000_000
@@ -24,11 +24,17 @@ MAX_PAIRS = 3_000_000
 
 @dataclass(frozen=True)
 class OverfittingConfig:
-    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5)."""
+    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5).
 
-    pool: int = setting(100, "pairs among which the most similar negatives are sought, as in a mini-batch", at_least=2)
-    pairs: int = setting(10_000, "training pairs that are measured, sampled at random", at_least=2, at_most=MAX_PAIRS)
-    seed: int = seed_setting(1, "decides which pairs are sampled, and which are in a pool")
+    Attributes:
+        pool: Number of pairs among which the most similar negatives are searched, as in a mini-batch.
+        pairs: Number of training pairs that are measured, sampled at random.
+        seed: Seed of the sample and of the pools.
+    """
+
+    pool: Annotated[int, Range(at_least=2)] = 100
+    pairs: Annotated[int, Range(at_least=2, at_most=MAX_PAIRS)] = 10_000
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -114,4 +120,7 @@ class MarginPairs:
         return rows
 
     def _mean(self, encoder: Encoder, first: Sequence[str], second: Sequence[str]) -> float:
+        # It imports torch.
+        from paranmt_hf.training.overfitting import mean_margin
+
         return mean_margin(encoder, first, second, pool=self.config.pool, seed=self.config.seed)

@@ -84,5 +84,6 @@ def test_command(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert [line.split()[1] for line in out.splitlines()[4:9]] == ["number", "negation", "name", "direction", "all"]
     assert '"items": 180' in (tmp_path / "c.json").read_text()
-    fails(capsys, ["evaluate", "contrast"], "name a model to evaluate")
+    with pytest.raises(InputError, match="name a model to evaluate"):
+        evaluate_contrast([])
     fails(capsys, ["evaluate", "contrast", "embedded", "--data", "none.tsv"], "none.tsv")

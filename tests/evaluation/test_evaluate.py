@@ -93,7 +93,7 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
     assert main([*command, *scaled, "--tables", "paragram", "sent2vec"]) == 0
     out = capsys.readouterr().out
     assert "scaled by norms of v.txt" in out and "Mean, 0 of 22 sets" in out and "Spearman / Pearson" in out
-    fails(capsys, [*command, "--norms-of", "other.txt"], "--weighting norms and --norms-of go together")
+    fails(capsys, [*command, "--norms-of", "other.txt"], "--norms-of and the weighting norms must be given together")
     fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
     (tmp_path / "v.txt").write_text("zzz 1 0 0\n")
     fails(capsys, command, "v.txt has none of the 4 words that are asked for")

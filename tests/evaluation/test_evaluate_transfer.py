@@ -84,7 +84,6 @@ def test_weighted_averages(folder, capsys):
     assert "first principal component of the sentences of each data set" in " ".join(records[0]["notes"])
     assert "without the 1 most frequent words. Frequencies of words: counts.txt." in " ".join(records[1]["notes"])
     capsys.readouterr()
-    fails(capsys, [*command, "--weighting", "idf"], "there is no weighting 'idf'; there are average, sif")
     fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
 
 

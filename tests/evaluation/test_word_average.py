@@ -87,17 +87,17 @@ def test_weights_by_hand():
         word_weights("blacklist", names[:2], WordWeighting(blacklist=3), counts=COUNTS)
     scaled = WordWeighting(weighting=("norms",), norms_of="m")
     assert word_weights("norms", names, scaled, norms={"the": 1.0, "cat": 3.0}).tolist() == [1, 3, 2, 2]
-    with pytest.raises(InputError, match="--norms-of m: none of the 4 words has a vector there"):
+    with pytest.raises(InputError, match="norms_of m: none of the 4 words has a vector there"):
         word_weights("norms", names, scaled, norms={"yak": 1.0})
 
 
 def test_settings():
     assert WordWeighting(weighting=("sif",)).needs_counts and not WordWeighting().needs_counts
     for settings, message in (
-        ({"weighting": ("idf",)}, "there is no weighting 'idf'; there are average, sif, blacklist, inverse-frequency"),
-        ({"weighting": ("sif", "sif")}, "each weighting is measured once"),
-        ({"weighting": ("norms",)}, "--weighting norms and --norms-of go together"),
-        ({"norms_of": "m"}, "--weighting norms and --norms-of go together"),
+        ({"weighting": ("idf",)}, "weighting must be .* one of average, sif, blacklist, inverse-frequency"),
+        ({"weighting": ("sif", "sif")}, "names one twice"),
+        ({"weighting": ("norms",)}, "must be given together"),
+        ({"norms_of": "m"}, "must be given together"),
         ({"sif_a": 0.0}, "sif_a must be above 0"),
         ({"blacklist": 0}, "blacklist must be at least 1"),
     ):

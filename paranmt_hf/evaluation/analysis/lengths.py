@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -14,21 +15,20 @@ from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
 from paranmt_hf.evaluation.models import Models
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
-from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.util.settings import Advanced
 
 # Longest sentences of the bins of table 7; the last bin has all longer ones.
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
 
 
 def analyse_lengths(
-    models: Models,
+    models: Models = (),
     *,
     data: StsData,
     vectors: Sequence[str | Path] = (),
-    averages: WordWeighting | None = None,
     up_to: Sequence[int] = TABLE_7_LENGTHS,
-    bootstrap: int = RESAMPLES,
+    bootstrap: Annotated[int, Advanced] = RESAMPLES,
     picture: Path | None = None,
 ) -> Evaluation:
     """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of all sets together.
@@ -39,7 +39,6 @@ def analyse_lengths(
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         data: Folders with STS sets, TSV files, Hub ids.
         vectors: Files of word vectors whose averages are analysed too.
-        averages: How the words of these averages are weighted.
         up_to: Maximum number of tokens of each bin but the last one.
         bootstrap: Resamples for 95 % intervals; 0 for none.
         picture: PNG file for a picture (extra `plots`).
@@ -50,7 +49,7 @@ def analyse_lengths(
             f"up_to must be ascending whole numbers from 1, was {' '.join(map(str, up_to))}", option="up_to"
         )
     sets = sets_of(data)
-    evaluated = evaluate(models, data=sets, vectors=vectors, averages=averages, bootstrap=0)
+    evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
     found = Evaluation([pearson_by_length(each, sets, up_to, bootstrap) for each in evaluated], (compare,), each=False)
     if all(not row.values for each in found for row in each.rows):
         raise InputError("no length has two pairs of different gold scores and similarities, so nothing correlates")

@@ -17,7 +17,6 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.text.tokens import WordTokenizer
 
 # Words that were seen fewer times are under-trained (section 5.1).
@@ -25,12 +24,11 @@ UNDER_TRAINED_BELOW = 100
 
 
 def analyse_under_trained(
-    models: Models,
+    models: Models = (),
     *,
     data: StsData,
     training: str,
     vectors: Sequence[str | Path] = (),
-    averages: WordWeighting | None = None,
     at_least: int = UNDER_TRAINED_BELOW,
     references: Path | None = None,
     picture: Path | None = None,
@@ -42,7 +40,6 @@ def analyse_under_trained(
         data: Folders with STS sets, TSV files, Hub ids.
         training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
         vectors: Files of word vectors whose averages are measured too.
-        averages: How the words of these averages are weighted.
         at_least: Words that were seen fewer times are under-trained.
         references: Figures to compare with, such as the 75th percentile of a task's systems: set, tab, Pearson x 100.
         picture: PNG file for a picture (extra `plots`).
@@ -53,7 +50,7 @@ def analyse_under_trained(
     sets = sets_of(data)
     compared = {} if references is None else read_references(references)
     counts = count_words(training)
-    evaluated = evaluate(models, data=sets, vectors=vectors, averages=averages, bootstrap=0)
+    evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
     found = Evaluation([measure_coverage(each, sets, counts, at_least, compared) for each in evaluated])
     if picture is not None:
         draw_coverage(found.results, picture, at_least)

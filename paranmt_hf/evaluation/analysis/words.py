@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
 from paranmt_hf.evaluation.word_weights import RANK
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
+from paranmt_hf.util.settings import Advanced
 from paranmt_hf.util.tables import aligned_table
 
 # The neighbours of table 8 are among the most common tokens.
@@ -35,7 +36,7 @@ def analyse_neighbours(
     *,
     words: Sequence[str],
     frequencies: str = RANK,
-    common: int = COMMON_WORDS,
+    common: Annotated[int, Advanced] = COMMON_WORDS,
     top: int = 10,
 ) -> Evaluation:
     """Find the nearest neighbours of words by cosine among the most common words, in several spaces side by side.
@@ -146,40 +147,34 @@ def analyse_norms(
     spaces: Sequence[str | Path],
     *,
     frequencies: str = RANK,
-    first_words: int = FIRST_WORDS,
-    common: int = COMMON_WORDS,
+    common: Annotated[int, Advanced] = COMMON_WORDS,
     top: int = 10,
     picture: Path | None = None,
-    norm: Literal["l1", "l2"] = "l2",
-    sif_a: float = 1e-3,
 ) -> Evaluation:
     """Measure how the norms of word vectors correlate with the frequency of the words.
+
+    Of a file the first 400,000 words are read.
 
     Args:
         spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
             count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        first_words: Maximum number of words of a file, from its beginning; all of an encoder are read.
         common: Number of the most common words that those with the largest and smallest norms are taken from.
         top: Number of words with the largest and smallest norms.
-        picture: PNG file for a picture (extra `plots`).
-        norm: The norm in the picture; figure 1 of Sent2Vec has L2.
-        sif_a: The a of SIF's weights a / (a + p) in the picture.
+        picture: PNG file for a picture (extra `plots`) of L2 norms and of the weights of SIF with a = 0.001.
     """
     check_picture(picture)
     _check(spaces, common, top)
-    if first_words < 2 or not 0 < sif_a < float("inf"):
-        raise InputError(f"first_words must be at least 2, was {first_words}, and sif_a above 0, was {sif_a:g}")
     counted = None if frequencies == RANK else count_words(frequencies)
     results, drawn = [], []
     for space in spaces:
-        vectors = word_vectors(space, limit=first_words)
+        vectors = word_vectors(space, limit=FIRST_WORDS)
         counts = counted or counts_by_rank(vectors.words, str(space))
         found, norms = measure_norms(str(space), vectors, counts, common, top)
         results.append(found)
         drawn.append(norms)
     if picture is not None:
-        draw_norms(drawn, picture, norm=norm, sif_a=sif_a)
+        draw_norms(drawn, picture)
     return Evaluation(results)
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Range, Seed, check
 from paranmt_hf.util.threads import one_thread
 
 if TYPE_CHECKING:
@@ -48,12 +48,15 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class TransferConfig:
-    """What may be chosen of the protocol; the defaults are those of published figures."""
+    """What may be chosen of the protocol; the defaults are those of published figures.
 
-    folds: int = setting(
-        10, "folds of cross-validation; published figures have 10, and 5 are quicker", at_least=2, at_most=100
-    )
-    seed: int = seed_setting(1111, "decides the folds, and the start and order of training of SICK-R")
+    Attributes:
+        folds: Folds of cross-validation; published figures have 10, and 5 are quicker.
+        seed: Seed of the folds, and of the start and order of training of SICK-R.
+    """
+
+    folds: Annotated[int, Range(at_least=2, at_most=100)] = 10
+    seed: Seed = 1111
 
     def __post_init__(self) -> None:
         check(self)
