@@ -27,14 +27,12 @@ _NAMES = {
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
-    "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
-    "ParseConfig": "paranmt_hf.corpus.parsing.parse",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
@@ -42,7 +40,7 @@ _NAMES = {
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.index",
+    "IndexConfig": "paranmt_hf.search.indexed_vectors",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
@@ -82,7 +80,6 @@ _NAMES = {
     "load_paraphraser": "paranmt_hf.paraphrase.loaded_paraphraser",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
-    "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
@@ -127,14 +124,12 @@ __all__ = [
     "MarginLoss",
     "MegaBatchMiner",
     "MineConfig",
-    "Mining",
     "NegativesConfig",
     "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
     "ParaphraserTraining",
-    "ParseConfig",
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
@@ -142,7 +137,7 @@ __all__ = [
     "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
-    "SpaceConfig",
+    "IndexConfig",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -183,7 +178,6 @@ __all__ = [
     "load_paraphraser",
     "load_supervised",
     "mine",
-    "mine_pairs",
     "mined_negatives",
     "paraphrase_corpus",
     "paraphrase_file",
@@ -267,8 +261,9 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
-    from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
+    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.indexed_vectors import IndexConfig
+    from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig

@@ -41,29 +41,24 @@ def configure(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
-        from paranmt_hf.search.mine import Mining, mine, mine_pairs
+        from paranmt_hf.search.mine import MinedPairs, mine
 
-        mining = Mining(
+        made = mine(
             arguments.file,
-            arguments.file2,
+            arguments.out,
+            second=arguments.file2,
             encoder=from_options(ScorerConfig, arguments, ENCODER_OPTIONS),
             config=from_options(MineConfig, arguments),
             column=arguments.column,
             second_column=arguments.second_column,
-        )
-        if arguments.out.suffix == ".parquet":
-            mined = mine_pairs(mining, arguments.out)
-            keep_options(arguments, mined.path, fresh=mined.fresh)
-            print(f"{mined.path}: {mined.pairs:,} pairs" + ("" if mined.fresh else " (was mined already)"))
-            return
-        built = mine(
-            mining,
-            arguments.out,
-            release=from_options(ReleaseConfig, arguments),
+            release=None if arguments.out.suffix == ".parquet" else from_options(ReleaseConfig, arguments),
             engine=from_options(EngineConfig, arguments),
             made_by=arguments.made_by,
         )
-        keep_options(arguments, built.folder, fresh=built.fresh)
-        print_built(built)
+        keep_options(arguments, made.folder, fresh=made.fresh)
+        if isinstance(made, MinedPairs):
+            print(made.summary())
+        else:
+            print_built(made)
 
     parser.finish(run, "paranmt mine sentences.txt --out mined --license cc-by-4.0 --made-by people")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
-from paranmt_hf.errors import InputError
 
 SUMMARY = "index a corpus, and find its sentences nearest to queries"
 # Options of an encoder by their fields.
@@ -38,13 +35,13 @@ def configure(parser: CommandParser) -> None:
 
 def _configure_index(parser: CommandParser) -> None:
     """Options of `paranmt search index`."""
-    from paranmt_hf.search.index import SpaceConfig
+    from paranmt_hf.search.indexed_vectors import IndexConfig
 
     parser.add_argument("corpus", type=Path, help=CORPUS_HELP)
     parser.add_argument("--out", type=Path, required=True, help="folder of the index")
     parser.add_argument("--column", help="column of a Parquet file, or side of a release (default: reference)")
     add_encoder(parser)
-    add_options(parser, SpaceConfig)
+    add_options(parser, IndexConfig)
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
@@ -55,16 +52,10 @@ def _configure_index(parser: CommandParser) -> None:
             arguments.out,
             encoder=from_options(ScorerConfig, arguments, ENCODER_OPTIONS),
             column=arguments.column,
-            config=from_options(SpaceConfig, arguments),
+            config=from_options(IndexConfig, arguments),
         )
         keep_options(arguments, indexed.folder, fresh=indexed.fresh)
-        record = indexed.record
-        print(
-            f"{indexed.folder}: {record.sentences:,} distinct sentences of {record.lines:,}"
-            + ("" if indexed.fresh else " (was indexed already)")
-        )
-        for reason, count in record.dropped.items():
-            print(f"  dropped  {count:>12,} {reason}")
+        print(indexed.summary())
 
     parser.finish(run, "paranmt search index sentences.txt --out index")
 
@@ -88,44 +79,22 @@ def _configure_query(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.encoders.scorer import ScorerConfig
-        from paranmt_hf.search.index import SentenceIndex
+        from paranmt_hf.search.index import search
         from paranmt_hf.util.files import check_result_path, write_result
 
         if arguments.json:
             check_result_path(arguments.json, "--json")
-        queries = _queries(arguments)
         encoder = from_options(ScorerConfig, arguments, ENCODER_OPTIONS)
-        index = SentenceIndex(arguments.index, encoder=encoder if encoder.name or encoder.vectors else None)
-        found = index.search(queries, top=arguments.top, probes=arguments.probes)
-        for query, hits in zip(queries, found, strict=True):
-            print(query)
-            for hit in hits:
-                print(f"  {hit.cosine:6.3f}  {hit.line:>10,}  {hit.sentence}")
+        found = search(
+            arguments.index,
+            arguments.queries,
+            file=arguments.file,
+            top=arguments.top,
+            probes=arguments.probes,
+            encoder=encoder,
+        )
+        print(found.summary())
         if arguments.json:
-            rows = [
-                {"query": query, "hits": [asdict(hit) for hit in hits]}
-                for query, hits in zip(queries, found, strict=True)
-            ]
-            write_result(arguments.json, f"{json.dumps(rows, indent=1, ensure_ascii=False)}\n")
+            write_result(arguments.json, f"{json.dumps(found.to_json(), indent=1, ensure_ascii=False)}\n")
 
     parser.finish(run, 'paranmt search query index "a man is playing a guitar ." --top 5')
-
-
-def _queries(arguments: argparse.Namespace) -> list[str]:
-    """Collect queries from the command line, standard input and a file."""
-    from paranmt_hf.search.index import read_queries
-
-    queries = []
-    try:
-        for word in arguments.queries:
-            lines = sys.stdin.read().split("\n") if word == "-" else [word]
-            queries += [line.strip() for line in lines if line.strip()]
-        # What is no UTF-8 on a command line comes as halves of surrogate pairs.
-        "".join(queries).encode()
-    except UnicodeError:
-        raise InputError("a query is not UTF-8; give text in UTF-8") from None
-    if arguments.file:
-        queries += read_queries(arguments.file)
-    if not queries:
-        raise InputError("there is no query: give sentences, - for standard input, or --file")
-    return queries

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from paranmt_hf.cli.columns import columns
-from paranmt_hf.cli.options import add_options, add_switch, from_options
+from paranmt_hf.cli.options import add_options, from_options
 from paranmt_hf.cli.parser import CommandParser, keep_options
 
 SUMMARY = "measure how varied the sentences of corpora are, side by side"
@@ -18,7 +18,7 @@ def configure(parser: CommandParser) -> None:
     from paranmt_hf.corpus.stats import StatsConfig
 
     parser.add_argument(
-        "corpora",
+        "data",
         nargs="+",
         help="releases, folders of their configs, Parquet files, or text files with a sentence on each line (.gz too)",
     )
@@ -32,7 +32,7 @@ def configure(parser: CommandParser) -> None:
         "each sample itself",
     )
     parser.add_argument(
-        "--parses",
+        "--parser",
         nargs="+",
         default=[],
         help="what gives trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no "
@@ -42,37 +42,31 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--write-samples", type=Path, help="write the sentences of each sample into this folder")
     parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--picture", type=Path, help="draw them into this PNG (extra `plots`)")
-    add_switch(parser, "--markdown", dest="markdown", help="print a Markdown table")
+    parser.add_argument("--markdown", type=Path, help="write the table into this file")
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.corpus.stats import describe_corpora
-        from paranmt_hf.util.files import check_result_path, check_suffix, write_result
-        from paranmt_hf.util.optional import require
+        from paranmt_hf.util.files import check_result_path, write_result
 
-        for option in ("json", "picture"):
-            if (path := getattr(arguments, option)) is not None:
-                check_result_path(path, f"--{option}")
-        if arguments.picture:
-            check_suffix(arguments.picture, "--picture", [".png"])
-            require("matplotlib", "plots")
+        if arguments.json is not None:
+            check_result_path(arguments.json, "--json")
         record = describe_corpora(
-            arguments.corpora,
+            arguments.data,
             config=from_options(StatsConfig, arguments),
             columns=arguments.columns,
             idf_text=arguments.idf_text,
-            parses=arguments.parses,
+            parser=arguments.parser,
             keep_trees=arguments.keep_trees,
             write_samples=arguments.write_samples,
+            picture=arguments.picture,
+            markdown=arguments.markdown,
         )
-        print(record.markdown() if arguments.markdown else record.text())
-        if arguments.picture:
-            record.plot(arguments.picture)
-            print(f"picture: {arguments.picture}")
+        print(record.summary())
         if arguments.json:
             write_result(arguments.json, f"{json.dumps(record.to_json(), indent=2)}\n")
             keep_options(arguments, arguments.json)
             print(f"figures: {arguments.json}")
 
     parser.finish(
-        run, "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parses link-grammar --json stats.json"
+        run, "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json"
     )

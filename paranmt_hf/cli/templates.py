@@ -24,8 +24,7 @@ def configure(parser: CommandParser) -> None:
         if arguments.json is not None:
             check_result_path(arguments.json, "--json")
         found = frequent_templates(arguments.parsed, top=arguments.top)
-        print(f"{found.different:,} templates of {found.total:,} references, by {found.parser}")
-        print(found.text())
+        print(found.summary())
         if arguments.json is not None:
             write_result(arguments.json, f"{json.dumps(found.to_json(), indent=2, ensure_ascii=False)}\n")
             print(f"written to {arguments.json}")

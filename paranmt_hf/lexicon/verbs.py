@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -27,7 +27,6 @@ from paranmt_hf.lexicon.config import LexiconConfig
 from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Paraphrase
 from paranmt_hf.lexicon.record import LexiconRecord, LexiconSettings
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import languages
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Count

@@ -22,7 +22,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import read_about
-from paranmt_hf.training.convert import ConvertConfig, Converted, convert_model
+from paranmt_hf.training.conversion_record import ConvertConfig
+from paranmt_hf.training.convert import Converted, convert_model
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
 
 MIT = License("mit")
@@ -63,14 +64,14 @@ def test_words_cut_raw_text(model: Path, tmp_path: Path) -> None:
     file = BinFile(WORDS)
     np.testing.assert_allclose(encoder.encode("The cat sat. It's"), vector(file, "the cat sat . it 's"), atol=1e-6)
     assert made.record.unreachable == 2
-    assert made.encoder == "Sent2Vec"
+    assert made.record.title == "Sent2Vec"
 
 
 def test_unigrams_are_a_stock_model(tmp_path: Path) -> None:
     """They load in plain sentence-transformers without a flag; unknown words shorten a vector and do not turn it."""
     file = BinFile(WORDS, order=1, bucket=2)
     (tmp_path / "model.bin").write_bytes(file.write())
-    assert convert(tmp_path / "model.bin", tmp_path / "out").encoder == "WORD"
+    assert convert(tmp_path / "model.bin", tmp_path / "out").record.title == "WORD"
     plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(plain.encode("The cat sat"), vector(file, "the cat sat"), atol=1e-6)
     np.testing.assert_allclose(plain.encode("The cat sat zebra"), vector(file, "the cat sat") * 3 / 4, atol=1e-6)
@@ -79,7 +80,7 @@ def test_unigrams_are_a_stock_model(tmp_path: Path) -> None:
 
 def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -> None:
     """The words alone are those of the file; more than it holds is refused."""
-    assert convert(model, tmp_path / "words", order=1).encoder == "WORD"
+    assert convert(model, tmp_path / "words", order=1).record.title == "WORD"
     found = paranmt_hf.load(tmp_path / "words").encode("the cat")
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
@@ -155,7 +156,7 @@ def test_again_and_otherwise(model: Path, tmp_path: Path) -> None:
     model.rename(tmp_path / "other.bin")
     again = convert(tmp_path / "other.bin", out)
     assert again.record == first.record and first.fresh and not again.fresh
-    with pytest.raises(InputError, match="was converted with other settings: cut: was 'words', now 'blanks'"):
+    with pytest.raises(InputError, match="was made with other settings: config.cut: was 'words', now 'blanks'"):
         convert(tmp_path / "other.bin", out, cut="blanks")
     model.write_bytes(BinFile(WORDS, tokens=7).write())
     with pytest.raises(InputError, match=r"was converted from another model \(model.bin, sha256:"):
@@ -195,7 +196,7 @@ def test_published(model: Path, tmp_path: Path) -> None:
     values = json.loads(record)
     del values["settings"]["text"]
     (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
-    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'text'$"):
+    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
         plan_model(out, "you/sent2vec", about=read_about(None, MIT))
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
     with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):

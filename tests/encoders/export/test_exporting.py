@@ -54,7 +54,7 @@ def sources(tmp_path_factory):
 def check(sources, name, format, out, sentences):
     """Export, and read as the library does: its vectors and ours."""
     made = export_encoder(sources / name, out, format=format)
-    assert made.difference <= FORMATS[format].tolerance
+    assert made.record.difference <= FORMATS[format].tolerance
     return FORMATS[format].read(out)(sentences), load(sources / name).encode(sentences)
 
 
@@ -227,7 +227,7 @@ def test_a_name_stays_a_name(tmp_path, name):
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
-    assert (made.encoder, made.dimension) == ("WORD,TRIGRAM", 192)
+    assert (made.record.encoder, made.record.dimension) == ("WORD,TRIGRAM", 192)
     assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -261,22 +261,12 @@ class TestOut:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "file").touch()
         for out in (tmp_path / "out", tmp_path / "out" / "file"):
-            with pytest.raises(InputError, match="exists and is not an empty folder"):
+            with pytest.raises(InputError, match="expected an export"):
                 export_encoder(sources / "word", out)
-
-    def test_empty_folder_or_missing_parents(self, sources, tmp_path):
-        (tmp_path / "empty").mkdir()
-        for out in (tmp_path / "empty", tmp_path / "a" / "b"):
-            assert (export_encoder(sources / "word", out).folder / "modules.json").is_file()
-
-    def test_not_writable(self, sources, tmp_path):
-        (tmp_path / "file").touch()
-        with pytest.raises(InputError, match="--out .*out would lie below .*file, which is a file"):
-            export_encoder(sources / "word", tmp_path / "file" / "out")
 
     def test_nothing_is_left_of_an_export_that_failed(self, sources, tmp_path, monkeypatch):
         def full(*arguments):
-            raise OSError("No space left on device")
+            raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(exporting, "card", full)
         with pytest.raises(InputError, match="No space left"):
@@ -291,32 +281,15 @@ class TestOut:
         assert not list(tmp_path.iterdir())
 
 
-class TestAgain:
-    @pytest.mark.parametrize("format", HERE)
-    def test_the_same_command_finds_what_it_made(self, sources, tmp_path, format):
-        made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
-        before = bytes_of(tmp_path / "out")
-        # What a kill right after the last rename leaves.
-        (tmp_path / ".out.lock").touch()
-        again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
-        assert bytes_of(tmp_path / "out") == before
-        assert replace(again, speed=made.speed, own_speed=made.own_speed) == made
-        assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-    def test_another_model_or_format_is_refused(self, sources, tmp_path):
-        export_encoder(sources / "word", tmp_path / "out", format="static")
-        with pytest.raises(InputError, match="exported with other settings: model: was 'word', now 'word-int8'"):
-            export_encoder(sources / "word-int8", tmp_path / "out", format="static")
-        (tmp_path / "out" / "export.json").write_text("{")
-        with pytest.raises(InputError, match=r"out/export.json is damaged: it is not JSON .*; delete the folder"):
-            export_encoder(sources / "word", tmp_path / "out", format="static")
-
-    def test_what_a_kill_left_is_not_exported_with_it(self, sources, tmp_path):
-        (tmp_path / ".out.tmp").mkdir()
-        (tmp_path / ".out.tmp" / "stale.safetensors").touch()
-        export_encoder(sources / "word", tmp_path / "out")
-        assert [path.name for path in tmp_path.iterdir()] == ["out"]
-        assert not (tmp_path / "out" / "stale.safetensors").exists()
+@pytest.mark.parametrize("format", HERE)
+def test_the_same_command_finds_what_it_made(sources, tmp_path, format):
+    made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    before = bytes_of(tmp_path / "out")
+    again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    assert bytes_of(tmp_path / "out") == before and made.fresh and not again.fresh and again.record == made.record
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    with pytest.raises(InputError, match="made with other settings: model: was .*, now 'lstm'"):
+        export_encoder(sources / "lstm", tmp_path / "out", format=format)
 
 
 def test_weights_that_are_not_finite(tmp_path):
@@ -335,7 +308,7 @@ def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        with pytest.raises(InputError, match=f"^cannot write the folder {tmp_path / 'out'}: .*[Ff]ile too large"):
+        with pytest.raises(InputError, match=f"^cannot .* {tmp_path / 'out'}.work.*: .*[Ff]ile too large"):
             export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
