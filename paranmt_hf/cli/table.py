@@ -10,7 +10,26 @@ FAMILIES = {
 }
 
 GROUPS: dict[str, list[Command]] = {
-    "corpus": [],
+    "corpus": [
+        Command(
+            "stats",
+            "paranmt_hf.corpus.stats:describe_corpora",
+            "measure how diverse the sentences of corpora are, side by side",
+            "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json",
+        ),
+        Command(
+            "parse",
+            "paranmt_hf.corpus.parsing.parse:parse_pairs",
+            "parse the sentences of pairs, and count their templates",
+            "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
+        ),
+        Command(
+            "templates",
+            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
+            "show the most frequent templates of parsed pairs",
+            "paranmt templates parsed --top 20 --json templates.json",
+        ),
+    ],
     "encoders": [
         Command(
             "train",
@@ -55,14 +74,11 @@ OLD = {
     "select": "select",
     "explore": "explore",
     "report": "report",
-    "stats": "stats",
     "annotate": "annotate",
     "search": "search",
     "mine": "mine",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
-    "parse": "parse",
-    "templates": "templates",
     "train-paraphraser": "train_paraphraser",
     "train-controlled": "train_controlled",
     "paraphrase": "paraphrase",
