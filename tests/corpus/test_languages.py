@@ -23,8 +23,8 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.verbs import build_lexicon
+from paranmt_hf.lexicon.build import build_lexicon
+from paranmt_hf.lexicon.lexicon import LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
 from tests.corpus.translation.tiny_models import make_marian
