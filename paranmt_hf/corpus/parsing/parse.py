@@ -36,21 +36,10 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import languages
 from paranmt_hf.util.files import checksum, source_name, write_bytes
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import put_in_place, result_folder, work_folder
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import (
-    Identity,
-    as_json,
-    finished,
-    folder_aside,
-    keep_identity,
-    locked,
-    put_in_place,
-    refuse_inside,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.work import finished, folder_aside, keep_identity, locked, refuse_inside, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 # Columns with the trees, by the columns with the sentences.

@@ -31,8 +31,8 @@ from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.util.files import replacing, write_bytes, writing
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import duration
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import describe_differences, result_folder
+from paranmt_hf.util.records import describe_differences, read_json
+from paranmt_hf.util.run import result_folder
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask

@@ -241,7 +241,7 @@ def test_a_parser_that_knows_no_sentence(tmp_path):
 
 
 def test_a_result_inside_its_source(pairs, tmp_path):
-    with pytest.raises(InputError, match="would lie inside"):
+    with pytest.raises(InputError, match="is inside"):
         run(tmp_path, tmp_path / "out")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "notes.txt").write_text("mine")
