@@ -22,7 +22,7 @@ _NAMES = {
     "ItemsConfig": "paranmt_hf.evaluation.data_configs",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
-    "LexiconConfig": "paranmt_hf.lexicon.config",
+    "LexiconConfig": "paranmt_hf.lexicon.lexicon",
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
@@ -33,7 +33,6 @@ _NAMES = {
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
-    "ParseConfig": "paranmt_hf.corpus.parsing.parse",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
@@ -56,7 +55,7 @@ _NAMES = {
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
-    "build_lexicon": "paranmt_hf.lexicon.verbs",
+    "build_lexicon": "paranmt_hf.lexicon.build",
     "compare_folds": "paranmt_hf.experiments.folds",
     "compare_sizes": "paranmt_hf.experiments.sizes",
     "compare_sources": "paranmt_hf.experiments.sources",
@@ -66,7 +65,7 @@ _NAMES = {
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_contrast": "paranmt_hf.evaluation.evaluate",
-    "evaluate_lexicon": "paranmt_hf.lexicon.verbs",
+    "evaluate_lexicon": "paranmt_hf.lexicon.build",
     "evaluate_overfitting": "paranmt_hf.evaluation.evaluate",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -131,7 +130,6 @@ __all__ = [
     "Paraphraser",
     "ParaphraserConfig",
     "ParaphraserTraining",
-    "ParseConfig",
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
@@ -250,9 +248,8 @@ if TYPE_CHECKING:
     from paranmt_hf.experiments.sizes import compare_sizes
     from paranmt_hf.experiments.sources import compare_sources
     from paranmt_hf.hub.licenses import License
-    from paranmt_hf.lexicon.config import LexiconConfig
-    from paranmt_hf.lexicon.lexicon import Lexicon
-    from paranmt_hf.lexicon.verbs import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
     from paranmt_hf.paraphrase.adversarial import AdversarialConfig, find_adversarial
     from paranmt_hf.paraphrase.augment import AugmentConfig, augment
     from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserConfig, ParaphraserTraining

@@ -7,10 +7,30 @@ from paranmt_hf.cli.command import Command
 # What stands above commands that have commands below them.
 FAMILIES = {
     "lexicon": "word paraphrases found in a corpus",
+    "search": "index a corpus, and find its sentences nearest to queries",
 }
 
 GROUPS: dict[str, list[Command]] = {
-    "corpus": [],
+    "corpus": [
+        Command(
+            "stats",
+            "paranmt_hf.corpus.stats:describe_corpora",
+            "measure how diverse the sentences of corpora are, side by side",
+            "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json",
+        ),
+        Command(
+            "parse",
+            "paranmt_hf.corpus.parsing.parse:parse_pairs",
+            "parse the sentences of pairs, and count their templates",
+            "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
+        ),
+        Command(
+            "templates",
+            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
+            "show the most frequent templates of parsed pairs",
+            "paranmt templates parsed --top 20 --json templates.json",
+        ),
+    ],
     "encoders": [
         Command(
             "train",
@@ -22,25 +42,50 @@ GROUPS: dict[str, list[Command]] = {
     "paraphrases": [],
     "search": [
         Command(
+            "search index",
+            "paranmt_hf.search.index:build_index",
+            "build an index of the distinct sentences of a corpus",
+            "paranmt search index sentences.txt --out index",
+        ),
+        Command(
+            "search query",
+            "paranmt_hf.search.index:search",
+            "find the sentences of an index nearest to queries",
+            'paranmt search query index "a man is playing a guitar ." --top 5',
+        ),
+        Command(
+            "mine",
+            "paranmt_hf.search.mine:mine",
+            "find pairs of sentences that mean the same",
+            "paranmt mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
+        ),
+        Command(
             "lexicon build",
-            "paranmt_hf.lexicon.verbs:build_lexicon",
+            "paranmt_hf.lexicon.build:build_lexicon",
             "build a lexicon from a corpus",
             "paranmt lexicon build paranmt50m --out lexicon",
         ),
         Command(
             "lexicon nearest",
-            "paranmt_hf.lexicon.verbs:nearest_words",
+            "paranmt_hf.lexicon.build:nearest_words",
             "show the paraphrases of words",
             "paranmt lexicon nearest lexicon laughed happy --top 10",
         ),
         Command(
             "lexicon evaluate",
-            "paranmt_hf.lexicon.verbs:evaluate_lexicon",
+            "paranmt_hf.lexicon.build:evaluate_lexicon",
             "evaluate a lexicon on word similarity",
             "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
         ),
     ],
-    "more": [],
+    "more": [
+        Command(
+            "doctor",
+            "paranmt_hf.apps.doctor:diagnose",
+            "show what is installed and what commands would choose",
+            "paranmt doctor --online",
+        ),
+    ],
 }
 
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
@@ -55,14 +100,9 @@ OLD = {
     "select": "select",
     "explore": "explore",
     "report": "report",
-    "stats": "stats",
     "annotate": "annotate",
-    "search": "search",
-    "mine": "mine",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
-    "parse": "parse",
-    "templates": "templates",
     "train-paraphraser": "train_paraphraser",
     "train-controlled": "train_controlled",
     "paraphrase": "paraphrase",
@@ -81,5 +121,4 @@ OLD = {
     "vectors": "vectors",
     "publish": "publish",
     "export": "export",
-    "doctor": "doctor",
 }

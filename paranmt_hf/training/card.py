@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.pairs import PairSelection, languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
@@ -21,7 +21,6 @@ from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import model_card
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import TRAINING_PICTURE
 from paranmt_hf.training.record import TrainingRecord
@@ -212,18 +211,6 @@ def sources(training: TrainingRecord) -> list[str]:
     if text := training.inputs.get("text"):
         names += text.split(", ")
     return names
-
-
-def languages(data: Mapping[str, Any]) -> list[str]:
-    """Codes of the languages that a model learned from; none where nothing says that it was not English alone."""
-    # A release is known by its name, on the Hub by its revision; a dataset of another kind says which kind.
-    releases = [
-        source
-        for source in data["sources"]
-        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
-    ]
-    named = {str(source.get("language", ENGLISH)) for source in releases}
-    return [] if named <= {ENGLISH} else sorted(named)
 
 
 def hub_datasets(data: Mapping[str, Any]) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import building, counting, merging, writing
-from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.verbs import build_lexicon, evaluate_lexicon
+from paranmt_hf.lexicon import build, counting, pmi
+from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
+from paranmt_hf.lexicon.lexicon import LexiconConfig
 from tests.cli.commands import fails
 from tests.lexicon.toys import Oracle, random_pairs, table
 
@@ -77,8 +77,8 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
             build_lexicon(corpus, out)
     # The words are there and are not read again.
     with monkeypatch.context() as patch:
-        patch.setattr(building, "write_word_sets", stopped)
-        patch.setattr(building, "write_word_pairs", stopped)
+        patch.setattr(build, "write_word_sets", stopped)
+        patch.setattr(build, "write_word_pairs", stopped)
         with pytest.raises(KeyboardInterrupt):
             build_lexicon(corpus, out)
     assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
@@ -99,8 +99,8 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_memory_changes_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "GROUP_ROWS", 100)
-    monkeypatch.setattr(merging, "RANGE_ENTRIES", 150)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
+    monkeypatch.setattr(counting, "RANGE_ENTRIES", 150)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
     one = build_lexicon(corpus, tmp_path / "one")
     assert one.record.word_pairs > 500

@@ -1,11 +1,12 @@
-"""A lexicon of word paraphrases from a corpus: made, looked up, and measured on word similarity.
+"""`paranmt lexicon`: a lexicon of word paraphrases is built from a corpus, looked up, and evaluated.
 
-ParaNMT-50M (arXiv:1711.05732), appendix A.1, Tables 12 and 13.
+ParaNMT-50M (arXiv:1711.05732), appendix A.1, tables 12 and 13.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -22,14 +23,24 @@ from paranmt_hf.evaluation.word_similarity import (
     in_both_orders,
     read_word_pairs,
 )
-from paranmt_hf.lexicon.building import build, holds_word_sets
-from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Paraphrase
-from paranmt_hf.lexicon.record import LexiconRecord, LexiconSettings
+from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, merged, runs_of
+from paranmt_hf.lexicon.lexicon import (
+    TABLE,
+    TABLE_COUNT,
+    WORDS,
+    Lexicon,
+    LexiconConfig,
+    LexiconRecord,
+    LexiconSettings,
+    Paraphrase,
+)
+from paranmt_hf.lexicon.pmi import write_word_pairs
+from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import languages
+from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.run import result_folder, run
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import clear, result_folder, run
 from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import text_table
 
@@ -185,3 +196,56 @@ def evaluate_lexicon(
     results.append(evaluate_word_scores(pairs, {pair: row.pmi for pair, row in rows.items()}, "PMI"))
     adjusted = {pair: row.adjusted_pmi for pair, row in rows.items()}
     return LexiconEvaluation([*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")])
+
+
+def holds_word_sets(work: Path) -> bool:
+    """Tell whether a work folder holds what took long to make."""
+    return WordSets.complete(work)
+
+
+def build(
+    tables: Callable[[], Iterable[pa.Table]],
+    work: Path,
+    folder: Path,
+    config: LexiconConfig,
+    settings: LexiconSettings,
+) -> LexiconRecord:
+    """Make a lexicon.
+
+    Args:
+        tables: Gives the pairs of sentences that count, as tables with the columns `reference` and `translation`.
+        work: The work folder, perhaps with what an earlier run left.
+        folder: An empty folder for the files of the lexicon.
+        config: The settings.
+        settings: What determines the lexicon, for its record.
+    """
+    if not WordSets.complete(work):
+        write_word_sets(tables(), work, config.words, settings.language)
+    sets = WordSets(work)
+    with Progress("word pairs", sets.words.pairs, done=_counted_pairs(work), unit="pairs of sentences") as progress:
+        runs = count_word_pairs(sets, work / FOLDER, config.memory_bytes, progress.advance_to)
+    with Progress("lexicon", unit="rows") as progress:
+        ranges = merged(runs, len(sets.words))
+        rows = write_word_pairs(folder, ranges, sets.words, config.min_count, progress.advance_to)
+    if not rows:
+        # Nothing here is worth keeping for a command with another option.
+        clear(work)
+        raise InputError(
+            f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
+            "lower --min-count"
+        )
+    shutil.copyfile(work / WORDS, folder / WORDS)
+    return LexiconRecord(
+        settings=settings,
+        pairs=sets.words.pairs,
+        words=len(sets.words),
+        word_pairs=rows,
+        files={name: checksum(folder / name) for name in (TABLE, WORDS)},
+        **made_with("numpy", "pyarrow"),
+    )
+
+
+def _counted_pairs(work: Path) -> int:
+    """Pairs of sentences that an earlier run counted."""
+    runs = runs_of(work / FOLDER)
+    return runs[-1].last if runs else 0
