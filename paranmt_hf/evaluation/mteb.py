@@ -31,7 +31,7 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.util.files import replacing, write_bytes, writing
 from paranmt_hf.util.optional import require, versions
 from paranmt_hf.util.progress import duration
-from paranmt_hf.util.work import result_folder
+from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
