@@ -6,17 +6,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, prepare
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Advanced, Count, Prefixed, Range
 
 # Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.
 MAX_EXACT_SENTENCES = 1_000_000
@@ -85,7 +85,7 @@ def build_index(
     corpus: str | Path,
     out: str | Path,
     *,
-    encoder: ScorerConfig | None = None,
+    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
     column: str | None = None,
     config: IndexConfig | None = None,
 ) -> Indexed:
@@ -242,50 +242,31 @@ class SearchResults:
 
 def search(
     index: str | Path,
-    queries: Sequence[str] = (),
+    queries: str | Sequence[str],
     *,
-    file: str | Path | None = None,
-    top: int = 10,
-    probes: int = PROBES,
-    encoder: ScorerConfig | None = None,
+    top: Count = 10,
+    probes: Annotated[int, Range(at_least=1), Advanced] = PROBES,
+    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
 ) -> SearchResults:
     """Find the sentences of an index nearest to queries.
 
     Args:
         index: Folder of an index.
         queries: Sentences; `-` reads them from standard input, one on a line.
-        file: File of queries, one on a line.
         top: Number of hits for each query.
         probes: Number of lists that are searched, if the index has lists; more find more, and take longer.
         encoder: The encoder; the one that made the index if none is named.
     """
-    wanted = _given(queries) + (read_queries(Path(file)) if file is not None else [])
-    if not wanted:
-        raise InputError("there is no query: give sentences, - for standard input, or `file`")
-    hits = SentenceIndex(index, encoder=encoder).search(wanted, top=top, probes=probes)
-    return SearchResults(wanted, hits)
-
-
-def _given(queries: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    wanted: list[str] = []
     try:
-        for query in queries:
+        for query in [queries] if isinstance(queries, str) else queries:
             lines = sys.stdin.read().split("\n") if query == "-" else [query]
-            found += [line.strip() for line in lines if line.strip()]
+            wanted += [line.strip() for line in lines if line.strip()]
         # Bytes of a command line that are not UTF-8 become halves of surrogate pairs.
-        "".join(found).encode()
+        "".join(wanted).encode()
     except UnicodeError:
         raise InputError("a query is not UTF-8; give text in UTF-8", option="queries") from None
-    return found
-
-
-def read_queries(path: Path) -> list[str]:
-    """Read queries, one on a line."""
-    report = Report()
-    found = [text for _, column in SentenceFile(path).batches(report) for text in column.to_pylist()]
-    if wrong := {reason: count for reason, count in report.dropped.items() if reason != "empty"}:
-        told = ", ".join(f"{count:,} {reason}" for reason, count in wrong.items())
-        raise InputError(f"{path}: expected a query in UTF-8 on each line, but of {report.read:,} lines {told}")
-    if not found:
-        raise InputError(f"{path} holds no sentence to search for")
-    return found
+    if not wanted:
+        raise InputError("there is no query: give sentences, or - for standard input", option="queries")
+    hits = SentenceIndex(index, encoder=encoder).search(wanted, top=top, probes=probes)
+    return SearchResults(wanted, hits)

@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -33,35 +33,36 @@ from paranmt_hf.search.storage import (
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Range, check
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
 
 COUNTED, LISTED, SORTED = "sentences.json", "lists.json", "sorted.npy"
+LISTS_SEED = 1
 
 
 @dataclass(frozen=True)
 class IndexConfig:
-    """How sentences are stored and searched."""
+    """How sentences are stored and searched.
 
-    method: Literal["auto", "exact", "lists"] = setting(
-        "auto", "exact: compare with all; lists: look into the nearest lists (default: exact for few sentences)"
-    )
-    lists: int | None = setting(None, "number of lists (default: 2 x square root of the sentences)", at_least=1)
-    precision: Precision = setting("float32", "of the stored vectors; float16 takes half the room")
-    seed: int = seed_setting(1, "decides where the lists are")
+    Attributes:
+        lists: Number of lists of an inverted index, of which a search compares the nearest few; 0 compares with all
+            sentences. By default 0 for few sentences, else 2 x the square root of their number.
+        precision: Number format of the stored vectors; float16 takes half the space.
+    """
+
+    lists: Annotated[int | None, Range(at_least=0), Advanced] = None
+    precision: Annotated[Precision, Advanced] = "float32"
 
     def __post_init__(self) -> None:
         check(self)
-        if self.lists is not None and self.method == "exact":
-            raise InputError("an exact search has no lists: leave out `lists`, or choose the method lists")
 
-    def count(self, sentences: int, max_exact: int) -> int | None:
-        """Number of lists for a number of sentences; None if the search is exact."""
-        if self.method == "exact" or (self.method == "auto" and self.lists is None and sentences <= max_exact):
-            return None
-        return min(sentences, self.lists or round(2 * math.sqrt(sentences)))
+    def count(self, sentences: int, max_exact: int) -> int:
+        """Number of lists for a number of sentences; 0 if the search is exact."""
+        if self.lists is None:
+            return 0 if sentences <= max_exact else round(2 * math.sqrt(sentences))
+        return min(sentences, self.lists)
 
 
 class IndexedVectors:
@@ -114,7 +115,7 @@ def prepare(
         source: The corpus.
         encoder: Gives the vectors.
         config: How they are stored and searched.
-        max_exact: Maximum number of sentences up to which the method `auto` is exact.
+        max_exact: Maximum number of sentences up to which a search is exact by default.
         copies: Whether copies of a sentence are items of their own.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,9 +132,9 @@ def prepare(
     if not (folder / LISTED).exists():
         vectors = _write_vectors(folder, items, encoder, config.precision)
         count = config.count(items, max_exact)
-        if count is None:
+        if not count:
             return IndexedVectors(folder)
-        _sort(folder, vectors, count, config)
+        _sort(folder, vectors, count, config.precision)
     # The vectors in the order of the items, of which the sorted ones are a copy.
     for name in (VECTORS, WRITTEN):
         (folder / name).unlink(missing_ok=True)
@@ -161,13 +162,13 @@ def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
     return normalised(vectors)
 
 
-def _sort(folder: Path, vectors: Vectors, count: int, config: IndexConfig) -> None:
+def _sort(folder: Path, vectors: Vectors, count: int, precision: Precision) -> None:
     """Assign the vectors to lists, and write them in the order of the lists."""
     from paranmt_hf.search.inverted_index import InvertedIndex
 
-    lists = InvertedIndex.make(vectors, count, config.seed)
+    lists = InvertedIndex.make(vectors, count, LISTS_SEED)
     lists.save(folder)
-    write_in_order(vectors, lists.order, folder / SORTED, config.precision)
+    write_in_order(vectors, lists.order, folder / SORTED, precision)
     write_bytes(folder / LISTED, json.dumps({"lists": count}).encode())
 
 

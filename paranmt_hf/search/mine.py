@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Advanced, Count, Prefixed, Range, check
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
@@ -45,21 +45,30 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class MineConfig(IndexConfig):
-    """Which pairs are mined, and how they are searched."""
+    """Which pairs are mined, and how they are searched.
 
-    top: int = setting(10, "nearest neighbours of each sentence that it may be paired with", at_least=1, at_most=1000)
-    min_score: float = setting(0.8, "smallest cosine of a pair", at_least=-1, at_most=1)
-    pairing: Literal["any", "mutual"] = setting(
-        "any", "any: one sentence is a neighbour of the other; mutual: each of the other"
-    )
-    margin: Literal["none", "ratio", "distance"] = setting(
-        "none", "rank pairs by their cosine over, or less, the mean with both's neighbours (Artetxe & Schwenk 2019)"
-    )
-    margin_neighbours: int = setting(4, "neighbours of that mean, k in the paper", at_least=1, at_most=1000)
-    min_margin: float | None = setting(None, "with a margin: smallest margin score")
-    max_pairs: int | None = setting(None, "maximum number of pairs, the best ones", at_least=1)
-    copies: bool = setting(False, "copies of a sentence are sentences of their own, and are paired")
-    probes: int = setting(16, "lists that are searched for each sentence, if there are lists", at_least=1)
+    Attributes:
+        top: Number of nearest neighbours of each sentence that it may be paired with.
+        min_score: Smallest cosine of a pair.
+        pairing: `any`: one sentence is a neighbour of the other; `mutual`: each is a neighbour of the other.
+        margin: Rank pairs by their cosine over (`ratio`) or minus (`distance`) the mean cosine with the neighbours of
+            both (Artetxe & Schwenk 2019, section 3.1).
+        margin_neighbours: Number of neighbours in this mean, k in the paper.
+        min_margin: Smallest margin score.
+        max_pairs: Maximum number of pairs, the best ones.
+        copies: Copies of a sentence are sentences of their own, and are paired.
+        probes: Number of lists that are searched for each sentence, if there are lists.
+    """
+
+    top: Annotated[int, Range(at_least=1, at_most=1000)] = 10
+    min_score: Annotated[float, Range(at_least=-1, at_most=1)] = 0.8
+    pairing: Annotated[Literal["any", "mutual"], Advanced] = "any"
+    margin: Literal["none", "ratio", "distance"] = "none"
+    margin_neighbours: Annotated[int, Range(at_least=1, at_most=1000), Advanced] = 4
+    min_margin: float | None = None
+    max_pairs: Count | None = None
+    copies: Annotated[bool, Advanced] = False
+    probes: Annotated[int, Range(at_least=1), Advanced] = 16
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,12 +112,12 @@ def mine(
     *,
     second: str | Path | None = None,
     column: str | None = None,
-    second_column: str | None = None,
-    encoder: ScorerConfig | None = None,
+    second_column: Annotated[str | None, Advanced] = None,
+    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
     release: ReleaseConfig | None = None,
-    engine: EngineConfig | None = None,
+    engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> Built | MinedPairs:
     """Find pairs of sentences that mean the same, in a corpus or between two, and release them.
 
@@ -253,7 +262,7 @@ class Mining:
 
         if len(self._sources) == 1:
             return [stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)]
-        plain = replace(self.config, method="exact", lists=None)
+        plain = replace(self.config, lists=0)
         first = stored("first", self._sources[0], plain, MAX_EXACT_SENTENCES)
         # As many comparisons as inside one corpus.
         most = MAX_EXACT_SENTENCES**2 // len(first.sentences)

@@ -12,8 +12,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.files import shown_path
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import Identity, finished
+from paranmt_hf.util.records import Identity, read_json
+from paranmt_hf.util.work import finished
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -19,7 +19,8 @@ import pyarrow as pa
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
@@ -27,7 +28,9 @@ from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.util.files import check_regular, shown_path
-from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import work_folder
+from paranmt_hf.util.work import keep_identity, locked, refuse_inside, remove
 
 if TYPE_CHECKING:
     import torch

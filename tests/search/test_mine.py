@@ -38,7 +38,7 @@ def peers(folder, top):
     return {(texts.index(distinct[i]) + 1, texts.index(distinct[j]) + 1): score for score, i, j in found}
 
 
-@pytest.mark.parametrize("settings", [{}, {"method": "lists", "lists": 6, "probes": 6}])
+@pytest.mark.parametrize("settings", [{}, {"lists": 6, "probes": 6}])
 def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):  # noqa: F811
     monkeypatch.setattr(neighbours, "BLOCK", 37)
     made = mined(corpus, "pairs.parquet", min_score=-1.0, top=5, **settings)
@@ -83,7 +83,7 @@ def test_margins_are_those_of_the_paper(corpus):  # noqa: F811
     assert all(row["margin"] >= least for row in rows_of(wide.folder))
 
 
-@pytest.mark.parametrize("settings", [{}, {"method": "lists", "lists": 4, "probes": 4}])
+@pytest.mark.parametrize("settings", [{}, {"lists": 4, "probes": 4}])
 def test_between_two_files(corpus, settings):  # noqa: F811
     other = [*sentences(40, seed=1), *sentences(3)]
     (corpus / "other.txt").write_text("\n".join(other) + "\n")
@@ -180,7 +180,7 @@ def test_a_release(corpus):  # noqa: F811
 
 def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(corpus)
-    words = ["mine", "text.txt", "--vectors", "vectors.txt", "--out", "out"]
+    words = ["mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a corpus needs a licence")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(
@@ -193,7 +193,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
         [*words, "--license", "mit", "--second-column", "x"],
         "needs a second corpus",
     )
-    fails(capsys, [*words, "--min-score", "2"], "min_score must be from -1 to 1, was 2.0")
+    fails(capsys, [*words, "--min-score", "2"], "must be from -1 to 1, was 2.0")
     fails(capsys, ["mine", "none.txt", *words[2:], "--license", "mit"], "none.txt: there is no such file")
     assert not list(corpus.glob("out*"))
     assert main([*words[:-1], "pairs.parquet", "--min-score", "0.9"]) == 0

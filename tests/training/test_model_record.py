@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from paranmt_hf.corpus.pairs import languages
 from paranmt_hf.encoders.families import BAG, SEQUENCE
-from paranmt_hf.training.card import command, data, hub_datasets, languages, limits, sources, summary
+from paranmt_hf.training.card import command, data, hub_datasets, limits, sources, summary
 from paranmt_hf.training.history import History
 from paranmt_hf.training.record import TrainingRecord
 
