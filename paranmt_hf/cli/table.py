@@ -13,6 +13,12 @@ FAMILIES = {
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
         Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a release by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
+        Command(
             "stats",
             "paranmt_hf.corpus.stats:describe_corpora",
             "measure how diverse the sentences of corpora are, side by side",
@@ -97,7 +103,6 @@ OLD = {
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
-    "select": "select",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",
