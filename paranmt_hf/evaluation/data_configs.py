@@ -1,4 +1,4 @@
-"""What experiments take of a corpus: settings of `paranmt folds`, `sources`, `sizes` and `evaluate overfitting`."""
+"""What experiments take of a corpus: settings of `paranmt folds`, `sources` and `sizes`."""
 
 from __future__ import annotations
 
@@ -46,18 +46,6 @@ class SourcesConfig:
     )
     max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
     draw_seed: int = seed_setting(0, "decides which pairs are drawn")
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class OverfittingConfig:
-    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5)."""
-
-    pool: int = setting(100, "pairs among which the most similar negatives are sought, as in a mini-batch", at_least=2)
-    pairs: int = setting(10_000, "training pairs that are measured, drawn by chance", at_least=2, at_most=MAX_PAIRS)
-    seed: int = seed_setting(1, "decides which pairs are drawn, and which stand in a pool")
 
     def __post_init__(self) -> None:
         check(self)

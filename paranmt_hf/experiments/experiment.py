@@ -34,18 +34,9 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import WITHOUT_EFFECT, existing, resolve
 from paranmt_hf.training.train import train
 from paranmt_hf.util.files import checksum, replacing, write_bytes, writing
-from paranmt_hf.util.records import from_json, read_json, to_json
-from paranmt_hf.util.work import (
-    as_json,
-    finished,
-    keep_identity,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.records import as_json, from_json, read_json, to_json
+from paranmt_hf.util.run import put_in_place, result_folder, work_folder
+from paranmt_hf.util.work import finished, keep_identity, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -23,7 +22,8 @@ from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.derived_record import basis_of, is_made, training_values
 from paranmt_hf.training.provenance import TRAINED, origin_of
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.work import folder_aside, refuse_inside, result_folder
+from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.work import folder_aside, refuse_inside
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:
@@ -46,7 +46,6 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     located = [locate(model) for model in models]
     refuse_inside(out, *(model.folder for model in located))
     for model in located:
-        refuse_not_finite(model.folder)
         if origin_of(model.folder) is not TRAINED:
             raise InputError(
                 f"{model.name} was not trained on pairs (see {origin_of(model.folder).file} in its folder), and only "
@@ -99,7 +98,7 @@ def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]]
     modules = [[_described(module) for module in part.modules] for part in composition.parts]
     vocabularies = [part.vocabulary for part in composition.parts]
     ngrams = [
-        [known.ngrams.order, known.ngrams.buckets, known.ngrams.hashes.tobytes(), part.cuts_words]
+        [known.ngrams.order, known.ngrams.buckets, known.ngrams.hashes.tobytes(), part.cut]
         for known, part in zip(vocabularies, composition.parts, strict=True)
         if known.ngrams is not None
     ]

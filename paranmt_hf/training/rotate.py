@@ -18,8 +18,10 @@ from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.derived_record import is_made, training_values
 from paranmt_hf.training.provenance import TRAINED, origin_of
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import Identity, as_json, folder_aside, refuse_inside, result_folder
+from paranmt_hf.util.work import folder_aside, refuse_inside
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -73,7 +75,6 @@ def rotate_encoder(
     """
     # Torch is loaded only now, so that the command's help needs none.
     from paranmt_hf.encoders.building import trainable
-    from paranmt_hf.encoders.damage import refuse_not_finite
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
@@ -81,7 +82,6 @@ def rotate_encoder(
     config, out = config or RotateConfig(), result_folder(out)
     located = locate(model)
     refuse_inside(out, located.folder)
-    refuse_not_finite(located.folder)
     if origin_of(located.folder) is not TRAINED:
         raise InputError(
             f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "
