@@ -13,7 +13,7 @@ _NAMES = {
     "AdversarialConfig": "paranmt_hf.paraphrase.adversarial",
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
-    "AverageConfig": "paranmt_hf.evaluation.word_weights",
+    "WordWeighting": "paranmt_hf.evaluation.word_weights",
     "ControlledParaphraser": "paranmt_hf.paraphrase.syntax.paraphraser",
     "ConvertConfig": "paranmt_hf.training.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
@@ -47,10 +47,10 @@ _NAMES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
-    "analyse_lengths": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_neighbours": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_norms": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_under_trained": "paranmt_hf.evaluation.analysis.analyse",
+    "analyse_lengths": "paranmt_hf.evaluation.analysis.lengths",
+    "analyse_neighbours": "paranmt_hf.evaluation.analysis.words",
+    "analyse_norms": "paranmt_hf.evaluation.analysis.words",
+    "analyse_under_trained": "paranmt_hf.evaluation.analysis.under_trained",
     "augment": "paranmt_hf.paraphrase.augment",
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
@@ -61,9 +61,9 @@ _NAMES = {
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate_paraphrases",
-    "evaluate_contrast": "paranmt_hf.evaluation.evaluate",
+    "evaluate_contrast": "paranmt_hf.evaluation.contrast",
     "evaluate_lexicon": "paranmt_hf.lexicon.build",
-    "evaluate_overfitting": "paranmt_hf.evaluation.evaluate",
+    "evaluate_overfitting": "paranmt_hf.training.pair_margins",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
@@ -99,7 +99,7 @@ _NAMES = {
     "train_paraphraser": "paranmt_hf.paraphrase.train_paraphraser",
     "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
     "write_report": "paranmt_hf.apps.explore.explore",
-    "write_results": "paranmt_hf.evaluation.evaluate",
+    "write_results": "paranmt_hf.evaluation.results",
 }
 
 __all__ = [
@@ -107,7 +107,7 @@ __all__ = [
     "AdversarialConfig",
     "AnnotationConfig",
     "AugmentConfig",
-    "AverageConfig",
+    "WordWeighting",
     "ControlledParaphraser",
     "ConvertConfig",
     "EncoderConfig",
@@ -227,17 +227,16 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.errors import InputError
-    from paranmt_hf.evaluation.analysis.analyse import (
-        analyse_lengths,
-        analyse_neighbours,
-        analyse_norms,
-        analyse_under_trained,
-    )
+    from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
+    from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
+    from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
+    from paranmt_hf.evaluation.contrast import evaluate_contrast
     from paranmt_hf.evaluation.data_configs import ItemsConfig
-    from paranmt_hf.evaluation.evaluate import evaluate, evaluate_contrast, evaluate_overfitting, write_results
+    from paranmt_hf.evaluation.evaluate import evaluate
+    from paranmt_hf.evaluation.results import write_results
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
-    from paranmt_hf.evaluation.word_weights import AverageConfig
+    from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
@@ -261,6 +260,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
+    from paranmt_hf.training.pair_margins import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec

@@ -121,7 +121,8 @@ class Command:
             default = MISSING if parameter.default is parameter.empty else parameter.default
             if default is MISSING and expected.optional:
                 default = None
-            positional = default is MISSING and parameter.kind is not inspect.Parameter.KEYWORD_ONLY and name != "out"
+            positional = (default is MISSING or default == ()) and name != "out"
+            positional = positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
             found.append(Option(name, name, name, expected, default, explained.get(name, ""), positional))
         names = [option.name for option in found]
         if twice := {name for name in names if names.count(name) > 1}:

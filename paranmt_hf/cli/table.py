@@ -7,18 +7,95 @@ from paranmt_hf.cli.command import Command
 # What stands above commands that have commands below them.
 FAMILIES = {
     "experiment": "tables and figures of the papers",
+    "analyse": "what encoders and word vectors do well, and why",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
 GROUPS: dict[str, list[Command]] = {
-    "corpus": [],
+    "corpus": [
+        Command(
+            "stats",
+            "paranmt_hf.corpus.stats:describe_corpora",
+            "measure how diverse the sentences of corpora are, side by side",
+            "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json",
+        ),
+        Command(
+            "parse",
+            "paranmt_hf.corpus.parsing.parse:parse_pairs",
+            "parse the sentences of pairs, and count their templates",
+            "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
+        ),
+        Command(
+            "templates",
+            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
+            "show the most frequent templates of parsed pairs",
+            "paranmt templates parsed --top 20 --json templates.json",
+        ),
+    ],
     "encoders": [
         Command(
             "train",
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+    ],
+    "evaluation": [
+        Command(
+            "evaluate sts",
+            "paranmt_hf.evaluation.evaluate:evaluate",
+            "evaluate encoders on semantic textual similarity",
+            "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json",
+        ),
+        Command(
+            "evaluate transfer",
+            "paranmt_hf.evaluation.evaluate:transfer",
+            "evaluate encoders on transfer tasks",
+            "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json",
+        ),
+        Command(
+            "evaluate mteb",
+            "paranmt_hf.evaluation.mteb:evaluate_mteb",
+            "evaluate encoders on tasks of the library mteb",
+            "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word",
+        ),
+        Command(
+            "evaluate contrast",
+            "paranmt_hf.evaluation.contrast:evaluate_contrast",
+            "evaluate encoders on triples of sentences",
+            "paranmt evaluate contrast models/word embedded --json contrast.json",
+        ),
+        Command(
+            "evaluate overfitting",
+            "paranmt_hf.training.pair_margins:evaluate_overfitting",
+            "how far training pairs stand out from their negatives",
+            "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
+        ),
+        Command(
+            "analyse lengths",
+            "paranmt_hf.evaluation.analysis.lengths:analyse_lengths",
+            "correlation with people by the length of sentences",
+            "paranmt analyse lengths embedded --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "analyse neighbours",
+            "paranmt_hf.evaluation.analysis.words:analyse_neighbours",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt analyse neighbours models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "analyse norms",
+            "paranmt_hf.evaluation.analysis.words:analyse_norms",
+            "norms of word vectors next to the frequency of words",
+            "paranmt analyse norms models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "analyse under-trained",
+            "paranmt_hf.evaluation.analysis.under_trained:analyse_under_trained",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt analyse under-trained models/word --data FOLDER_WITH_STS --training paranmt50m",
         ),
     ],
     "paraphrases": [],
@@ -106,12 +183,9 @@ OLD = {
     "select": "select",
     "explore": "explore",
     "report": "report",
-    "stats": "stats",
     "annotate": "annotate",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
-    "parse": "parse",
-    "templates": "templates",
     "train-paraphraser": "train_paraphraser",
     "train-controlled": "train_controlled",
     "paraphrase": "paraphrase",
@@ -119,7 +193,6 @@ OLD = {
     "adversarial": "adversarial",
     "evaluate": "evaluate",
     "supervise": "supervise",
-    "analyse": "analyse",
     "average": "average",
     "rotate": "rotate",
     "convert": "convert",

@@ -36,18 +36,10 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import Holds, put_in_place, work_folder
 from paranmt_hf.util.settings import Advanced, Range, RunOnly, Seed, check
-from paranmt_hf.util.work import (
-    Holds,
-    Identity,
-    as_json,
-    finished,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    work_folder,
-)
+from paranmt_hf.util.work import finished, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, check
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
@@ -55,26 +55,26 @@ NO_ORIGIN = "no origin"
 
 @dataclass(frozen=True)
 class StatsConfig:
-    """What is measured."""
+    """What is measured.
 
-    sample: int = setting(
-        100_000,
-        "sentences of each corpus, sampled at random (ParaNMT-50M, table 1)",
-        at_least=1,
-        at_most=MAX_SENTENCES,
-    )
-    seed: int = seed_setting(0, "seed of the sample")
-    language: str | None = setting(
-        None, "language of the sentences, an ISO 639-1 code (default: that of the releases, else en)"
-    )
-    side: Literal["reference", "translation"] = setting("reference", "which sentence of each pair")
-    by_origin: bool = setting(False, "also a row for each origin of a corpus")
-    parse_levels: Reading = setting(
-        "two-levels",
-        "levels of a tree that count: two-levels is the root of the sentence and the level below, two-below the root "
-        "and two levels below, with-wrapper the outermost node of the parser (ROOT) and the level below",
-    )
-    parse_sample: int | None = setting(None, "maximum number of sentences that are parsed", at_least=1)
+    Attributes:
+        sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
+        seed: Seed of the sample.
+        language: Language of the sentences, an ISO 639-1 code (default: that of the releases, else en).
+        side: Which sentence of each pair.
+        by_origin: Add a row for each origin of a corpus.
+        parse_levels: Levels of a tree that count: two-levels is the root of the sentence and the level below,
+            two-below the root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
+        parse_sample: Maximum number of sentences that are parsed.
+    """
+
+    sample: Annotated[int, Range(at_least=1, at_most=MAX_SENTENCES)] = 100_000
+    seed: Seed = 0
+    language: str | None = None
+    side: Literal["reference", "translation"] = "reference"
+    by_origin: bool = False
+    parse_levels: Annotated[Reading, Advanced] = "two-levels"
+    parse_sample: Annotated[Count | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -168,10 +168,10 @@ def describe_corpora(
     columns: Mapping[str, str] | None = None,
     idf_text: str | Path | None = None,
     parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
-    keep_trees: Path | None = None,
-    write_samples: Path | None = None,
-    picture: Path | None = None,
-    markdown: Path | None = None,
+    keep_trees: Annotated[Path | None, Advanced, RunOnly] = None,
+    write_samples: Annotated[Path | None, Advanced, RunOnly] = None,
+    picture: Annotated[Path | None, RunOnly] = None,
+    markdown: Annotated[Path | None, RunOnly] = None,
 ) -> CorpusStatistics:
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 

@@ -1,27 +1,14 @@
-"""What experiments take of a corpus: settings of evaluations."""
+"""Settings of the evaluation of paraphrasers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import check, seed_setting, setting
 
 # Pairs of all samples that are in memory together, about a gigabyte of text.
 MAX_PAIRS = 3_000_000
-
-
-@dataclass(frozen=True)
-class OverfittingConfig:
-    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5)."""
-
-    pool: int = setting(100, "pairs among which the most similar negatives are sought, as in a mini-batch", at_least=2)
-    pairs: int = setting(10_000, "training pairs that are measured, drawn by chance", at_least=2, at_most=MAX_PAIRS)
-    seed: int = seed_setting(1, "decides which pairs are drawn, and which stand in a pool")
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

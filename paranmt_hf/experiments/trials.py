@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -66,7 +66,7 @@ class ComparedModels:
 
     development: str
     models: tuple[str, ...] = ("word", "trigram", "lstm")
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] | None = None
     sts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class ComparedModels:
     def settings(self, model: str, **usual: Any) -> tuple[EncoderConfig, TrainConfig]:  # noqa: ANN401
         """Settings of an encoder and its training; those of `training` replace the `usual` ones of an experiment."""
         values: dict[type, dict[str, Any]] = {EncoderConfig: {"model": model}, TrainConfig: dict(usual)}
-        for given, value in self.training.items():
+        for given, value in (self.training or {}).items():
             name = given.replace("-", "_")
             kind = next((kind for kind in values if name in {entry.name for entry in fields(kind)}), None)
             if kind is None or name == "model":

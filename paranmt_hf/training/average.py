@@ -23,7 +23,8 @@ from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.derived_record import basis_of, is_made, training_values
 from paranmt_hf.training.provenance import TRAINED, origin_of
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.work import folder_aside, refuse_inside, result_folder
+from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.work import folder_aside, refuse_inside
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceEncoder:

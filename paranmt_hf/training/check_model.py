@@ -13,7 +13,7 @@ import numpy as np
 
 from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.record import ResultsRecord, read_results
+from paranmt_hf.evaluation.results import Results, read_results
 from paranmt_hf.hub.check_folder import files_of
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content, Parcel, stage
@@ -52,7 +52,7 @@ def model_files(folder: Path) -> dict[str, Content]:
     return files
 
 
-def results_of_weights(results: str | Path | Sequence[ResultsRecord], folder: Path) -> ResultsRecord:
+def results_of_weights(results: str | Path | Sequence[Results], folder: Path) -> Results:
     """Choose the results of an encoder's weights, the last ones if there are several.
 
     Args:

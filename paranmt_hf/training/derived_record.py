@@ -10,8 +10,8 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.record import TRAINING_FILE
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import Identity, finished
+from paranmt_hf.util.records import Identity, read_json
+from paranmt_hf.util.work import finished
 
 
 def training_values(model: Model) -> dict[str, Any]:

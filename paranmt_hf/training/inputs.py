@@ -20,8 +20,8 @@ from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.work import Identity, as_json
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -14,7 +14,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_FILE, read_training
-from paranmt_hf.util.work import is_free
+from paranmt_hf.util.run import is_free
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = ASSETS / "recipes"

@@ -18,8 +18,10 @@ from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.derived_record import is_made, training_values
 from paranmt_hf.training.provenance import TRAINED, origin_of
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import Identity, as_json, folder_aside, refuse_inside, result_folder
+from paranmt_hf.util.work import folder_aside, refuse_inside
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

@@ -36,20 +36,9 @@ from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, tr
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
 from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.run import is_free, put_in_place, result_folder, work_folder
 from paranmt_hf.util.settings import Advanced, Expands, RunOnly
-from paranmt_hf.util.work import (
-    finished,
-    folder_aside,
-    is_free,
-    keep_identity,
-    locked,
-    put_in_place,
-    refuse_inside,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.work import finished, folder_aside, keep_identity, locked, refuse_inside, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 if TYPE_CHECKING:

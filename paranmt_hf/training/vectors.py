@@ -31,7 +31,9 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import work_folder
+from paranmt_hf.util.work import keep_identity, locked, refuse_inside, remove
 
 # Sentences whose averages have the principal components, at least.
 SAMPLE = 50_000

@@ -102,6 +102,8 @@ def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
 
 def work_folder(out: Path) -> Path:
     """Name the folder of the work in progress for a result."""
+    if not out.name:
+        raise InputError(f"{out} is the root of the file system; choose another place", path=out)
     return out.with_name(f"{out.name}.work")
 
 

@@ -66,7 +66,7 @@ def test_the_list_of_commands():
     for name in COMMANDS:
         assert f"\n  {name.split()[0]} " in text
     below = {name.split()[0] for name in COMMANDS if " " in name}
-    assert below == FAMILIES.keys() and not below & (COMMANDS.keys() | OLD.keys())
+    assert below == FAMILIES.keys() and not below & COMMANDS.keys()
 
 
 def test_commands_below_a_command(capsys):

@@ -73,7 +73,7 @@ def test_what_it_says_of_bad_options(release, capsys):
     fails(capsys, [*SELECT, "--tenths", "11"], "tenths must be from 1, the lowest, to 10")
     fails(capsys, SELECT, "nothing says which rows are kept")
     fails(capsys, ["select", "nowhere", "--out", "some", "--tenths", "1"], "nowhere is not a finished release")
-    fails(capsys, ["select", "release", "--out", ".", "--tenths", "1"], "is the folder that this command runs in")
+    fails(capsys, ["select", "release", "--out", ".", "--tenths", "1"], "is the current folder of this process")
     fails(
         capsys,
         ["select", "release", "--out", "release", "--tenths", "1"],

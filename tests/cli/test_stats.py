@@ -28,7 +28,7 @@ def test_a_table_json_and_options(corpora, capsys):
         lines[1] == "news.en           2         2  4.0 ± 0.0  0.3 ± 0.0         none             1.7      no parser"
     )
     assert lines[2].split()[:6] == ["pairs.parquet", "2", "2", "1.5", "±", "0.5"] and "0.50 ± 0.25" in lines[2]
-    assert lines[-2] == "figures: stats.json"
+    assert lines[-2] == "results: stats.json"
     found = json.loads((corpora / "stats.json").read_text())
     assert (found["seed"], found["sample"], len(found["corpora"])) == (0, 50, 2)
     assert found["corpora"][1]["para_score"]["mean"] == 0.5

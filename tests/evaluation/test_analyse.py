@@ -1,7 +1,6 @@
 """`paranmt analyse`, from the command line and from Python."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
@@ -11,7 +10,9 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.analyse import analyse_neighbours, analyse_norms, analyse_under_trained
+from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
+from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
+from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
@@ -102,20 +103,19 @@ def test_counting(folder, release):
 def test_lengths(folder, capsys):
     pytest.importorskip("matplotlib")
     command = ["analyse", "lengths", "--vectors", "v.txt", "--data", SIMILARITY, "--up-to", "5", "7"]
-    more = ["--weighting", "average", "blacklist", "--blacklist", "3", "--bootstrap", "20"]
+    more = ["--bootstrap", "20"]
     assert main([*command, *more, "--json", "l.json", "--picture", "l.png"]) == 0
     out = capsys.readouterr().out
-    assert out.split("\n")[0].split("  ")[-2:] == ["average of v.txt", "blacklist of v.txt"]
-    assert "\n<= 5" in out and "\n6 to 7" in out and "\n>= 8" in out and "picture: l.png\nfigures: l.json" in out
-    values = json.loads((folder / "l.json").read_text())
-    assert values["models"] == ["average of v.txt", "blacklist of v.txt"] and values["bins"][-1]["pairs"] == 40
+    assert "average of v.txt" in out and all(name in out for name in ("<= 5", "6 to 7", ">= 8", "results: l.json"))
+    assert (folder / "l.png").is_file()
+    results = read_results(folder / "l.json")
+    assert [each.model for each in results] == ["average of v.txt"]
+    assert list(results[0].rows)[-1].items == 40
     assert yaml.safe_load((folder / "l.json.paranmt.yaml").read_text())["up-to"] == [5, 7]
     assert main(["analyse", "lengths", "--config", "l.json.paranmt.yaml", "--json", "again.json"]) == 0
     assert (folder / "again.json").read_bytes() == (folder / "l.json").read_bytes()
-    fails(capsys, ["analyse", "lengths", "--data", SIMILARITY], "name an encoder, or a file of --vectors")
-    without = ["analyse", "lengths", "embedded", "--data", SIMILARITY, "--sif-a", "0.1"]
-    fails(capsys, without, "--sif-a is about --vectors, and changes nothing for other models")
-    fails(capsys, [*command[:-2], "7", "5"], "--up-to must be whole numbers from 1 that ascend, was 7 5")
+    fails(capsys, ["analyse", "lengths", "--data", SIMILARITY], "name a model to evaluate")
+    fails(capsys, [*command[:-2], "7", "5"], "--up-to must be ascending whole numbers from 1, was 7 5")
     fails(capsys, [*command, "--picture", "l.jpg"], "--picture l.jpg: expected a name that ends in .png")
     fails(capsys, [*command, "--json", "no/l.json"], "--json no/l.json: there is no folder no")
     (folder / "none").mkdir()
@@ -126,47 +126,41 @@ def test_neighbours(models, folder, capsys):
     command = ["analyse", "neighbours", str(models / "both"), str(models / "word"), "--words", "Left3", "right7"]
     assert main([*command, "--top", "2", "--json", "n.json"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("left3") and "both" in out and "among the 60 most common words that all have" in out
-    values = json.loads((folder / "n.json").read_text())
-    assert [each["word"] for each in values["words"]] == ["left3", "right7"]
+    assert out.startswith("| left3") and "both" in out and "Among the 60 most common words that all have" in out
+    results = read_results(folder / "n.json")
+    assert list(results[0].tables) == ["left3", "right7"]
     matrix = word_vectors(models / "word")
     unit = matrix.matrix / np.linalg.norm(matrix.matrix, axis=1, keepdims=True)
     cosines = unit @ unit[matrix.words.index("left3")]
     cosines[matrix.words.index("left3")] = -2
-    best = values["words"][0]["neighbours"][1][0]
-    assert (best["word"], best["cosine"]) == (matrix.words[cosines.argmax()], pytest.approx(cosines.max(), abs=1e-6))
+    best = results[1].tables["left3"][0]
+    assert (best.name, best.main) == (matrix.words[cosines.argmax()], pytest.approx(cosines.max(), abs=1e-6))
     fails(capsys, [*command[:3], "--words", "two words"], "'two words' is 2 words; neighbours are those of one word")
     fails(capsys, [*command[:3], "--words", "yak", "gnu"], "yak gnu: no vector in")
     assert main([*command[:3], "--words", "yak", "left3", "--top", "1"]) == 0
     table = capsys.readouterr().out.split("\n\n")
-    assert table[0].split() == ["yak", str(models / "both"), "1", "not", "known"] and table[1].startswith("left3")
+    assert "no vector" in table[0] and table[1].startswith("| left3")
     fails(capsys, [*command, "--top", "0"], "--top must be at least 1, was 0")
     fails(capsys, ["analyse", "neighbours", str(models / "trigram"), "--words", "a"], "which reads no words")
     with pytest.raises(InputError, match="name encoders or files of word vectors"):
-        analyse_neighbours([], ["a"])
+        analyse_neighbours([], words=["a"])
 
 
 def test_neighbours_by_other_frequencies(folder):
     (folder / "counts.txt").write_text("man 5\nguitar 3\nthe 2\nyak 9\n")
-    table = analyse_neighbours(["v.txt"], ["man"], frequencies="counts.txt", common=3)
+    (result,) = analyse_neighbours(["v.txt"], words=["man"], frequencies="counts.txt", common=3)
     # Of the three most common ones yak has no vector, and man is the word itself.
-    assert table.common == 2 and [each.word for each in table.words[0].neighbours[0]] == ["guitar"]
+    assert [row.name for row in result.tables["man"]] == ["guitar"]
 
 
 def test_norms(models, folder, capsys):
     pytest.importorskip("matplotlib")
     assert main(["analyse", "norms", "v.txt", str(models / "word"), "--json", "n.json", "--picture", "n.png"]) == 0
     out = capsys.readouterr().out
-    assert "order of the words of each (Zipf's law)" in out and "v.txt, L1, largest: " in out
-    values = json.loads((folder / "n.json").read_text())
-    assert [each["name"] for each in values["vectors"]] == ["v.txt", str(models / "word")]
-    assert main(["analyse", "norms", "v.txt", "--frequencies", "text.txt", "--common", "2", "--markdown"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("| Vectors | Norm | Words | Unseen |") and "2 sentences of text.txt" in out
-    (norms,) = analyse_norms(["v.txt"], first_words=5).vectors
-    assert norms.words == 5
-    fails(capsys, ["analyse", "norms", "v.txt", "--first-words", "1"], "--first-words must be at least 2, was 1")
-    fails(capsys, ["analyse", "norms", "v.txt", "--sif-a", "0"], "--sif-a must be above 0, was 0")
+    assert "order of words in v.txt (Zipf's law)" in out and "L1, largest: " in out
+    assert [each.model for each in read_results(folder / "n.json")] == ["v.txt", str(models / "word")]
+    assert main(["analyse", "norms", "v.txt", "--frequencies", "text.txt", "--common", "2"]) == 0
+    assert "2 sentences of text.txt" in capsys.readouterr().out
     fails(capsys, ["analyse", "norms", str(models / "word"), "--frequencies", "text.txt"], "none of the 60 words of")
 
 
@@ -175,13 +169,12 @@ def test_under_trained(folder, capsys):
     command = ["analyse", "under-trained", "--vectors", "v.txt", "--data", SIMILARITY, "--training", "text.txt"]
     assert main([*command, "--at-least", "2", "--json", "u.json", "--picture", "u.png"]) == 0
     out = capsys.readouterr().out
-    assert (
-        "Seen < 2" in out and "Counts: 2 sentences of text.txt, 8 words, of which 3 were seen 2 times or more" in out
-    )
-    found = json.loads((folder / "u.json").read_text())["sets"][0]
-    assert 0.5 < found["unseen"] < found["under_trained"] < 1
-    table = analyse_under_trained([], SIMILARITY, "text.txt", vectors=["v.txt"], at_least=2)
-    assert table.to_json() == json.loads((folder / "u.json").read_text())
+    assert "Counts: 2 sentences of text.txt, 8 words, of which 3 were seen 2 times or more" in out
+    (result,) = read_results(folder / "u.json")
+    row = result.tables["Set"][0]
+    assert 0.5 < row["unseen"] < row["under_trained"] < 1
+    found = analyse_under_trained([], data=SIMILARITY, training="text.txt", vectors=["v.txt"], at_least=2)
+    assert found[0] == result
     fails(capsys, [*command, "--at-least", "0"], "--at-least must be at least 1, was 0")
     fails(capsys, [*command, "--references", "no.tsv"], "cannot read no.tsv")
     fails(capsys, [*command[:-1], "no.txt"], "no.txt")

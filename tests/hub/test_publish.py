@@ -40,7 +40,7 @@ def model(trained, tmp_path):
 def results(model, tmp_path):
     path = tmp_path / "results.json"
     similarity = str(ASSETS / "sample" / "similarity.tsv")
-    assert main(["evaluate", "sts", str(model), "--data", similarity, "--json", str(path)]) == 0
+    assert main(["evaluate", "sts", str(model), "--data", similarity, "--speed", "--json", str(path)]) == 0
     return path
 
 
@@ -122,7 +122,8 @@ def test_paths_of_a_parcel_stay_inside():
 def test_results_that_are_no_numbers(model, results):
     results.write_text(results.read_text().replace('"pearson": ', '"pearson": NaN, "x": '))
     with pytest.raises(
-        InputError, match=r"results.json is damaged: expected a number under '\[0\].sets\[0\].pearson', found nan"
+        InputError,
+        match=r"results.json is damaged: expected a number under '\[0\].tables.Set.*pearson', found nan",
     ):
         plan_model(model, MODEL, about=AboutModel("mit"), results=results)
 
@@ -143,7 +144,7 @@ def test_model_is_laid_out(model, results):
     assert top["library_name"] == "sentence-transformers" and top["pipeline_tag"] == "sentence-similarity"
     recorded = json.loads(results.read_text())[0]
     (entry,) = top["model-index"][0]["results"]
-    assert entry["metrics"][0]["value"] == round(100 * recorded["sets"][0]["pearson"], 2)
+    assert entry["metrics"][0]["value"] == round(100 * recorded["tables"]["Set"][0]["values"]["pearson"], 2)
     assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in plan.card
     assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
@@ -176,8 +177,7 @@ def test_the_mean_of_models_has_a_card(model, tmp_path):
 
 
 def test_results_from_python(model, results):
-    evaluations = evaluate([model, "embedded"], ASSETS / "sample" / "similarity.tsv")
-    records = [evaluation.record for evaluation in evaluations]
+    records = evaluate([model, "embedded"], data=ASSETS / "sample" / "similarity.tsv").results
     plan = plan_model(model, MODEL, about=AboutModel("mit"), results=records)
     written = plan_model(model, MODEL, about=AboutModel("mit"), results=results)
     assert header(plan.card)["model-index"] == header(written.card)["model-index"]

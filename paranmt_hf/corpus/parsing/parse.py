@@ -38,6 +38,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
+from paranmt_hf.util.settings import Seed
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def parse_pairs(
     *,
     parser: str | Path | Parser,
     selection: PairSelection | None = None,
-    seed: int = 1,
+    seed: Seed = 1,
     engine: EngineConfig | None = None,
 ) -> ParsedPairs:
     """Parse both sentences of pairs into constituency trees, and count their templates.

@@ -20,6 +20,7 @@ from paranmt_hf.corpus.parsing.templates import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
 from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import percent, text_table
 
 TEMPLATES_FILE = "templates.tsv"
@@ -216,7 +217,7 @@ class Templates:
         }
 
 
-def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> Templates:
+def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> Templates:
     """Show the most frequent templates of the references of parsed pairs.
 
     Args:
@@ -224,7 +225,7 @@ def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> Templates
         top: Maximum number of templates; None for all.
     """
     if top is not None and top < 1:
-        raise InputError(f"`top` must be at least 1, got {top}", option="top")
+        raise InputError(f"top must be at least 1, was {top}", option="top")
     folder = Path(parsed).expanduser()
     record = ParseRecord.read(folder)
     counts = read_template_counts(_checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE)), top)

@@ -38,17 +38,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_suffix, replacing, write_result, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, to_json
-from paranmt_hf.util.work import (
-    as_json,
-    finished,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.records import as_json, from_json, to_json
+from paranmt_hf.util.run import put_in_place, result_folder, work_folder
+from paranmt_hf.util.work import finished, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

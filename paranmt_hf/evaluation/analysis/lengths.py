@@ -3,85 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson
+from paranmt_hf.evaluation.analysis.pictures import check_picture, draw_lengths
+from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
+from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
+from paranmt_hf.evaluation.models import Models
 from paranmt_hf.evaluation.pair_set import StsSet
-from paranmt_hf.evaluation.results import StsResult, check_same_sets
+from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.records import to_json
-from paranmt_hf.util.tables import percent, write_table
+from paranmt_hf.util.settings import Advanced
 
 # Longest sentences of the bins of table 7; the last bin has all longer ones.
-UP_TO = (4, 5, 6, 7, 8, 9)
+TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
 
 
-@dataclass(frozen=True)
-class LengthBin:
-    """The pairs whose longer side has some number of tokens.
+def analyse_lengths(
+    models: Models = (),
+    *,
+    data: StsData,
+    vectors: Sequence[str | Path] = (),
+    up_to: Sequence[int] = TABLE_7_LENGTHS,
+    bootstrap: Annotated[int, Advanced] = RESAMPLES,
+    picture: Path | None = None,
+) -> Evaluation:
+    """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of all sets together.
 
-    Attributes:
-        low: Fewest tokens of the longer side.
-        high: Most; None for the last bin.
-        pairs: Number of pairs.
-        pearson: Pearson's r of each model over these pairs, in [-1, 1]; None where there is no correlation, because
-            there are fewer than two pairs or one side is constant.
-        intervals: The 95 % bootstrap interval of each, if asked for.
+    Sets of the yearly competitions are pooled; if there are none, all sets are.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: Folders with STS sets, TSV files, Hub ids.
+        vectors: Files of word vectors whose averages are analysed too.
+        up_to: Maximum number of tokens of each bin but the last one.
+        bootstrap: Resamples for 95 % intervals; 0 for none.
+        picture: PNG file for a picture (extra `plots`).
     """
-
-    low: int
-    high: int | None
-    pairs: int
-    pearson: list[float | None]
-    intervals: list[tuple[float, float] | None]
-
-    @property
-    def label(self) -> str:
-        """The bin as the paper writes it."""
-        if self.high is None:
-            return f">= {self.low}" if self.low else "all"
-        if self.low == 0:
-            return f"<= {self.high}"
-        return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
+    check_picture(picture)
+    if not up_to or min(up_to) < 1 or list(up_to) != sorted(set(up_to)):
+        raise InputError(
+            f"up_to must be ascending whole numbers from 1, was {' '.join(map(str, up_to))}", option="up_to"
+        )
+    sets = sets_of(data)
+    evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
+    found = Evaluation([pearson_by_length(each, sets, up_to, bootstrap) for each in evaluated], (compare,), each=False)
+    if all(not row.values for each in found for row in each.rows):
+        raise InputError("no length has two pairs of different gold scores and similarities, so nothing correlates")
+    if picture is not None:
+        draw_lengths(found.results, picture)
+    return found
 
 
-@dataclass(frozen=True)
-class LengthTable:
-    """Pearson's r by length.
+def pearson_by_length(
+    results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0, seed: int = 1
+) -> Results:
+    """Correlate similarities and gold scores in bins of the length of the longer sentence; see `analyse_lengths`.
 
-    Attributes:
-        models: Names of the models.
-        sets: Titles of the sets whose pairs are pooled.
-        bins: The bins, shortest first, and all pairs in the last one.
+    Args:
+        results: The results of a model on exactly these sets.
+        sets: The sets.
+        up_to: Maximum number of tokens of each bin but the last one.
+        bootstrap: Resamples for intervals; 0 for none.
+        seed: Of the resampling.
     """
-
-    models: list[str]
-    sets: list[str]
-    bins: list[LengthBin]
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the table as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return values
-
-    def write(self, style: Literal["markdown", "text"] = "text") -> str:
-        """Write the table, figures times 100, and what they are of."""
-        rows = [(each.label, f"{each.pairs:,}", *map(percent, each.pearson)) for each in self.bins]
-        table = write_table(("Longer side", "Pairs", *self.models), rows, style)
-        return f"{table}\n\nPearson x 100 over the pairs of {len(self.sets)} sets together: {', '.join(self.sets)}."
-
-
-def pooled(sets: Sequence[StsSet]) -> list[StsSet]:
-    """Choose the sets whose pairs are pooled: those of the yearly tasks, which the paper takes; else all.
-
-    The STS benchmark is drawn from the yearly tasks, and would count their pairs twice.
-    """
-    yearly = [sts_set for sts_set in sets if sts_set.year]
-    return yearly or list(sets)
+    # The STS benchmark is drawn from the yearly sets and would count their pairs twice.
+    chosen = [sts_set for sts_set in sets if sts_set.year] or list(sets)
+    values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
+    gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
+    lows, highs = [0, *(edge + 1 for edge in up_to)], [*up_to, lengths.max()]
+    rows = [
+        _row(_label(low, high), (lengths >= low) & (lengths <= high), values, gold, bootstrap, seed)
+        for low, high in zip(lows, highs, strict=True)
+    ]
+    rows[-1] = Row(**{**vars(rows[-1]), "name": f">= {lows[-1]}"})
+    rows.append(_row("all", np.ones(len(gold), bool), values, gold, bootstrap, seed))
+    return Results(
+        kind="lengths",
+        model=results.model,
+        tables={"Longer side": rows},
+        data=results.data,
+        weights=results.weights,
+        notes=[f"Over the pairs of {len(chosen)} sets together: {', '.join(each.title for each in chosen)}."],
+    )
 
 
 def longer_side(sets: Sequence[StsSet]) -> np.ndarray:
@@ -92,59 +99,16 @@ def longer_side(sets: Sequence[StsSet]) -> np.ndarray:
     return np.maximum(one.lengths, other.lengths)
 
 
-def pearson_by_length(
-    results: Sequence[StsResult],
-    sets: Sequence[StsSet],
-    *,
-    up_to: Sequence[int] = UP_TO,
-    bootstrap: int = 0,
-    seed: int = 1,
-) -> LengthTable:
-    """Correlate similarities and gold scores in bins of the length of the longer sentence.
-
-    Args:
-        results: The results of models on exactly these sets.
-        sets: The sets; see `pooled`.
-        up_to: Most tokens of each bin but the last, ascending.
-        bootstrap: Resamples for intervals; 0 for none.
-        seed: Of the resampling.
-
-    Raises:
-        InputError: The bins do not ascend, or no bin has a correlation.
-    """
-    if not up_to or min(up_to) < 1 or list(up_to) != sorted(set(up_to)):
-        raise InputError(f"--up-to must be whole numbers from 1 that ascend, was {' '.join(map(str, up_to))}")
-    check_same_sets(results)
-    chosen = pooled(sets)
-    keys = [(sts_set.year, sts_set.name) for sts_set in chosen]
-    values = [_of_sets(result, keys) for result in results]
-    gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
-    lows = [0, *(edge + 1 for edge in up_to), 0]
-    highs = [*up_to, None, None]
-    bins = []
-    for low, high in zip(lows, highs, strict=True):
-        inside = (lengths >= low) & (lengths <= (lengths.max() if high is None else high))
-        found = [_correlation(each[inside], gold[inside], bootstrap, seed) for each in values]
-        bins.append(
-            LengthBin(
-                low, high, int(inside.sum()), [figure for figure, _ in found], [interval for _, interval in found]
-            )
-        )
-    if all(figure is None for each in bins for figure in each.pearson):
-        raise InputError("no length has two pairs of different gold scores and similarities, so nothing correlates")
-    titles = [f"{sts_set.year} {sts_set.name}" if sts_set.year else sts_set.name for sts_set in chosen]
-    return LengthTable([result.model for result in results], titles, bins)
+def _label(low: int, high: int) -> str:
+    if low == 0:
+        return f"<= {high}"
+    return str(low) if low == high else f"{low} to {high}"
 
 
-def _of_sets(result: StsResult, keys: Sequence[tuple[str | None, str]]) -> np.ndarray:
-    whole = {(each.year, each.name): each for each in result.sets if not each.part_of}
-    return np.concatenate([whole[key].similarities for key in keys])
-
-
-def _correlation(
-    values: np.ndarray, gold: np.ndarray, bootstrap: int, seed: int
-) -> tuple[float | None, tuple[float, float] | None]:
-    if len(values) < 2 or np.ptp(values) == 0 or np.ptp(gold) == 0:
-        return None, None
-    interval = bootstrap_interval(values, gold, resamples=bootstrap, seed=seed) if bootstrap else None
-    return pearson(values, gold), interval
+def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bootstrap: int, seed: int) -> Row:
+    """A bin; without figures if it has fewer than two pairs or one side is constant."""
+    own, judged = values[inside], gold[inside]
+    if len(own) < 2 or np.ptp(own) == 0 or np.ptp(judged) == 0:
+        return Row(name=name, values={}, items=len(own))
+    interval = bootstrap_interval(own, judged, resamples=bootstrap, seed=seed) if bootstrap else None
+    return Row(name=name, values={"pearson": pearson(own, judged)}, items=len(own), interval=interval)

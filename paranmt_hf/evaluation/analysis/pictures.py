@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paranmt_hf.evaluation.analysis.lengths import LengthTable
-from paranmt_hf.evaluation.analysis.norms import NormTable
-from paranmt_hf.evaluation.analysis.under_trained import CoverageTable
-from paranmt_hf.util.files import replacing
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.util.files import check_result_path, check_suffix, replacing
 from paranmt_hf.util.optional import require
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-# The line through the words is the median of so many parts of the frequencies, of equal width in the logarithm.
+# The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
 PARTS = 30
-# Words of each part that are drawn; more would only make a blot.
+# Words of each part that are drawn.
 DRAWN = 150
+
+
+@dataclass(frozen=True)
+class Norms:
+    """Relative frequency of each word of an encoder or file [word], and the norms of their vectors [word]."""
+
+    name: str
+    frequencies: np.ndarray
+    norms: dict[str, np.ndarray]
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a place where no picture can be, before the work."""
+    if path is not None:
+        check_result_path(path, "--picture")
+        check_suffix(path, "--picture", [".png"])
+        require("matplotlib", "plots")
 
 
 def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - a figure of matplotlib
@@ -34,52 +51,44 @@ def _save(figure: Any, path: Path) -> None:  # noqa: ANN401
         figure.savefig(aside, format="png", dpi=120, metadata={"Software": None})
 
 
-def draw_lengths(table: LengthTable, path: Path) -> None:
-    """Draw a line for each model over the lengths, with intervals where there are some.
-
-    Raises:
-        InputError: matplotlib is not installed, or the file cannot be written.
-    """
+def draw_lengths(results: Sequence[Results], path: Path) -> None:
+    """Draw a line for each model over the lengths, with intervals if there are some."""
     figure = _figure(7, 4)
     axes = figure.add_subplot()
-    # The last bin is all pairs.
-    bins = table.bins[:-1]
-    for number, model in enumerate(table.models):
-        shown = [(place, each) for place, each in enumerate(bins) if each.pearson[number] is not None]
-        places = np.array([place for place, _ in shown]) + 0.06 * (number - (len(table.models) - 1) / 2)
-        values = 100 * np.array([each.pearson[number] for _, each in shown], np.float64)
-        ends = [each.intervals[number] for _, each in shown]
+    # The last row is all pairs.
+    bins = [row.name for row in results[0].rows][:-1]
+    for number, each in enumerate(results):
+        shown = [(place, row) for place, row in enumerate(list(each.rows)[:-1]) if row.values]
+        places = np.array([place for place, _ in shown]) + 0.06 * (number - (len(results) - 1) / 2)
+        values = 100 * np.array([row.main for _, row in shown])
         spread = None
-        if all(ends):
-            bounds = 100 * np.array(ends, np.float64)
+        if all(row.interval for _, row in shown):
+            bounds = 100 * np.array([row.interval for _, row in shown])
             # Rounding may put a figure a little outside of its interval.
             spread = np.maximum(np.stack([values - bounds[:, 0], bounds[:, 1] - values]), 0)
         colour = COLOURS[number % len(COLOURS)]
-        axes.errorbar(places, values, yerr=spread, marker="o", capsize=3, color=colour, label=model)
-    axes.set_xticks(range(len(bins)), [f"{each.label}\n({each.pairs:,})" for each in bins])
+        axes.errorbar(places, values, yerr=spread, marker="o", capsize=3, color=colour, label=each.model)
+    axes.set_xticks(range(len(bins)), [f"{row.name}\n({row.items:,})" for row in list(results[0].rows)[:-1]])
     axes.set(xlabel="tokens of the longer side (pairs)", ylabel="Pearson x 100")
     axes.legend(frameon=False)
     _save(figure, path)
 
 
-def draw_norms(table: NormTable, path: Path, *, norm: str = "l2", sif_a: float = 1e-3) -> None:
+def draw_norms(words: Sequence[Norms], path: Path, *, norm: str = "l2", sif_a: float = 1e-3) -> None:
     """Draw norms against frequency, a point for each word and the median as a line; beside it the weights of SIF.
 
     Args:
-        table: The norms.
+        words: The words of each encoder or file.
         path: The PNG.
         norm: `l1` or `l2`; figure 1 of Sent2Vec has L2.
         sif_a: The a of SIF's weights a / (a + p).
-
-    Raises:
-        InputError: matplotlib is not installed, or the file cannot be written.
     """
     figure = _figure(10, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1), sharex=True)
-    low, high = _ends(table)
+    low, high = _ends(words)
     edges = np.geomspace(low, high * 1.001, PARTS + 1)
     highest = 0.0
-    for number, each in enumerate(table.vectors):
+    for number, each in enumerate(words):
         # Relative to its median, so that vectors of different dimensions share a scale.
         values = each.norms[norm] / (np.median(each.norms[norm]) or 1.0)
         highest = max(highest, float(np.quantile(values, 0.999)))
@@ -100,34 +109,30 @@ def draw_norms(table: NormTable, path: Path, *, norm: str = "l2", sif_a: float =
     _save(figure, path)
 
 
-def _ends(table: NormTable) -> tuple[float, float]:
+def _ends(words: Sequence[Norms]) -> tuple[float, float]:
     """Smallest and largest frequency."""
-    lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in table.vectors), strict=True)
+    lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in words), strict=True)
     return float(min(lows)), float(max(highs))
 
 
-def draw_coverage(table: CoverageTable, path: Path) -> None:
-    """Draw the share of under-trained tokens of each set, and beside it Pearson's r of each model.
+def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None:
+    """Draw the share of under-trained tokens of each set, and next to it Pearson's r of each model.
 
-    Where there are references, Pearson's r less the reference, and only the sets that have one.
-
-    Raises:
-        InputError: matplotlib is not installed, or the file cannot be written.
+    If there are references: Pearson's r less the reference, of the sets that have one.
     """
-    compared = [each for each in table.sets if each.reference is not None]
-    sets = sorted(compared or table.sets, key=lambda each: each.under_trained)
+    compared = [row for row in results[0].tables["Set"] if "reference" in row.values]
+    sets = sorted(compared or results[0].tables["Set"], key=lambda row: row["under_trained"])
     figure = _figure(9, 1.8 + 0.24 * len(sets))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5), sharey=True)
-    left.barh(range(len(sets)), [100 * each.under_trained for each in sets], color="#bbbbbb")
-    left.set_yticks(range(len(sets)), [each.title for each in sets])
-    left.set_xlabel(f"tokens whose word was seen < {table.at_least:,} times, %")
-    for number, model in enumerate(table.models):
-        rho = table.spearman[number]
-        label = model if rho is None else f"{model} (Spearman {rho:.2f})"
-        values = [100 * (each.pearson[number] - (each.reference or 0.0)) for each in sets]
+    left.barh(range(len(sets)), [100 * row["under_trained"] for row in sets], color="#bbbbbb")
+    left.set_yticks(range(len(sets)), [row.name for row in sets])
+    left.set_xlabel(f"tokens whose word was seen < {at_least:,} times, %")
+    for number, each in enumerate(results):
+        rho = each.value("Correlation")
+        label = each.model if rho is None else f"{each.model} (Spearman {rho:.2f})"
+        values = [100 * ((each.value(row.name) or 0.0) - row.values.get("reference", 0.0)) for row in sets]
         right.plot(values, range(len(sets)), "o", color=COLOURS[number % len(COLOURS)], label=label)
     right.grid(axis="y", alpha=0.3)
     right.set_xlabel("Pearson x 100 less the reference" if compared else "Pearson x 100")
-    if table.models:
-        figure.legend(frameon=False, loc="outside upper right")
+    figure.legend(frameon=False, loc="outside upper right")
     _save(figure, path)

@@ -23,7 +23,7 @@ from paranmt_hf.encoders.vocabulary import UnitCounter, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer.data import JUDGEMENTS, Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.relatedness import target_distributions
+from paranmt_hf.evaluation.transfer.heads import target_distributions
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder

@@ -263,7 +263,7 @@ def test_the_commands(pairs, tmp_path, capsys):
     assert written["templates"] == [
         {"template": "(S(NP)(VP))", "count": 3, "example": "a c", "share": 0.75, "cumulative_share": 0.75}
     ]
-    fails(capsys, ["templates", tmp_path / "out", "--top", "0"], "must be at least 1, got 0")
+    fails(capsys, ["templates", tmp_path / "out", "--top", "0"], "must be at least 1")
     fails(capsys, ["templates", tmp_path], "holds no parses.json; expected parsed pairs")
 
 

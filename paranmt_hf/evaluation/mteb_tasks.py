@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
 
 EXTRA = "mteb"
-# Names that are suggested for one that is unknown, and how alike they must be.
-CLOSE, ALIKE = 3, 0.5
+# Names that are suggested for an unknown one, and their least similarity.
+SUGGESTIONS, SIMILAR = 3, 0.5
 
 
 @contextmanager
@@ -56,10 +56,6 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
 
     Returns:
         The tasks, each once, in their order.
-
-    Raises:
-        InputError: No name is given, one is unknown, a task has no part in these languages or is not about text alone,
-            or mteb is missing.
     """
     mteb = require("mteb", EXTRA)
     if not names:
@@ -103,7 +99,7 @@ def _unknown(mteb: Any, name: str) -> str:  # noqa: ANN401
     known = [task.name for task in every_task()]
     known += [benchmark.name for benchmark in mteb.get_benchmarks()]
     by_folded = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, CLOSE, ALIKE)
+    close = difflib.get_close_matches(name.casefold(), by_folded, SUGGESTIONS, SIMILAR)
     advice = (
         f"did you mean {' or '.join(by_folded[other] for other in close)}?"
         if close
@@ -131,11 +127,7 @@ def hub_id(task: AbsTask) -> str:
 
 
 def data_folder(task: AbsTask, data: Path) -> Path:
-    """Find the folder of a task's data: `DATA/TASK`, or `DATA/ORGANISATION/NAME` as on the Hub.
-
-    Raises:
-        InputError: There is none.
-    """
+    """Find the folder of a task's data: `DATA/TASK`, or `DATA/ORGANISATION/NAME` as on the Hub."""
     places = [data / task.metadata.name, data / hub_id(task)]
     for place in places:
         if place.is_dir():
@@ -155,9 +147,6 @@ def with_local_data(task: AbsTask, data: Path) -> tuple[AbsTask, str]:
 
     Returns:
         The task, and `sha256:` with the checksum over the names and contents of its files.
-
-    Raises:
-        InputError: There is no such folder, it holds no data set, or names files outside of itself.
     """
     task, digest = fresh(task), hashlib.sha256()
     for part in parts_of(task):
