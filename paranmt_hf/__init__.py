@@ -41,6 +41,7 @@ _NAMES = {
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
     "IndexConfig": "paranmt_hf.search.indexed_vectors",
+    "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
@@ -135,6 +136,7 @@ __all__ = [
     "Sent2VecConfig",
     "SentenceIndex",
     "IndexConfig",
+    "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -226,6 +228,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.export.export import export_encoder
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
     from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
