@@ -57,9 +57,6 @@ _NAMES = {
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
     "build_lexicon": "paranmt_hf.lexicon.build",
-    "compare_folds": "paranmt_hf.experiments.folds",
-    "compare_sizes": "paranmt_hf.experiments.sizes",
-    "compare_sources": "paranmt_hf.experiments.sources",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
@@ -156,9 +153,6 @@ __all__ = [
     "build",
     "build_index",
     "build_lexicon",
-    "compare_folds",
-    "compare_sizes",
-    "compare_sources",
     "convert_model",
     "describe_corpora",
     "distill_vectors",
@@ -246,9 +240,6 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
-    from paranmt_hf.experiments.folds import compare_folds
-    from paranmt_hf.experiments.sizes import compare_sizes
-    from paranmt_hf.experiments.sources import compare_sources
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
