@@ -7,8 +7,7 @@ import re
 import sys
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
