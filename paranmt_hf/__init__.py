@@ -48,18 +48,11 @@ _NAMES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
-    "analyse_lengths": "paranmt_hf.evaluation.analysis.lengths",
-    "analyse_neighbours": "paranmt_hf.evaluation.analysis.words",
-    "analyse_norms": "paranmt_hf.evaluation.analysis.words",
-    "analyse_under_trained": "paranmt_hf.evaluation.analysis.under_trained",
     "augment": "paranmt_hf.paraphrase.augment",
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
     "build_lexicon": "paranmt_hf.lexicon.build",
-    "compare_folds": "paranmt_hf.experiments.folds",
-    "compare_sizes": "paranmt_hf.experiments.sizes",
-    "compare_sources": "paranmt_hf.experiments.sources",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
@@ -147,18 +140,11 @@ __all__ = [
     "TranslatorConfig",
     "TuneConfig",
     "__version__",
-    "analyse_lengths",
-    "analyse_neighbours",
-    "analyse_norms",
-    "analyse_under_trained",
     "augment",
     "average_encoders",
     "build",
     "build_index",
     "build_lexicon",
-    "compare_folds",
-    "compare_sizes",
-    "compare_sources",
     "convert_model",
     "describe_corpora",
     "distill_vectors",
@@ -236,9 +222,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
-    from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
-    from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
-    from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
     from paranmt_hf.evaluation.contrast import evaluate_contrast
     from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.evaluation.evaluate import evaluate
@@ -246,9 +229,6 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
-    from paranmt_hf.experiments.folds import compare_folds
-    from paranmt_hf.experiments.sizes import compare_sizes
-    from paranmt_hf.experiments.sources import compare_sources
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig

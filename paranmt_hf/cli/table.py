@@ -6,7 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
-    "analyse": "what encoders and word vectors do well, and why",
+    "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
@@ -14,6 +14,12 @@ FAMILIES = {
 
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
+        Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a release by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
         Command(
             "stats",
             "paranmt_hf.corpus.stats:describe_corpora",
@@ -72,30 +78,6 @@ GROUPS: dict[str, list[Command]] = {
             "how far training pairs stand out from their negatives",
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
-        Command(
-            "analyse lengths",
-            "paranmt_hf.evaluation.analysis.lengths:analyse_lengths",
-            "correlation with people by the length of sentences",
-            "paranmt analyse lengths embedded --vectors glove.txt --data FOLDER_WITH_STS",
-        ),
-        Command(
-            "analyse neighbours",
-            "paranmt_hf.evaluation.analysis.words:analyse_neighbours",
-            "nearest neighbours of words, several spaces side by side",
-            "paranmt analyse neighbours models/word glove.txt --words unlike contrary --top 5",
-        ),
-        Command(
-            "analyse norms",
-            "paranmt_hf.evaluation.analysis.words:analyse_norms",
-            "norms of word vectors next to the frequency of words",
-            "paranmt analyse norms models/word glove.txt --frequencies paranmt50m --picture norms.png",
-        ),
-        Command(
-            "analyse under-trained",
-            "paranmt_hf.evaluation.analysis.under_trained:analyse_under_trained",
-            "tokens of evaluation sets that training hardly saw",
-            "paranmt analyse under-trained models/word --data FOLDER_WITH_STS --training paranmt50m",
-        ),
     ],
     "paraphrases": [],
     "search": [
@@ -138,6 +120,60 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "experiment paranmt-table4",
+            "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
+            "which source of text gives the best encoders",
+            "paranmt experiment paranmt-table4 news captions --development FOLDER_WITH_STS --out sources",
+        ),
+        Command(
+            "experiment paranmt-table5",
+            "paranmt_hf.experiments.paranmt_table5:paranmt_table5",
+            "which tenth of a corpus, by which score, gives the best",
+            "paranmt experiment paranmt-table5 paranmt50m --development FOLDER_WITH_STS --out folds",
+        ),
+        Command(
+            "experiment paranmt-table6",
+            "paranmt_hf.experiments.paranmt_table6:paranmt_table6",
+            "which size of mega-batches gives the best encoders",
+            "paranmt experiment paranmt-table6 paranmt50m --development FOLDER_WITH_STS --out mega-batches",
+        ),
+        Command(
+            "experiment paragram-figure1",
+            "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
+            "how much encoders learn from how many pairs",
+            "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
+            "experiment paragram-table7",
+            "paranmt_hf.experiments.paragram_table7:paragram_table7",
+            "correlation with people by the length of sentences",
+            "paranmt experiment paragram-table7 embedded --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "experiment paragram-table8",
+            "paranmt_hf.experiments.paragram_table8:paragram_table8",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt experiment paragram-table8 models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "experiment paragram-section6",
+            "paranmt_hf.experiments.paragram_section6:paragram_section6",
+            "norms of word vectors next to the frequency of words",
+            "paranmt experiment paragram-section6 models/word glove.txt --frequencies paranmt50m",
+        ),
+        Command(
+            "experiment sent2vec-figure1",
+            "paranmt_hf.experiments.sent2vec_figure1:sent2vec_figure1",
+            "norms of word vectors against frequency, as a picture",
+            "paranmt experiment sent2vec-figure1 models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "experiment paragram-section5",
+            "paranmt_hf.experiments.paragram_section5:paragram_section5",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt experiment paragram-section5 models/word --data FOLDER_WITH_STS --training paranmt50m",
+        ),
+        Command(
             "doctor",
             "paranmt_hf.apps.doctor:diagnose",
             "show what is installed and what commands would choose",
@@ -155,7 +191,6 @@ OLD = {
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
-    "select": "select",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",
@@ -172,9 +207,6 @@ OLD = {
     "rotate": "rotate",
     "convert": "convert",
     "negatives": "negatives",
-    "folds": "folds",
-    "sources": "sources",
-    "sizes": "sizes",
     "vectors": "vectors",
     "publish": "publish",
     "export": "export",
