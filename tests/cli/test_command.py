@@ -194,7 +194,7 @@ def test_functions_that_cannot_be_commands(function):
         (["--heat", "250", "--fan"], "paranmt: --heat is too high for a --fan\n"),
         (["--portions", "0"], "paranmt: --portions must be at least 1, was 0\n"),
         (["--columns", "a"], "paranmt: --columns must be NAME=VALUE,NAME=VALUE, was 'a'\n"),
-        (["--baker-seed", "2"], "paranmt: --baker must be text, was None\n"),
+        (["--baker-seed", "2"], "paranmt: --baker-seed needs --baker; give it too, or leave out --baker-seed\n"),
         (["--preset", "cold"], "paranmt: KeyError: 'cold' (unexpected; --debug shows where)\n"),
     ],
 )
