@@ -210,7 +210,7 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
     with (
         replacing(path, doing="write word vectors to", advice=advice) as aside,
         aside.open("wb") as plain,
-        # Without the name of the temporary file or the time, so that equal vectors give equal bytes.
+        # Equal bytes for equal vectors: without the time and the name of the temporary file.
         gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if path.suffix == ".gz" else nullcontext(plain) as file,
     ):
         for word, row in zip(vectors.words, vectors.matrix, strict=True):
