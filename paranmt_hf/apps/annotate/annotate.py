@@ -112,7 +112,7 @@ def serve_annotation(
     sample = read_sample(Path(folder))
     names = [check_name(name) for name in annotators]
     if len({name.casefold() for name in names}) < len(names):
-        raise InputError(f"--annotator names somebody twice: {', '.join(names)}")
+        raise InputError(f"`annotator` names somebody twice: {', '.join(names)}")
     with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
         app, token = annotation_app(sample, store, names), new_token()
         with listen(port) as listening:
@@ -194,7 +194,7 @@ def draw_table(table: AnnotationTable, path: str | Path) -> None:
 def check_picture(path: Path) -> None:
     """Check that a picture of the table can be written to a path."""
     _check_writable(path)
-    check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
+    check_suffix(path, "`picture`", [".png", ".svg", ".pdf"])
 
 
 def _check_writable(path: Path) -> None:

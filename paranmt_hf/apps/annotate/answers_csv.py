@@ -189,7 +189,7 @@ def add_answers(
             if not replace_others:
                 raise InputError(
                     f"{path}: {name} has another answer to item {item} here ({_said(stored)}) than in that file "
-                    f"({_said(answer)}); --replace takes those of the file"
+                    f"({_said(answer)}); `replace` takes those of the file"
                 )
             replaced += 1
         else:

@@ -66,7 +66,7 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
     if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
         shown = " ".join(f"{edge:g}" for edge in edges)
         raise InputError(
-            f"--ranges must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
+            f"`ranges` must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
             f"{' '.join(map(str, PAPER))}"
         )
     return [ScoreRange(low, high) for low, high in zip(rounded, rounded[1:], strict=False)]
@@ -128,8 +128,8 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
     if len(set(found)) < len(found):
         double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
         raise InputError(
-            f"--quantiles {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
-            "equally many; ask for fewer, or give --ranges"
+            f"`quantiles` {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
+            "equally many; ask for fewer, or give `ranges`"
         )
     return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
 
@@ -164,7 +164,7 @@ class AnnotationConfig:
     per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
     ranges: tuple[float, ...] = setting(PAPER, "bounds of the score ranges, ascending", at_least=-1, at_most=1)
     quantiles: int | None = setting(
-        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=20
+        None, "in place of `ranges`: so many ranges that hold equally many pairs", at_least=1, at_most=20
     )
     seed: int = seed_setting(0, "decides which pairs are drawn")
 
@@ -172,7 +172,7 @@ class AnnotationConfig:
         check(self)
         given_ranges(self.ranges)
         if self.quantiles is not None and tuple(self.ranges) != PAPER:
-            raise InputError("give either --ranges or --quantiles, not both")
+            raise InputError("give either `ranges` or `quantiles`, not both")
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
         if not summary.pairs:
             raise InputError(
                 f"{files[0].parent} has no pair whose score is in the range {part.label} (its scores are from "
-                f"{counted.lowest:.4g} to {counted.highest:.4g}); give other --ranges, or --quantiles for ranges of "
+                f"{counted.lowest:.4g} to {counted.highest:.4g}); give other `ranges`, or `quantiles` for ranges of "
                 "equally many pairs"
             )
     sample = Sample(

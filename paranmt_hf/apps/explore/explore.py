@@ -90,7 +90,7 @@ def page_file(name: str) -> str:
 def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
     """What the page shows of a release before anything is asked."""
     columns = described_columns(explorer.record)
-    command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
+    command = f"paranmt select {shlex.quote(str(folder))} `out` selected" if explorer.config == "default" else None
     return {**explorer.summary(), "columns": columns, "command": command}
 
 
@@ -183,10 +183,10 @@ def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None
         The number of rows that the file carries.
     """
     if not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"--seed must be from 0 to {LARGEST_SEED:,}, was {seed}")
+        raise InputError(f"`seed` must be from 0 to {LARGEST_SEED:,}, was {seed}")
     out = Path(out).expanduser()
-    check_result_path(out, "--out")
-    check_suffix(out, "--out", [".html", ".htm"])
+    check_result_path(out, "`out`")
+    check_suffix(out, "`out`", [".html", ".htm"])
     folder = Path(folder)
     with Explorer(folder) as explorer:
         sample = [
