@@ -30,19 +30,16 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import Prefixed
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# Standard input.
-STREAM, STREAM_NAME = "-", "the stream on standard input"
-GZIP_START = b"\x1f\x8b"
-# The program's name for the end of a line, which is not a word of a text.
+# The program's name for the end of a line, which is no word of a text.
 END_OF_LINE = "</s>"
-# Buckets that are collected before repeated ones are dropped.
-COLLECTED_BUCKETS = 2**22
+# Buckets that are collected before repeated ones among them go.
+COLLECTED = 2**22
 
 
 def _cutter(cut: str) -> Callable[[str], list[str]]:
@@ -67,7 +64,7 @@ def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.nd
         bags = lookup.bags(table)
         buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
         waiting.append(np.unique(buckets))
-        if sum(map(len, waiting)) > max(COLLECTED_BUCKETS, len(kept)):
+        if sum(map(len, waiting)) > max(COLLECTED, len(kept)):
             kept, waiting = np.unique(np.concatenate([kept, *waiting])), []
     kept = np.unique(np.concatenate([kept, *waiting]))
     if not len(kept):
@@ -114,47 +111,45 @@ def make_frame(
     return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")
 
 
+# What stands for standard input, and what it is called.
+STREAM, STREAM_NAME = "-", "the stream on standard input"
+# What files of gzip begin with.
+PACKED = b"\x1f\x8b"
+
+
 class Converted(Result[ConversionRecord]):
     """An encoder that was converted."""
 
     def summary(self) -> str:
-        """Kind and size of the encoder."""
-        record, folder = self.record, shown_path(self.folder)
-        stock = record.order == 1 and record.settings.config.cut == "words"
-        state = "" if self.fresh else " (was converted already)"
-        size = f"{'WORD' if stock else 'Sent2Vec'} of {record.dimension} dimensions, {record.words:,} words"
+        """What was converted, and how to load it."""
+        record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
+        of = f"{record.title} of {record.dimension} dimensions, {record.words:,} words"
         if record.ngrams:
-            size += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
-        lines = [f"{folder}{state}: {size}"]
+            of += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
+        lines = [f"{folder}{state}: {of}"]
         if record.unreachable:
-            lines.append(f"{record.unreachable:,} words never occur, because text is cut otherwise; see --cut")
+            lines.append(f"{record.unreachable:,} words are never met, because text is cut otherwise; see `cut`")
         return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
 
 
 def convert_model(
-    source: str | Path,
+    model: str | Path,
     out: str | Path,
     *,
-    license: str | License,
-    license_name: Annotated[str | None, Advanced] = None,
-    license_link: Annotated[str | None, Advanced] = None,
+    license: Annotated[License, Prefixed],
     config: ConvertConfig | None = None,
 ) -> Converted:
-    """Convert a `.bin` file of the original Sent2Vec program into an encoder for the Hub.
+    """Convert a `.bin` model of the authors' Sent2Vec program into an encoder.
 
-    The file is read once, front to back, in bounded memory: the rows go straight to the weights of the encoder.
+    The file is read once, front to back, in bounded memory: the rows go straight to the encoder's weights.
 
     Args:
-        source: The .bin file, plain or compressed by gzip; - reads standard input.
-        out: Folder of the encoder: a stock `StaticEmbedding` if it has words alone and cuts text as WORD does, else
-            the family sent2vec.
-        license: Licence of the model, a Hub licence id such as cc-by-4.0; its authors decide that.
-        license_name: With the licence other: its name, such as my-license-1.0.
-        license_link: With the licence other: the address of its text.
-        config: What is kept of the model, and how.
+        model: The file, plain or compressed by gzip; `-` reads standard input.
+        out: Folder of the encoder: a stock `StaticEmbedding` if it has only words and cuts text as WORD does, else
+            the family `sent2vec`.
+        license: The licence under which the model was published; its authors decide that.
+        config: The settings.
     """
-    if isinstance(license, str):
-        license = License(license, license_name, license_link)
     out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
     license.check()
     text = as_json(SentenceFile(config.text).identity) if config.text is not None else None
@@ -163,12 +158,12 @@ def convert_model(
         out,
         settings,
         ConversionRecord,
-        lambda work, folder: _convert(source, config, settings, folder, out.name),
+        lambda work, folder: _convert(model, config, settings, folder, out.name),
         result=Converted,
         command="convert",
     )
     if not made.fresh:
-        _refuse_other_source(out, made.record, source)
+        _refuse_other_source(out, made.record, model)
     return made
 
 
@@ -182,7 +177,7 @@ def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
         )
     order = config.order or held
     if config.text is not None and order == 1:
-        raise InputError("`text` chooses among n-grams, and words alone are kept here; leave `text` or `order` out")
+        raise InputError("`text` chooses among n-grams, and words alone are kept here; leave out `text` or `order`")
     return order
 
 
@@ -197,7 +192,7 @@ def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
         with path.open("rb") as file:
             # A pipe tells no size, and the size of a packed file is not that of the model.
             whole = path.is_file()
-            packed = whole and file.peek(2)[:2] == GZIP_START
+            packed = whole and file.peek(2)[:2] == PACKED
             yield file, path.name if whole else str(path), path.stat().st_size if whole and not packed else None
     except OSError as error:
         if error.filename != str(path):

@@ -1,4 +1,4 @@
-"""`paranmt convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
+"""`paranmt encoder convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
     with pytest.raises(
-        InputError, match="order. 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
+        InputError, match="`order` 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
     ):
         convert(model, tmp_path / "more", order=3)
 
@@ -119,7 +119,7 @@ def test_written_as_modules_write(
 def test_only_ngrams_of_a_text(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of the text keep their vectors; what is left out is left out of the average."""
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED_BUCKETS", 1)
+    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED", 1)
     text = tmp_path / "text.txt"
     text.write_text("The cat sat.\nIt's the café\n", encoding="utf8")
     made = convert(model, tmp_path / "out", text=str(text))
@@ -209,16 +209,16 @@ def test_not_averaged(model: Path, tmp_path: Path) -> None:
 
 def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    words = ["convert", str(model), "--out", str(out), "--license", "mit"]
+    words = ["encoder", "convert", str(model), "--out", str(out), "--license", "mit"]
     assert cli.main(words) == 0
     printed = capsys.readouterr().out
     assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
-    assert "2 words never occur" in printed and "already" not in printed
+    assert "2 words are never met" in printed and "already" not in printed
     assert cli.main(words) == 0
     assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
     assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
     assert "conversion.json" in capsys.readouterr().out
-    assert cli.main([*words[:3], str(tmp_path / "no"), "--license", "mitt"]) == 1
+    assert cli.main([*words[:4], str(tmp_path / "no"), "--license", "mitt"]) == 1
     assert "did you mean mit?" in capsys.readouterr().err
-    assert cli.main(["convert", str(tmp_path / "none.bin"), *words[2:]]) == 1
+    assert cli.main(["encoder", "convert", str(tmp_path / "none.bin"), *words[3:]]) == 1
     assert "none.bin: No such file or directory; expected a .bin file" in capsys.readouterr().err
