@@ -5,14 +5,17 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4, tables 5 a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import values_for
 
 if TYPE_CHECKING:
     from paranmt_hf.training.supervised.model import SupervisedModel
@@ -44,7 +47,12 @@ class Supervised(Result[SupervisedRecord]):
 
 
 def supervise(
-    data: str | Path, out: str | Path, *, config: SuperviseConfig, encoder: EncoderConfig | None = None
+    data: str | Path,
+    out: str | Path,
+    *,
+    config: SuperviseConfig,
+    init_from: str | None = None,
+    encoder: Mapping[str, Any] | EncoderConfig | None = None,
 ) -> Supervised:
     """Train an encoder, and a head over its vectors, for a supervised task.
 
@@ -54,9 +62,14 @@ def supervise(
         data: Folder with the files of the task in SentEval's layout (SICK, SST).
         out: Folder of the model: encoder and head.
         config: The task, and how it is trained.
-        encoder: The encoder to start from, or a new one.
+        init_from: Encoder folder or Hub id to start from.
+        encoder: Without one to start from: options of a new encoder as of `paranmt train`, such as
+            `model=lstm,dimension=50,vectors=glove.txt`.
     """
-    encoder = encoder or EncoderConfig()
+    if not isinstance(encoder, EncoderConfig):
+        encoder = EncoderConfig(**values_for([EncoderConfig], encoder, "encoder")[0])
+    if init_from is not None:
+        encoder = replace(encoder, init_from=init_from)
     sources = [locate(encoder.init_from).folder] if encoder.init_from else []
     out = result_folder(out, SupervisedRecord, sources=sources)
     # Imports torch.

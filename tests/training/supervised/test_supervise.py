@@ -19,7 +19,7 @@ from tests.toys import bytes_of
 from tests.training.toys import encoder_of
 
 SMALL = {"epochs": 3, "hidden": 4, "learning_rate": 0.05}
-TINY = ["--epochs", "1", "--hidden", "2", "--dimension", "4"]
+TINY = ["--epochs", "1", "--hidden", "2", "--encoder", "dimension=4"]
 
 
 @pytest.fixture(scope="module")
@@ -231,12 +231,12 @@ def test_bad_input(made, folder, capsys):
         main(["supervise", "x", "--out", "y", "--task", "MR"])
     assert "--task" in capsys.readouterr().err
     fails(capsys, [*data, *task, "--way", "fixed"], "way fixed needs an encoder to start from")
-    fails(capsys, [*data, *task, *word, "--dimension", "5"], "word is a model 'word' with its own vocabulary")
-    fails(capsys, [*data, *task, "--pooling", "max"], "would change nothing for this 'word' model")
+    fails(capsys, [*data, *task, *word, "--encoder", "dimension=5"], "word is a model 'word' with its own vocabulary")
+    fails(capsys, [*data, *task, "--encoder", "pooling=max"], "would change nothing for this 'word' model")
     fails(capsys, [*data, *task, "--init-from", "nowhere"], "no model 'nowhere': expected a folder that exists")
-    fails(capsys, [*data, *task, "--vectors", "none.txt"], "--vectors none.txt: no such file")
+    fails(capsys, [*data, *task, "--encoder", "vectors=none.txt"], "none.txt: no such file")
     (folder / "foreign.txt").write_text("слово 1 2\n", encoding="utf8")
-    fails(capsys, [*data, *task, "--vectors", "foreign.txt"], "knows none of the", "words of their language")
+    fails(capsys, [*data, *task, "--encoder", "vectors=foreign.txt"], "knows none of the", "words of their language")
     save(encoder_of((["слово", "дело"], ["и"]), dimension=4), folder / "foreign")
     fails(capsys, [*data, *task, "--init-from", "foreign"], "foreign knows none of the words of SICK-R; choose an")
     (folder / "mine").mkdir()
