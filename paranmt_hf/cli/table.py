@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "annotate": "let people rate a sample of a corpus",
     "paraphrase": "generate paraphrases, and train and evaluate the models for it",
     "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
@@ -16,6 +17,48 @@ FAMILIES = {
 
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
+        Command(
+            "explore",
+            "paranmt_hf.apps.explore.explore:explore",
+            "show a release on a local page",
+            "paranmt explore paranmt50m --index paranmt50m.index",
+        ),
+        Command(
+            "report",
+            "paranmt_hf.apps.explore.explore:write_report",
+            "write what `paranmt explore` shows as one HTML file",
+            "paranmt report paranmt50m --out paranmt50m.html",
+        ),
+        Command(
+            "annotate sample",
+            "paranmt_hf.apps.annotate.annotate:sample_for_annotation",
+            "sample pairs from ranges of the paraphrase score",
+            "paranmt annotate sample paranmt50m --out judged --per-range 20",
+        ),
+        Command(
+            "annotate serve",
+            "paranmt_hf.apps.annotate.annotate:serve_annotation",
+            "serve the page on which people rate, on this computer",
+            "paranmt annotate serve judged --annotators Ada Grace",
+        ),
+        Command(
+            "annotate table",
+            "paranmt_hf.apps.annotate.annotate:summarise_annotation",
+            "count the labels of each range, and measure agreement",
+            "paranmt annotate table judged --json table.json --picture table.png",
+        ),
+        Command(
+            "annotate export",
+            "paranmt_hf.apps.annotate.annotate:export_annotation",
+            "write the answers as CSV",
+            "paranmt annotate export judged --out answers.csv",
+        ),
+        Command(
+            "annotate import",
+            "paranmt_hf.apps.annotate.annotate:import_annotation",
+            "add answers from CSV, such as those of another computer",
+            "paranmt annotate import judged answers.csv",
+        ),
         Command(
             "select",
             "paranmt_hf.corpus.selection.select:select",
@@ -285,9 +328,6 @@ OLD = {
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
-    "explore": "explore",
-    "report": "report",
-    "annotate": "annotate",
     "tune": "tune",
     "publish": "publish",
 }
