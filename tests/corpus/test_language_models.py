@@ -16,7 +16,6 @@ from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
@@ -60,7 +59,7 @@ def make(bitext, out, vectors, server, **settings):
     release = settings.pop("release", RELEASE)
     config = LanguageModelConfig("small", base_url=server.url, source_language="cs", **settings)
     return build(
-        bitext, out, translator=config, scorer=ScorerConfig(vectors=str(vectors)), release=release, engine=LOCAL
+        bitext, out, language_model=config, scorer=ScorerConfig(vectors=str(vectors)), release=release, engine=LOCAL
     )
 
 
@@ -186,10 +185,10 @@ def test_equal_sentences_are_asked_for_once(vectors, tmp_path):
 
 
 def paraphrase(text, out, vectors, server, **settings):
-    return paraphrase_corpus(
+    return build(
         LineFiles({"reference": text}),
         out,
-        paraphraser=LanguageModelConfig("small", base_url=server.url, **settings),
+        language_model=LanguageModelConfig("small", base_url=server.url, **settings),
         scorer=ScorerConfig(vectors=str(vectors)),
         release=ReleaseConfig(license="cc-by-4.0", rows_per_shard=10),
         engine=LOCAL,

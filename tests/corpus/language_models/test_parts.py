@@ -13,7 +13,7 @@ import pytest
 from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.answers import Answer, KeptAnswers
-from paranmt_hf.corpus.language_models.config import LANGUAGE_NAMES, LanguageModelConfig, fill, is_language_model
+from paranmt_hf.corpus.language_models.config import LANGUAGE_NAMES, LanguageModelConfig, fill
 from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, estimate, tokens_of
 from paranmt_hf.corpus.language_models.server import PassingError
 from paranmt_hf.errors import InputError
@@ -90,7 +90,6 @@ class TestSettings:
         assert LanguageModelConfig("m").address == "http://b/v2"
 
     def test_names(self):
-        assert is_language_model("openai:m") and not is_language_model("openai/m")
 
 
 class TestMinuteLimits:
@@ -272,10 +271,10 @@ class TestKeptAnswers:
 def test_cost_by_hand():
     config = LanguageModelConfig("m", prompt="Ahoj {sentence}", price_input=3.0, price_output=15.0)
     table = pa.table({"source": ["muž", "a" * 26], "reference": ["man" * 10, "b" * 30]})
-    cost = estimate(config, "translate", [table, table])
+    cost = cost_of(config, "translate", [table, table])
     # Around each of 4 sentences: 10 for the template, 1 and 5 bytes for `Ahoj `; the sources have 4 + 26 bytes.
     assert (cost.requests, cost.input_tokens, cost.output_tokens) == (4, 4 * (10 + 1 + 1) + 60 // 3, 120 // 3)
     assert cost.price == pytest.approx((68 * 3 + 40 * 15) / 1e6)
-    assert cost.describe().startswith("4 requests, about 68 tokens of requests and 40 of answers, which cost about")
-    assert estimate(LanguageModelConfig("m"), "paraphrase", []).price is None
+    assert cost.summary().startswith("4 requests, about 68 tokens of requests and 40 of answers, which cost about")
+    assert cost_of(LanguageModelConfig("m"), "paraphrase", []).price is None
     assert tokens_of("") == 1
