@@ -17,7 +17,7 @@ GROUPS: dict[str, list[Command]] = {
         Command(
             "build",
             "paranmt_hf.corpus.build:build",
-            "translate a bitext or paraphrase text, score the pairs, release them",
+            "make a release from a bitext, or from text alone",
             "paranmt build --source train.cs --reference train.en --translator embedded --out corpus --license mit",
         ),
         Command(
@@ -31,6 +31,13 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.corpus.import_pairs:import_pairs",
             "score pairs that are translated already, and release them",
             "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0",
+        ),
+        Command(
+            "score",
+            "paranmt_hf.corpus.score:rescore",
+            "score a release again, or give it more columns",
+            "paranmt score paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2",
+            kept="paranmt-score.yaml",
         ),
         Command(
             "select",
@@ -205,7 +212,6 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
     "quickstart": "quickstart",
-    "score": "score",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",

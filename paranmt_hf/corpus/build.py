@@ -30,7 +30,7 @@ def build(
     out: str | Path,
     *,
     translator: Annotated[TranslatorConfig | None, Prefixed] = None,
-    pivot: str | None = None,
+    pivot: str | TranslatorConfig | None = None,
     language_model: str | Path | LanguageModelConfig | None = None,
     scorer: Annotated[ScorerConfig | None, Prefixed] = None,
     release: ReleaseConfig | None = None,
@@ -74,7 +74,8 @@ def build(
     if translator is not None:
         _check_device(translator, engine)
         if pivot is not None:
-            stages.append(PivotStage(TranslateStage(_into_pivot(pivot, translator), engine.threads)))
+            there = pivot_of(pivot, translator) if isinstance(pivot, str) else pivot
+            stages.append(PivotStage(TranslateStage(there, engine.threads)))
         stages.append(TranslateStage(translator, engine.threads))
     elif asked is not None:
         asked.check_installed()
@@ -120,7 +121,7 @@ def _check_device(translator: TranslatorConfig, engine: EngineConfig) -> None:
         )
 
 
-def _into_pivot(name: str, translator: TranslatorConfig) -> TranslatorConfig:
+def pivot_of(name: str, translator: TranslatorConfig) -> TranslatorConfig:
     """Settings of the model into the pivot language: those of the way back, one hypothesis, languages exchanged."""
     both = translator.source_language and translator.target_language
     shared = ("backend", "beam", "batch_tokens", "max_source_tokens", "max_target_tokens", "device", "dtype")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from paranmt_hf.corpus.bitext.inputs import check_names, open_table
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
@@ -63,6 +63,8 @@ def import_pairs(
     known = None if preset is None else read_preset(preset)
     if known is not None:
         release, made_by = with_terms(release, known), made_by or known.made_by
+    if made_by not in (None, *get_args(MadeBy)):
+        raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}", option="made_by")
     chosen = scorer is not None and (scorer.name or scorer.vectors)
     if isinstance(data, str | Path | Sequence):
         files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
@@ -75,6 +77,8 @@ def import_pairs(
         elif label:
             raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
         elif format == "phrases":
+            if columns:
+                raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
             data = PhraseFiles(files, score=ppdb_score, max_characters=max_characters)
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give the `format` phrases", option="ppdb_score")

@@ -28,7 +28,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, che
 from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
-from paranmt_hf.corpus.statistics import plot_histograms
+from paranmt_hf.corpus.statistics import plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
@@ -120,6 +120,23 @@ class Built:
     folder: Path
     record: ReleaseRecord
     fresh: bool
+
+    def summary(self) -> str:
+        """What the release holds, and how to load it."""
+        statistics = self.record.statistics
+        lines = [f"{self.folder}: {statistics.rows:,} pairs" + ("" if self.fresh else " (was built already)")]
+        for name, config in self.record.configs.items():
+            lines.append(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
+        lines += [f"  dropped  {count:>12,} {reason}" for reason, count in self.record.dropped.items()]
+        for name, count in statistics.mismatches.items():
+            lines.append(f"  {name:<18}{count:>12,} pairs, {count / statistics.rows:.1%}")
+        if held_out := self.record.held_out:
+            lines.append(
+                f"  human_score: {held_out.accuracy:.1%} of held-out sentences classified correctly, references first "
+                f"in {held_out.ordered:.1%} of {held_out.pairs:,} held-out pairs"
+            )
+        lines += ["paraphrase score", text_histogram(statistics.histogram, width=40)]
+        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.resolve().parent}"])
 
 
 def make_release(

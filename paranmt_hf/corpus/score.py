@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -21,11 +21,11 @@ from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, write_rows
-from paranmt_hf.corpus.schema import ADDED
+from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import put_in_place, work_folder
+from paranmt_hf.util.settings import Prefixed
 from paranmt_hf.util.work import clear, keep_identity, locked, remove
 
 # In the work folder, the release as it was, while the new one gets its name.
@@ -33,28 +33,26 @@ OLD, NEW = "old", "new"
 
 
 def rescore(
-    folder: Path,
+    release: str | Path,
     *,
-    scorer: ScorerConfig | None = None,
-    add: Sequence[str] = (),
-    authorship: AuthorshipConfig | None = None,
+    add: Sequence[AddedColumn] = (),
+    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
     engine: EngineConfig | None = None,
 ) -> Built:
-    """Score a release again, or give it columns; of the columns that are there, only those asked for change.
+    """Score a release again with another scorer, or give it more columns; other columns stay as they are.
 
     The old release stays in place until the new one is complete.
 
     Args:
-        folder: The release.
-        scorer: The encoder of the paraphrase score; None keeps the scores.
-        add: Columns that the release is to have: names of `schema.ADDED`. Those that it has already, made alike, stay.
-        authorship: How the classifier behind `human_score` learns.
-        engine: Where the work is done.
+        release: Folder of the release.
+        add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
+        scorer: The encoder of the paraphrase score.
+        engine: Where scoring runs.
     """
-    if scorer is None and not add:
-        raise InputError("nothing was asked for: give a scorer, or columns to add")
-    columns = ColumnStage(added_columns(add), authorship or AuthorshipConfig())
-    folder = Path(folder).resolve()
+    if scorer is None or not (scorer.name or scorer.vectors):
+        scorer = None if add else scorer or ScorerConfig()
+    columns = ColumnStage(added_columns(add), AuthorshipConfig())
+    folder = Path(release).resolve()
     work, engine = work_folder(folder), (engine or EngineConfig()).resolved()
     if not (work / OLD).exists():
         release_files(folder)
@@ -62,9 +60,9 @@ def rescore(
         _finish_swap(folder)
         record = read_record(folder)
         parts = {name: value for name, value in record.settings.items() if name != "release"}
-        release = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
-        stages = _stages(parts, scorer, columns, release.language)
-        check_stages(stages, release.language)
+        settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
+        stages = _stages(parts, scorer, columns, settings.language)
+        check_stages(stages, settings.language)
         if not stages:
             remove(work)
             return Built(folder, record, fresh=False)
@@ -86,7 +84,7 @@ def rescore(
             work / NEW,
             identity,
             stages,
-            release,
+            settings,
             engine,
             name=folder.name,
             recorded=parts,

@@ -18,7 +18,6 @@ from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
@@ -157,18 +156,12 @@ def test_foreign_folder_is_left_alone(bitext, vectors, tmp_path):
 @pytest.mark.parametrize("licence", [None, "", "CC BY", "cc-by-4.0\nx: y"])
 def test_licence_is_required(licence):
     with pytest.raises(InputError, match="a corpus needs a licence"):
-        ReleaseConfig(license=licence)
-
-
-def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
-    translator = TranslatorConfig("model", sample=True, beam=4)
-    with pytest.raises(InputError, match="--beam does nothing with --sample, which draws hypotheses; leave it out"):
-        make(bitext, tmp_path / "corpus", vectors, translator=translator)
+        ReleaseConfig(license=licence).check_license()
 
 
 def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
-        ReleaseConfig(license="MIT")
+        ReleaseConfig(license="MIT").check_license()
     log = tmp_path / "log"
     for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
         with pytest.raises(InputError, match=message):

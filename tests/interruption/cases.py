@@ -19,8 +19,18 @@ TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epoch
 def _build(root: Path, *more: str) -> list[str]:
     words = ["build", "--source", f"{root}/sample.cs", "--reference", f"{root}/sample.en", "--translator", "embedded"]
     # Greedy, for what is found by the search makes no difference here; what is drawn has no beam.
-    words += [] if "--sample" in more else ["--beam", "1"]
-    return [*words, "--backend", "transformers", "--out", f"{root}/out", "--rows-per-shard", "2", *SETTLED, *more]
+    words += [] if "--translator-sample" in more else ["--translator-beam", "1"]
+    return [
+        *words,
+        "--translator-backend",
+        "transformers",
+        "--out",
+        f"{root}/out",
+        "--rows-per-shard",
+        "2",
+        *SETTLED,
+        *more,
+    ]
 
 
 def _import(root: Path) -> list[str]:
@@ -62,7 +72,7 @@ def _release(root: Path) -> None:
 
     pairs(root)
     _vectors(root / "vectors.txt")
-    if main([*_import(root), "--vectors", f"{root}/vectors.txt"]):
+    if main([*_import(root), "--scorer-vectors", f"{root}/vectors.txt"]):
         raise RuntimeError("there is no release")
 
 
@@ -272,14 +282,26 @@ CASES = [
     ),
     Case(
         "build, several hypotheses",
-        lambda root: _build(root, "--hypotheses", "3", "--sample", "--temperature", "0.7", *ONE),
+        lambda root: _build(
+            root, "--translator-hypotheses", "3", "--translator-sample", "--translator-temperature", "0.7", *ONE
+        ),
         lambda root: bitext(root, 5),
     ),
     Case(
         "build, pivot",
         lambda root: [
-            *("build", "--text", f"{root}/sample.cs", "--pivot", "embedded", "embedded", "--out", f"{root}/out"),
-            *("--backend", "transformers", "--beam", "1", "--rows-per-shard", "2", *SETTLED, *ONE),
+            *("build", "--reference", f"{root}/sample.cs", "--pivot", "embedded", "--translator", "embedded"),
+            *("--out", f"{root}/out"),
+            *(
+                "--translator-backend",
+                "transformers",
+                "--translator-beam",
+                "1",
+                "--rows-per-shard",
+                "2",
+                *SETTLED,
+                *ONE,
+            ),
         ],
         lambda root: bitext(root, 4),
     ),

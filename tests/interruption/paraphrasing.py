@@ -99,11 +99,11 @@ def _asked(root: Path) -> list[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ["OPENAI_BASE_URL"] = server.url
     words = [
-        "paraphrase-corpus",
-        "--text",
+        "build",
+        "--reference",
         f"{root}/sample.en",
-        "--paraphraser",
-        "openai:small",
+        "--language-model",
+        "small",
         "--out",
         f"{root}/out",
     ]
@@ -111,7 +111,7 @@ def _asked(root: Path) -> list[str]:
 
 
 PARAPHRASING = [
-    *([Case("paraphrase-corpus", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
+    *([Case("build, language model", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
     Case("train-paraphraser", _train_paraphraser, pairs, SECONDS),
     Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
     Case("paraphrase, templates", _templates, _controlled),
