@@ -6,6 +6,8 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "paraphrase": "generate paraphrases, and train and evaluate the models for it",
+    "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
@@ -71,6 +73,42 @@ GROUPS: dict[str, list[Command]] = {
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
         ),
+        Command(
+            "encoder average",
+            "paranmt_hf.training.average:average_encoders",
+            "average the weights of encoders trained from one start",
+            "paranmt encoder average models/one models/two --out models/mean",
+        ),
+        Command(
+            "encoder rotate",
+            "paranmt_hf.training.rotate:rotate_encoder",
+            "order dimensions, so that cutting some off costs less",
+            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
+        ),
+        Command(
+            "encoder convert",
+            "paranmt_hf.training.convert:convert_model",
+            "convert a .bin model of the original Sent2Vec program",
+            "paranmt encoder convert model.bin --out models/sent2vec --license cc-by-4.0",
+        ),
+        Command(
+            "encoder export",
+            "paranmt_hf.encoders.export.export:export_encoder",
+            "export for model2vec, ONNX, transformers.js and others",
+            "paranmt encoder export models/word --format static --out exports/word",
+        ),
+        Command(
+            "encoder distill",
+            "paranmt_hf.training.vectors:distill_vectors",
+            "distill word vectors from large encoders",
+            "paranmt encoder distill sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz",
+        ),
+        Command(
+            "encoder negatives",
+            "paranmt_hf.training.negatives:mined_negatives",
+            "show the hard negatives that mega-batches give",
+            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
+        ),
     ],
     "evaluation": [
         Command(
@@ -104,7 +142,46 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
     ],
-    "paraphrases": [],
+    "paraphrases": [
+        Command(
+            "paraphrase train",
+            "paranmt_hf.paraphrase.train:train_paraphraser",
+            "train a model that paraphrases",
+            "paranmt paraphrase train paranmt50m --out models/paraphraser",
+        ),
+        Command(
+            "paraphrase text",
+            "paranmt_hf.paraphrase.paraphrase_file:paraphrase_file",
+            "generate paraphrases of the sentences of a file",
+            "paranmt paraphrase text sentences.txt --model models/paraphraser --out paraphrases.tsv --n 3",
+        ),
+        Command(
+            "paraphrase augment",
+            "paranmt_hf.paraphrase.augment:augment",
+            "add paraphrases to labelled sentences",
+            "paranmt paraphrase augment reviews.tsv --model models/paraphraser --search n=3 --out more.tsv",
+        ),
+        Command(
+            "paraphrase adversarial",
+            "paranmt_hf.paraphrase.adversarial:find_adversarial",
+            "find paraphrases that change what a classifier says",
+            "paranmt paraphrase adversarial reviews.tsv --model models/paraphraser --classifier models/sst "
+            "--out broken.tsv",
+        ),
+        Command(
+            "paraphrase evaluate",
+            "paranmt_hf.paraphrase.evaluate:evaluate_paraphrases",
+            "evaluate paraphrasers over decodings, or files of paraphrases",
+            "paranmt paraphrase evaluate models/paraphraser --data paranmt50m --held-out --decodings greedy beams=8 "
+            "--json paraphrases.json",
+        ),
+        Command(
+            "paraphrase canonical",
+            "paranmt_hf.paraphrase.evaluate:evaluate_canonical",
+            "evaluate how noisy sentences are brought into standard form",
+            "paranmt paraphrase canonical models/paraphraser --data paranmt50m --held-out --json canonical.json",
+        ),
+    ],
     "search": [
         Command(
             "search index",
@@ -144,6 +221,12 @@ GROUPS: dict[str, list[Command]] = {
         ),
     ],
     "more": [
+        Command(
+            "quickstart",
+            "paranmt_hf.apps.quickstart:quickstart",
+            "build a small corpus and an encoder offline, from nothing",
+            "paranmt quickstart --out demo",
+        ),
         Command(
             "experiment paranmt-table4",
             "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
@@ -211,24 +294,11 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "quickstart": "quickstart",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
-    "train-paraphraser": "train_paraphraser",
-    "train-controlled": "train_controlled",
-    "paraphrase": "paraphrase",
-    "augment": "augment",
-    "adversarial": "adversarial",
-    "evaluate": "evaluate",
     "supervise": "supervise",
-    "average": "average",
-    "rotate": "rotate",
-    "convert": "convert",
-    "negatives": "negatives",
-    "vectors": "vectors",
     "publish": "publish",
-    "export": "export",
 }

@@ -70,7 +70,7 @@ def import_pairs(
         files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
         if known is not None:
             if columns or format != "pairs":
-                raise InputError("give either a `preset`, which has columns and format, or `columns` and `format`")
+                raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")
             data = open_preset(
                 known, files, label=label, score=ppdb_score, language=release.language, max_characters=max_characters
             )
@@ -81,7 +81,7 @@ def import_pairs(
                 raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
             data = PhraseFiles(files, score=ppdb_score, max_characters=max_characters)
         elif ppdb_score:
-            raise InputError("`ppdb_score` is for files of PPDB; give the `format` phrases", option="ppdb_score")
+            raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:
             data = _open_table(files, dict(columns or {}), max_characters, scored=not chosen)
     release.check_license()
@@ -107,7 +107,7 @@ def _open_table(files: Sequence[Path], columns: dict[str, str], max_characters: 
     elif not columns:
         fields = tab_fields(files[0])
         if fields == 1 and is_rule(first_line(files[0])):
-            raise InputError(f"{files[0]} has lines of PPDB and no tabs; give the `format` phrases", option="format")
+            raise InputError(f"{files[0]} has lines of PPDB and no tabs; give `format` phrases", option="format")
         columns = {"reference": "1", "translation": "2", **({"para_score": "3"} if fields >= 3 else {})}
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"`columns` must name reference and translation; {', '.join(sorted(missing))} is missing")

@@ -60,8 +60,8 @@ def test_positions_and_columns(folder):
     assert main(["score", "corpus", "--scorer-vectors", "vectors.txt", "--workers", "1"]) == 0
     assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
     assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
-        "folder": "corpus",
-        "vectors": "vectors.txt",
+        "release": "corpus",
+        "scorer-vectors": "vectors.txt",
     }
     assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
 
