@@ -22,14 +22,16 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Prefixed
+from paranmt_hf.util.settings import Count, Prefixed
+from paranmt_hf.util.yaml_files import settings_of
 
 
 def build(
     text: TextInput | AlignedText,
     out: str | Path,
     *,
-    translator: Annotated[TranslatorConfig | None, Prefixed] = None,
+    translator: str | Path | TranslatorConfig | None = None,
+    hypotheses: Count | None = None,
     pivot: str | TranslatorConfig | None = None,
     language_model: str | Path | LanguageModelConfig | None = None,
     scorer: Annotated[ScorerConfig | None, Prefixed] = None,
@@ -45,7 +47,9 @@ def build(
     Args:
         text: The bitext, or text with the column `reference` alone.
         out: Folder of the release; its name is the name of the corpus.
-        translator: The translation model and its search.
+        translator: Translation model: a folder, an id on the Hub, `embedded` (the small one for captions), or a YAML
+            file with its settings (docs/corpus.md).
+        hypotheses: Number of translations of a sentence, each a row with its rank.
         pivot: Of text alone: translation model into another language, from which `translator` translates back.
         language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML
             file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
@@ -63,7 +67,12 @@ def build(
         pivot is None and translator is not None and not is_bitext
     ):
         raise InputError("`pivot` and `translator` together are for text without a foreign side")
-    asked = None if language_model is None else LanguageModelConfig.of(language_model).answering_in(release.language)
+    asked, translating = None, None
+    if language_model is not None:
+        asked = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(release.language)
+    if translator is not None:
+        translating = settings_of(TranslatorConfig, translator, "a translation model")
+        translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
     out = result_folder(out)
     release.check_license()
     engine = (engine or EngineConfig()).resolved()
@@ -71,12 +80,12 @@ def build(
     # A missing package and a scorer that cannot be read are reported before the translation, which takes long.
     scorer.load()
     stages: list[Stage] = []
-    if translator is not None:
-        _check_device(translator, engine)
+    if translating is not None:
+        _check_device(translating, engine)
         if pivot is not None:
-            there = pivot_of(pivot, translator) if isinstance(pivot, str) else pivot
+            there = pivot_of(pivot, translating) if isinstance(pivot, str) else pivot
             stages.append(PivotStage(TranslateStage(there, engine.threads)))
-        stages.append(TranslateStage(translator, engine.threads))
+        stages.append(TranslateStage(translating, engine.threads))
     elif asked is not None:
         asked.check_installed()
         stages.append(AskStage(asked, "translate" if is_bitext else "paraphrase"))
@@ -108,7 +117,7 @@ def estimate_cost(
         language: Language of the corpus, an ISO 639-1 code.
     """
     opened = text.open() if isinstance(text, TextInput) else text
-    model = LanguageModelConfig.of(language_model).answering_in(language)
+    model = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(language)
     task: Task = "translate" if "source" in opened.columns else "paraphrase"
     return cost_of(model, task, opened.batches(Report()))
 

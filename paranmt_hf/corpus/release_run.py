@@ -25,7 +25,7 @@ from paranmt_hf.corpus.jobs.shards import Manifest, Stage, write_shard
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, check_license, record_bytes
-from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
+from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms, text_histogram
@@ -69,7 +69,6 @@ class ReleaseConfig:
         keep_source: Keep the foreign sentence, if its licence allows.
         seed: Seed of the sample and the examples.
         rows_per_shard: Number of input lines in one unit of work.
-        max_shard_bytes: Largest Parquet file of the release.
         keep_work: Keep the folder of intermediate shards.
     """
 
@@ -82,7 +81,6 @@ class ReleaseConfig:
     keep_source: Annotated[bool, Advanced] = False
     seed: Annotated[Seed, Advanced] = 0
     rows_per_shard: Annotated[int, Range(at_least=1, at_most=10_000_000), Advanced] = 10_000
-    max_shard_bytes: Annotated[int, Range(at_least=1_000_000), Advanced] = MAX_SHARD_BYTES
     keep_work: Annotated[bool, Advanced, RunOnly] = False
 
     def __post_init__(self) -> None:
@@ -93,7 +91,7 @@ class ReleaseConfig:
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
-        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed")}
         other = {} if self.language == ENGLISH else {"language": self.language}
         return kept | other | {name: value for name, value in said.items() if value is not None}
 
@@ -358,7 +356,6 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
             folder,
             optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
             seed=release.seed,
-            max_shard_bytes=release.max_shard_bytes,
         )
 
 

@@ -82,22 +82,16 @@ def test_devices(pairs, capsys):
         training = ["train", "--data", "pairs.parquet", "--out", "m", "--device", "cuda", *SMALL]
         fails(capsys, training, "--device cuda: there is no GPU that torch can use")
         assert not list(pairs.glob("m*"))
-        lines = ["--source", "pairs.txt", "--reference", "pairs.txt"]
-        fails(
-            capsys,
-            ["build", *lines, *BUILD, "--translator-device", "cuda"],
-            "device 'cuda' is not there: torch sees 0 GPUs",
-        )
-    lines = ["--source", "pairs.txt", "--reference", "pairs.txt"]
-    fails(capsys, ["build", *lines, *BUILD, "--translator-device", "foo"], "must be cpu, cuda or cuda:N, was 'foo'")
+    build = ["build", "--source", "pairs.txt", "--reference", "pairs.txt", "--translator", "model.yaml", *BUILD[2:]]
+    for device, message in (("cuda", "torch sees 0 GPUs"), ("foo", "must be cpu, cuda or cuda:N, was 'foo'")):
+        Path("model.yaml").write_text(f"name: embedded\ndevice: {device}\n")
+        if device == "foo" or not torch.cuda.is_available():
+            fails(capsys, build, message)
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--translator-beam", 100_000, "must be from 1 to 200, was 100000"),
-        ("--translator-max-target-tokens", 10**9, "must be from 2 to 10,000"),
-        ("--translator-batch-tokens", 10**12, "must be from 1 to 10,000,000"),
         ("--workers", 10**6, "must be from 0 to 10,000, was 1000000"),
         ("--threads", 10**6, "must be from 0 to 10,000"),
         ("--rows-per-shard", 10**12, "must be from 1 to 10,000,000"),

@@ -48,8 +48,7 @@ def test_positions_and_columns(folder):
     (folder / "pairs.tsv").write_text("a b\tb a\t0.5\n")
     write(
         folder,
-        "data: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\n"
-        "columns: reference=2,translation=1,para_score=3\nmax-shard-bytes: 1000000\n",
+        "data: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\ncolumns: reference=2,translation=1,para_score=3\n",
     )
     assert main(["import", "--config", "options.yaml"]) == 0
     assert pq.read_table(folder / "corpus" / "data")["reference"].to_pylist() == ["b a"]

@@ -184,7 +184,6 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     ("values", "message"),
     [
         ({"rows_per_shard": 0}, "rows_per_shard must be from 1 to 10,000,000, was 0"),
-        ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
         ({"seed": 1.5}, "seed must be a whole number from 0 to 4,294,967,295, was 1.5"),
     ],
 )

@@ -16,21 +16,13 @@ MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_pha
 TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
 
 
-def _build(root: Path, *more: str) -> list[str]:
-    words = ["build", "--source", f"{root}/sample.cs", "--reference", f"{root}/sample.en", "--translator", "embedded"]
-    # Greedy, for what is found by the search makes no difference here; what is drawn has no beam.
-    words += [] if "--translator-sample" in more else ["--translator-beam", "1"]
-    return [
-        *words,
-        "--translator-backend",
-        "transformers",
-        "--out",
-        f"{root}/out",
-        "--rows-per-shard",
-        "2",
-        *SETTLED,
-        *more,
-    ]
+def _build(root: Path, *more: str, **settings: object) -> list[str]:
+    """Greedy search by transformers, because the results of another search are interrupted alike."""
+    chosen = {"name": "embedded", "backend": "transformers", "beam": 1, **settings}
+    (root / "translator.yaml").write_text("".join(f"{name}: {value}\n" for name, value in chosen.items()))
+    words = ["build", "--reference", f"{root}/sample.en", "--translator", f"{root}/translator.yaml"]
+    words += [] if "--pivot" in more else ["--source", f"{root}/sample.cs"]
+    return [*words, "--out", f"{root}/out", "--rows-per-shard", "2", *SETTLED, *more]
 
 
 def _import(root: Path) -> list[str]:
@@ -292,29 +284,10 @@ CASES = [
     ),
     Case(
         "build, several hypotheses",
-        lambda root: _build(
-            root, "--translator-hypotheses", "3", "--translator-sample", "--translator-temperature", "0.7", *ONE
-        ),
+        lambda root: _build(root, "--hypotheses", "3", *ONE, sample="true", temperature=0.7),
         lambda root: bitext(root, 5),
     ),
-    Case(
-        "build, pivot",
-        lambda root: [
-            *("build", "--reference", f"{root}/sample.cs", "--pivot", "embedded", "--translator", "embedded"),
-            *("--out", f"{root}/out"),
-            *(
-                "--translator-backend",
-                "transformers",
-                "--translator-beam",
-                "1",
-                "--rows-per-shard",
-                "2",
-                *SETTLED,
-                *ONE,
-            ),
-        ],
-        lambda root: bitext(root, 4),
-    ),
+    Case("build, pivot", lambda root: _build(root, "--pivot", "embedded", *ONE), lambda root: bitext(root, 4)),
     Case("supervise", _supervise, _task),
     Case(
         "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model

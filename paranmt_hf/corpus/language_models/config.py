@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import check_installed
-from paranmt_hf.util.settings import Count, Range, Seed, check, read_value
-from paranmt_hf.util.yaml_files import read_yaml
+from paranmt_hf.util.settings import Count, Range, Seed, check
 
 Task = Literal["translate", "paraphrase"]
 
@@ -135,26 +133,6 @@ class LanguageModelConfig:
     tokens_per_minute: Count | None = None
     price_input: Annotated[float | None, Range(at_least=0)] = None
     price_output: Annotated[float | None, Range(at_least=0)] = None
-
-    @classmethod
-    def of(cls, model: str | Path | LanguageModelConfig) -> LanguageModelConfig:
-        """Make settings of the name of a model, or read a YAML file of settings."""
-        if isinstance(model, LanguageModelConfig):
-            return model
-        path = Path(model)
-        if path.suffix not in (".yaml", ".yml"):
-            return cls(str(model))
-        values = read_yaml(path, "settings of a language model", as_text=True)
-        known = {entry.name for entry in fields(cls)}
-        given = {str(name).replace("-", "_"): value for name, value in values.items() if value is not None}
-        if unknown := sorted(given.keys() - known):
-            raise InputError(f"{path}: a language model has no setting {unknown[0]!r}; it has {', '.join(known)}")
-        if "name" not in given:
-            raise InputError(f"{path} has no name of a language model", path=path)
-        try:
-            return cls(**{name: read_value(cls, name, value) for name, value in given.items()})
-        except InputError as error:
-            raise InputError(f"{path}: {error}", path=path) from None
 
     def __post_init__(self) -> None:
         check(self)
