@@ -33,6 +33,7 @@ _NAMES = {
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
+    "EvaluationText": "paranmt_hf.corpus.selection.decontamination",
     "TextInput": "paranmt_hf.corpus.bitext.inputs",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
@@ -122,6 +123,7 @@ __all__ = [
     "ParaphraserTraining",
     "ReleaseConfig",
     "ScorerConfig",
+    "EvaluationText",
     "TextInput",
     "RotateConfig",
     "ReleaseFilter",
@@ -205,6 +207,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.pairs import PairSelection
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
+    from paranmt_hf.corpus.selection.decontamination import EvaluationText
     from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
     from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
