@@ -6,12 +6,21 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
+    "experiment": "tables and figures of the papers",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
+        Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a release by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
         Command(
             "stats",
             "paranmt_hf.corpus.stats:describe_corpora",
@@ -37,6 +46,74 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "encoder average",
+            "paranmt_hf.training.average:average_encoders",
+            "average the weights of encoders trained from one start",
+            "paranmt encoder average models/one models/two --out models/mean",
+        ),
+        Command(
+            "encoder rotate",
+            "paranmt_hf.training.rotate:rotate_encoder",
+            "order dimensions, so that cutting some off costs less",
+            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
+        ),
+        Command(
+            "encoder convert",
+            "paranmt_hf.training.convert:convert_model",
+            "convert a .bin model of the original Sent2Vec program",
+            "paranmt encoder convert model.bin --out models/sent2vec --license cc-by-4.0",
+        ),
+        Command(
+            "encoder export",
+            "paranmt_hf.encoders.export.export:export_encoder",
+            "export for model2vec, ONNX, transformers.js and others",
+            "paranmt encoder export models/word --format static --out exports/word",
+        ),
+        Command(
+            "encoder distill",
+            "paranmt_hf.training.vectors:distill_vectors",
+            "distill word vectors from large encoders",
+            "paranmt encoder distill sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz",
+        ),
+        Command(
+            "encoder negatives",
+            "paranmt_hf.training.negatives:mined_negatives",
+            "show the hard negatives that mega-batches give",
+            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
+        ),
+    ],
+    "evaluation": [
+        Command(
+            "evaluate sts",
+            "paranmt_hf.evaluation.evaluate:evaluate",
+            "evaluate encoders on semantic textual similarity",
+            "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json",
+        ),
+        Command(
+            "evaluate transfer",
+            "paranmt_hf.evaluation.evaluate:transfer",
+            "evaluate encoders on transfer tasks",
+            "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json",
+        ),
+        Command(
+            "evaluate mteb",
+            "paranmt_hf.evaluation.mteb:evaluate_mteb",
+            "evaluate encoders on tasks of the library mteb",
+            "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word",
+        ),
+        Command(
+            "evaluate contrast",
+            "paranmt_hf.evaluation.contrast:evaluate_contrast",
+            "evaluate encoders on triples of sentences",
+            "paranmt evaluate contrast models/word embedded --json contrast.json",
+        ),
+        Command(
+            "evaluate overfitting",
+            "paranmt_hf.training.pair_margins:evaluate_overfitting",
+            "how far training pairs stand out from their negatives",
+            "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
     ],
     "paraphrases": [],
@@ -80,6 +157,66 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "quickstart",
+            "paranmt_hf.apps.quickstart:quickstart",
+            "build a small corpus and an encoder offline, from nothing",
+            "paranmt quickstart --out demo",
+        ),
+        Command(
+            "experiment paranmt-table4",
+            "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
+            "which source of text gives the best encoders",
+            "paranmt experiment paranmt-table4 news captions --development FOLDER_WITH_STS --out sources",
+        ),
+        Command(
+            "experiment paranmt-table5",
+            "paranmt_hf.experiments.paranmt_table5:paranmt_table5",
+            "which tenth of a corpus, by which score, gives the best",
+            "paranmt experiment paranmt-table5 paranmt50m --development FOLDER_WITH_STS --out folds",
+        ),
+        Command(
+            "experiment paranmt-table6",
+            "paranmt_hf.experiments.paranmt_table6:paranmt_table6",
+            "which size of mega-batches gives the best encoders",
+            "paranmt experiment paranmt-table6 paranmt50m --development FOLDER_WITH_STS --out mega-batches",
+        ),
+        Command(
+            "experiment paragram-figure1",
+            "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
+            "how much encoders learn from how many pairs",
+            "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
+            "experiment paragram-table7",
+            "paranmt_hf.experiments.paragram_table7:paragram_table7",
+            "correlation with people by the length of sentences",
+            "paranmt experiment paragram-table7 embedded --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "experiment paragram-table8",
+            "paranmt_hf.experiments.paragram_table8:paragram_table8",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt experiment paragram-table8 models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "experiment paragram-section6",
+            "paranmt_hf.experiments.paragram_section6:paragram_section6",
+            "norms of word vectors next to the frequency of words",
+            "paranmt experiment paragram-section6 models/word glove.txt --frequencies paranmt50m",
+        ),
+        Command(
+            "experiment sent2vec-figure1",
+            "paranmt_hf.experiments.sent2vec_figure1:sent2vec_figure1",
+            "norms of word vectors against frequency, as a picture",
+            "paranmt experiment sent2vec-figure1 models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "experiment paragram-section5",
+            "paranmt_hf.experiments.paragram_section5:paragram_section5",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt experiment paragram-section5 models/word --data FOLDER_WITH_STS --training paranmt50m",
+        ),
+        Command(
             "doctor",
             "paranmt_hf.apps.doctor:diagnose",
             "show what is installed and what commands would choose",
@@ -92,12 +229,10 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "quickstart": "quickstart",
     "build": "build",
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
-    "select": "select",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",
@@ -110,15 +245,5 @@ OLD = {
     "adversarial": "adversarial",
     "evaluate": "evaluate",
     "supervise": "supervise",
-    "analyse": "analyse",
-    "average": "average",
-    "rotate": "rotate",
-    "convert": "convert",
-    "negatives": "negatives",
-    "folds": "folds",
-    "sources": "sources",
-    "sizes": "sizes",
-    "vectors": "vectors",
     "publish": "publish",
-    "export": "export",
 }

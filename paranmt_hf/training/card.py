@@ -15,7 +15,7 @@ from paranmt_hf.corpus.pairs import PairSelection, languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
@@ -25,6 +25,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.history import TRAINING_PICTURE
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.files import read_text
+from paranmt_hf.util.records import to_json
 from paranmt_hf.util.settings import check
 from paranmt_hf.util.yaml_files import parse_yaml
 
@@ -107,7 +108,7 @@ def model_record(
     folder: Path,
     training: TrainingRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together.
 
@@ -125,7 +126,7 @@ def model_record(
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     stored = {"bytes": size, "mean": None, "development": training.development}
     if results is not None:
-        stored |= {"mean": results.mean, "development": results.development}
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
@@ -140,9 +141,9 @@ def model_record(
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         **limits(training),
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 

@@ -10,13 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.sent2vec_bin import Sent2VecBinSettings
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
-from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Count, RunOnly, check
+from paranmt_hf.util.records import Record, to_json
+from paranmt_hf.util.settings import ByContent, Count, check
 
 CONVERSION_FILE = "conversion.json"
 PROGRAM = "[Sent2Vec](https://github.com/epfml/sent2vec)"
@@ -41,7 +42,7 @@ class ConvertConfig:
     cut: Literal["words", "blanks"] = "words"
     precision: Literal["float32", "float16", "int8"] = "float32"
     # What counts is its content, see `ConversionSettings`.
-    text: Annotated[str | None, RunOnly] = None
+    text: Annotated[str | None, ByContent] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -81,7 +82,7 @@ class ConversionRecord(Record):
     """
 
     FILE: ClassVar[str] = CONVERSION_FILE
-    KIND: ClassVar[str] = "an encoder made by `paranmt convert`"
+    KIND: ClassVar[str] = "an encoder made by `paranmt encoder convert`"
 
     settings: ConversionSettings
     source: str
@@ -111,7 +112,7 @@ def conversion_card(
     folder: Path,
     conversion: ConversionRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together; arguments and result as of `model_record`."""
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
@@ -122,7 +123,9 @@ def conversion_card(
     said = {key: value for key, value in asdict(about).items() if value is not None}
     family = FAMILIES["word" if conversion.order == 1 else "sent2vec"]
     stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
-    stored |= {name: getattr(results, name) if results is not None else None for name in ("mean", "development")}
+    stored |= {"mean": None, "development": None}
+    if results is not None:
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     return {
         "name": name,
         **said,
@@ -137,9 +140,9 @@ def conversion_card(
         "languages": [],
         "stock": stock,
         "limits": family.limits,
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 
@@ -172,7 +175,7 @@ def _data(conversion: ConversionRecord) -> str:
 def _command(conversion: ConversionRecord) -> str:
     settings, config = conversion.settings, conversion.settings.config
     words = [
-        "paranmt convert",
+        "paranmt encoder convert",
         shlex.quote(" ".join(conversion.source.split())),
         "--out FOLDER",
         f"--license {settings.license.id}",
@@ -232,7 +235,7 @@ def _reading(conversion: ConversionRecord, stock: bool) -> str:
     return f"{first} Words that are not in the vocabulary are left out, before n-grams are made."
 
 
-def missing_of(conversion: ConversionRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def missing_of(conversion: ConversionRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of a converted encoder's card would miss, in sentences."""
     missing = []
     if results is None:

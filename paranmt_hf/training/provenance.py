@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.card import AboutModel, folder_card, model_record
 from paranmt_hf.training.conversion_record import (
@@ -36,12 +36,12 @@ class Origin:
 
     file: str
     read: Callable[[Path], Any]
-    card: Callable[[str, Path, Any, AboutModel | None, ResultsRecord | None], dict[str, Any]]
+    card: Callable[[str, Path, Any, AboutModel | None, Results | None], dict[str, Any]]
     own_card: Callable[[Path, str, Any], str]
-    missing: Callable[[Any, AboutModel, ResultsRecord | None], list[str]]
+    missing: Callable[[Any, AboutModel, Results | None], list[str]]
 
 
-def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def _missing(training: TrainingRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of a trained encoder's card would miss, in sentences."""
     missing = []
     if results is None:

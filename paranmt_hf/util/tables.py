@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -15,6 +16,18 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Lit
         style: Markdown, or columns for a terminal.
     """
     return markdown_table(header, rows) if style == "markdown" else text_table(header, rows)
+
+
+def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table with aligned columns, for terminals and documents: first text, then figures."""
+    # A name may be escaped already.
+    lines = [[re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in line] for line in (header, *rows)]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
+    rule = ["-" * widths[0], *(f"{'-' * (width - 1)}:" for width in widths[1:])]
+    return "\n".join(
+        f"| {' | '.join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])} |"
+        for first, *rest in [lines[0], rule, *lines[1:]]
+    )
 
 
 def percent(value: float | None) -> str:

@@ -84,7 +84,7 @@ def test_beside_a_file(encoder, folder):
     options = ["--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]
     assert main(["evaluate", "sts", "encoder", *options]) == 0
     kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
-    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "markdown": False, "bootstrap": 0} | AVERAGE
+    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "speed": False, "bootstrap": 0} | AVERAGE
     assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""`paranmt convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
+"""`paranmt encoder convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from sentence_transformers import SentenceTransformer
 import paranmt_hf
 from paranmt_hf import cli
 from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.modules.average import store
+from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.average import average_encoders
@@ -85,7 +84,7 @@ def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
     with pytest.raises(
-        InputError, match="--order 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
+        InputError, match="`order` 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
     ):
         convert(model, tmp_path / "more", order=3)
 
@@ -97,7 +96,6 @@ def test_written_as_modules_write(
     precision: str, order: int, cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file that is written row after row has the tensors of a module that is saved whole."""
-    import torch
 
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
     monkeypatch.setattr("paranmt_hf.encoders.row_file.STEP", 7)
@@ -106,7 +104,7 @@ def test_written_as_modules_write(
     convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)
     rows = file.rows()[: 61 if order == 2 else 11]
     rows[0] = 0
-    expected = {name: tensor.numpy() for name, tensor in store(torch.from_numpy(rows), precision).items()}
+    expected = store(rows, precision)
     found = load_file(tmp_path / "out" / "model.safetensors")
     if order == 2 or cut == "blanks":
         expected["ngrams.hashes"] = np.arange(50 if order == 2 else 0)
@@ -114,7 +112,6 @@ def test_written_as_modules_write(
     for name, tensor in expected.items():
         np.testing.assert_array_equal(found[name], tensor)
         assert found[name].dtype == tensor.dtype
-    refuse_not_finite(tmp_path / "out")
     encoder = paranmt_hf.load(tmp_path / "out")
     np.testing.assert_allclose(encoder[0].weight.numpy(), rows, atol=1e-2)
 
@@ -183,8 +180,8 @@ def test_published(model: Path, tmp_path: Path) -> None:
     plan = plan_model(out, "you/sent2vec", about=read_about(None, MIT))
     assert {
         "conversion.json",
-        "paranmt_hf_ngram.py",
-        "paranmt_hf_ngrams.py",
+        "paranmt_averages.py",
+        "paranmt_tables.py",
         "vocabulary.json",
     } <= plan.parcel.sizes.keys()
     assert plan.left_here == []
@@ -212,7 +209,7 @@ def test_not_averaged(model: Path, tmp_path: Path) -> None:
 
 def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    words = ["convert", str(model), "--out", str(out), "--license", "mit"]
+    words = ["encoder", "convert", str(model), "--out", str(out), "--license", "mit"]
     assert cli.main(words) == 0
     printed = capsys.readouterr().out
     assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
@@ -221,7 +218,7 @@ def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
     assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
     assert "conversion.json" in capsys.readouterr().out
-    assert cli.main([*words[:3], str(tmp_path / "no"), "--license", "mitt"]) == 1
+    assert cli.main([*words[:4], str(tmp_path / "no"), "--license", "mitt"]) == 1
     assert "did you mean mit?" in capsys.readouterr().err
-    assert cli.main(["convert", str(tmp_path / "none.bin"), *words[2:]]) == 1
+    assert cli.main(["encoder", "convert", str(tmp_path / "none.bin"), *words[3:]]) == 1
     assert "none.bin: No such file or directory; expected a .bin file" in capsys.readouterr().err

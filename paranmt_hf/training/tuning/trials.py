@@ -294,7 +294,7 @@ class Trials:
         measured: dict[str, float | None] = {}
         # The pairs of a small development set may have no negatives; it can be ranked all the same.
         with suppress(InputError):
-            measured = asdict(margins.measure(Quiet(model)))
+            measured = {row.name: row.main for row in margins.measure(Quiet(model))}
         return TuneTrial(
             number,
             combination,
