@@ -157,7 +157,7 @@ def test_foreign_folder_is_left_alone(bitext, vectors, tmp_path):
 @pytest.mark.parametrize("licence", [None, "", "CC BY", "cc-by-4.0\nx: y"])
 def test_licence_is_required(licence):
     with pytest.raises(InputError, match="a corpus needs a licence"):
-        ReleaseConfig(license=licence)
+        ReleaseConfig(license=licence).check_license()
 
 
 def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
@@ -168,7 +168,7 @@ def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
 
 def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
-        ReleaseConfig(license="MIT")
+        ReleaseConfig(license="MIT").check_license()
     log = tmp_path / "log"
     for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
         with pytest.raises(InputError, match=message):
