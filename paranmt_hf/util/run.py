@@ -71,20 +71,19 @@ def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources:
         raise refusal("is the current folder of this process, which cannot be replaced")
     if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
         raise refusal(f"is below the file {file}")
-    for source in map(Path, sources):
-        if source.is_dir() and source.resolve() in folder.parents:
-            raise refusal(f"is inside {source}, which it is made from")
+    _refuse_inside(folder, sources)
     if kind is not None and not is_free(folder):
         _read(folder, kind.read)
     return folder
 
 
-def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
+def result_file(out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = ()) -> Path:
     """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
         out: The file.
         suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+        sources: As of `result_folder`.
     """
 
     def refusal(reason: str) -> InputError:
@@ -97,7 +96,16 @@ def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
         raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
     if suffixes and file.suffix.lower() not in suffixes:
         raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    _refuse_inside(file, sources)
     return file
+
+
+def _refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
+    for source in (Path(source).expanduser() for source in sources):
+        if source.is_dir() and source.resolve() in out.parents:
+            raise InputError(
+                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
+            )
 
 
 def work_folder(out: Path) -> Path:
