@@ -19,7 +19,6 @@ NOT_HERE = {
     "patience",
     "evaluations",
     "report_to",
-    "gather_negatives",
     "mine_over",
     "error_negatives",
     "checkpoint_seconds",

@@ -26,9 +26,9 @@ def configure(parser: CommandParser) -> None:
         from paranmt_hf.training.rotate import rotate_encoder
 
         config = from_options(RotateConfig, arguments)
-        encoder = rotate_encoder(arguments.model, arguments.out, config=config, data=arguments.data)
+        rotated = rotate_encoder(arguments.model, arguments.out, config=config, data=arguments.data)
         keep_options(arguments, arguments.out.expanduser())
-        print(f"{arguments.out}: {encoder.get_embedding_dimension()} dimensions")
+        print(f"{arguments.out}: {rotated.record.values['dimension']} dimensions")
         print(f"load it: paranmt_hf.load({str(arguments.out)!r})")
 
     parser.finish(run, "paranmt rotate models/word-trigram --out models/word-trigram-even")

@@ -58,7 +58,8 @@ def configure(parser: CommandParser) -> None:
         add_options(advanced, kind, leave_out=USUAL)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.training.train import Trained, train
+        from paranmt_hf.training.record import Trained
+        from paranmt_hf.training.train import train
 
         make: Callable[..., Trained] = train
         if arguments.recipe:
@@ -83,11 +84,11 @@ def configure(parser: CommandParser) -> None:
         print(f"{arguments.out}: {record.dimension} dimensions, {record.parameters:,} parameters{state}")
         history = record.history
         # What stands by twos in place of pairs is sentences. The last step of a recipe may be of pairs alone.
-        of_text = "text" in record.settings["data"]
+        of_text = "text" in record.settings.data
         seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
         print(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
         if record.development is not None:
-            print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings['development']}")
+            print(f"  Pearson {100 * record.development:.1f} on the development set, {record.settings.development}")
             if len(history.scores) > 1:
                 kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
                 print(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")

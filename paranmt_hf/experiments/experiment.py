@@ -31,12 +31,11 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_several
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import WITHOUT_EFFECT, existing, resolve
+from paranmt_hf.training.inputs import existing, resolve
 from paranmt_hf.training.train import train
 from paranmt_hf.util.files import checksum, replacing, write_bytes, writing
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, from_json, read_json, to_json
 from paranmt_hf.util.work import (
-    as_json,
     finished,
     keep_identity,
     locked,
@@ -96,12 +95,11 @@ class Trials:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines their results beside the sample, as JSON values."""
-        training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
         vectors = f"sha256:{checksum(existing(self.encoder.vectors))}" if self.encoder.vectors else None
         return {
             "models": list(self.models),
             "encoder": {**asdict(self.encoder), "model": None, "vectors": vectors},
-            "training": training,
+            "training": as_json(self.config),
             "development": read_scored_pairs(self.development).checksum,
             **self._sts_identity,
         }

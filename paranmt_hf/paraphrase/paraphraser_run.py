@@ -17,7 +17,7 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
 from paranmt_hf.training.distributed import started
 from paranmt_hf.training.inputs import holds_training
-from paranmt_hf.training.reporting import check_reporting
+from paranmt_hf.training.trainer_run import check_reporting
 from paranmt_hf.util.files import source_name
 from paranmt_hf.util.work import (
     Holds,

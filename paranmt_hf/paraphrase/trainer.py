@@ -29,8 +29,8 @@ from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, token_loss
 from paranmt_hf.paraphrase.piece_store import Batches
 from paranmt_hf.paraphrase.record import Course, Measured
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
-from paranmt_hf.training.course import forget_cut_off, last_checkpoint
-from paranmt_hf.training.history import thinned
+from paranmt_hf.training.record import thinned
+from paranmt_hf.training.trainer_run import forget_cut_off, last_checkpoint
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json

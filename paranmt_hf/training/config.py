@@ -83,11 +83,6 @@ class TrainConfig:
         at_least=0,
         at_most=MOST,
     )
-    regularise_to: Literal["zero", "initial"] | None = setting(
-        None,
-        "what --lambda-c pulls compositional parameters towards: zero, or their values before training (default: "
-        "zero, of an identity-RNN initial, as in arXiv:1511.08198, section 3)",
-    )
     teacher: str | None = setting(
         None, "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"
     )
@@ -116,7 +111,7 @@ class TrainConfig:
     )
     evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1, at_most=MOST)
     checkpoint_seconds: float = setting(
-        60.0, "time between two checkpoints; the result does not depend on it", at_least=0
+        60.0, "time between two checkpoints; the result does not depend on it", at_least=0, changes_result=False
     )
     device: Literal["cpu", "cuda"] | None = setting(
         None, "where to train; averaging models choose the CPU, others a GPU if there is one"
@@ -124,19 +119,19 @@ class TrainConfig:
     precision: Literal["float32", "bf16", "fp16"] = setting(
         "float32", "mixed precision of the trainer (LSTM models, GPUs)"
     )
-    gather_negatives: bool = setting(
-        False, "several processes of the trainer: mine among the mega-batches of all, not of each"
-    )
     mine_over: Literal["all", "rank"] | None = setting(
         None,
-        "averaging models on several GPUs: a process mines its negatives in all of a mega-batch, or in its own part "
-        "(default: all)",
+        "several processes: mine negatives among the mega-batches of all, or in its own part (default: averaging "
+        "models on GPUs all, the trainer its own)",
+        changes_result=False,
     )
-    report_to: str | None = setting(None, "where the trainer reports to: tensorboard, trackio, wandb")
+    report_to: str | None = setting(
+        None, "where the trainer reports to: tensorboard, trackio, wandb", changes_result=False
+    )
 
     def __post_init__(self) -> None:
         check(self)
-        if self.margin_weight > 0 and self.mega_pairs < 2 and not self.gather_negatives:
+        if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
             raise InputError(
                 "--batch-size 1 with --mega-batch 1 leaves one pair to a mega-batch, where it can have no negative; "
                 "raise one of them"

@@ -6,19 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import TRAINING_FILE, read_training
-from paranmt_hf.util.work import is_free, result_folder
+from paranmt_hf.training.record import Trained, TrainingRecord
+from paranmt_hf.util.run import is_free, result_folder
 from paranmt_hf.util.yaml_files import read_yaml
-
-if TYPE_CHECKING:
-    from paranmt_hf.training.train import Trained
 
 FOLDER = ASSETS / "recipes"
 # Settings of the first step that hold for the second too.
@@ -49,22 +46,14 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        InputError: There is none of this name.
-    """
+    """Read a recipe."""
     if name not in recipe_names():
         raise InputError(f"--recipe must be one of {', '.join(recipe_names())}, not {name!r}")
     return Recipe(name, **read_yaml(FOLDER / f"{name}.yaml", "a recipe"))
 
 
 def check_needs(recipe: Recipe, given: Mapping[str, Any]) -> None:
-    """Ask for what is missing.
-
-    Raises:
-        InputError: `recipe word-trigram needs --vectors and --teacher`.
-    """
+    """Refuse a recipe without what it needs: `recipe word-trigram needs --vectors and --teacher`."""
     missing = [f"--{name}" for name in [*recipe.needs, "out"] if not given.get(name)]
     if missing:
         *others, last = missing
@@ -92,20 +81,20 @@ def train_recipe(
         config: How that is trained.
         selection: Which pairs both use.
         options: `development`, `exclude`, `teacher_cache` and `text`, as of `train`; text is for the first step alone.
-
-    Raises:
-        InputError: As of `train`; or something else is at `out`.
     """
-    from paranmt_hf.training.train import Trained, train
+    from paranmt_hf.training.train import train
 
     if not recipe.then:
         return train(data, out, encoder=encoder, config=config, selection=selection, **options)
-    out = result_folder(out)
+    out = result_folder(out, TrainingRecord)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
-    # Before hours of work, as far as that can be known by then.
-    if not is_free(out) and [part.name for part in read_training(out).mean_of or []] != [first.name, second.name]:
-        raise InputError(f"{out} is another encoder than this recipe gives; choose another --out or move it away")
+    # Checked before hours of work, as far as possible.
+    if not is_free(out) and [part.name for part in TrainingRecord.read(out).mean_of or []] != [
+        first.name,
+        second.name,
+    ]:
+        raise InputError(f"{out} is not an encoder of this recipe; choose another place", option="out", path=out)
     train(data, first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
@@ -114,16 +103,12 @@ def train_recipe(
     goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
     options = {**options, "teacher_cache": None, "text": None}
     train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
-    # These bring torch, for which mistakes in the first step do not wait.
+    # Imports torch, after the mistakes of the first step were reported.
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.distributed import started
-    from paranmt_hf.training.several_processes import wait_for
+    from paranmt_hf.training.distributed import barrier
 
     fresh = is_free(out)
-    if int(os.environ.get("RANK", "0")) and started() > 1:
-        # Of several processes the first one averages.
-        wait_for(out / TRAINING_FILE)
-        return Trained(out, read_training(out), fresh)
-    # Finds a mean that is there, and refuses that of others.
-    average_encoders([first, second], out)
-    return Trained(out, read_training(out), fresh)
+    if os.environ.get("RANK", "0") == "0":
+        average_encoders([first, second], out)
+    barrier(config.device)
+    return Trained(out, TrainingRecord.read(out), fresh)

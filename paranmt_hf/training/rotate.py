@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,12 +12,19 @@ import numpy as np
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.training.card import write_model_card
-from paranmt_hf.training.derived_record import is_made, training_values
+from paranmt_hf.training.card import write_derived_card
 from paranmt_hf.training.provenance import TRAINED, origin_of
-from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
-from paranmt_hf.util.work import Identity, as_json, folder_aside, refuse_inside, result_folder
+from paranmt_hf.training.record import (
+    TRAINING_FILE,
+    AveragedModel,
+    Derived,
+    DerivedRecord,
+    Rotation,
+    training_values,
+)
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.run import result_folder, run
+from paranmt_hf.util.settings import check, seed_setting, setting
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -34,20 +39,23 @@ class RotateConfig:
         "even: every dimension holds as much as any other; principal: principal components of the sentences of "
         "--data, the largest first",
     )
-    dimension: int | None = setting(None, "keep only so many of the first dimensions (default: all)", at_least=1)
+    dimension: int | None = setting(None, "number of the first dimensions to keep (default: all)", at_least=1)
     each_part: bool = setting(
         False,
         "rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but the first "
         "dimensions are then those of the first table alone",
     )
-    pairs: int = setting(10_000, "pairs of --data, drawn by chance, whose components are taken", at_least=1)
-    seed: int = seed_setting(1, "decides the even rotation, or which pairs are drawn")
+    pairs: int = setting(
+        10_000, "maximum number of pairs of --data whose components are taken, sampled at random", at_least=1
+    )
+    seed: int = seed_setting(1, "decides the even rotation, or the sample of pairs")
 
     def __post_init__(self) -> None:
         check(self)
         if self.each_part and self.dimension is not None:
             raise InputError(
-                "--dimension with --each-part would keep dimensions of the first table alone; leave one of them out"
+                "dimension with each_part would keep dimensions of the first table alone; leave one of them out",
+                option="dimension",
             )
 
 
@@ -57,30 +65,26 @@ def rotate_encoder(
     *,
     config: RotateConfig | None = None,
     data: str | Path | Sequence[str | Path] | None = None,
-) -> SentenceEncoder:
+) -> Derived:
     """Write an averaging encoder with its tables rotated; cosines of whole vectors stay as they are.
 
     A concatenation becomes a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
 
     Args:
         model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one that the package carries.
-        out: Folder of the result; its `training.json` is that of the model, and says how it was rotated.
+        out: Folder of the result; its `training.json` is that of the model, with the rotation.
         config: The order, and how many dimensions are kept.
         data: Sentences whose principal components are taken, as `train` takes them; only for that order.
-
-    Raises:
-        InputError: The model cannot be rotated, the settings do not fit, or there is something else at `out` already.
     """
-    # Torch is loaded only now, so that the command's help needs none.
+    # Torch is imported only now, so that the command's help does not need it.
     from paranmt_hf.encoders.building import trainable
     from paranmt_hf.encoders.damage import refuse_not_finite
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
 
-    config, out = config or RotateConfig(), result_folder(out)
-    located = locate(model)
-    refuse_inside(out, located.folder)
+    config, located = config or RotateConfig(), locate(model)
+    out = result_folder(out, DerivedRecord, sources=[located.folder])
     refuse_not_finite(located.folder)
     if origin_of(located.folder) is not TRAINED:
         raise InputError(
@@ -88,35 +92,35 @@ def rotate_encoder(
             "models that were trained on pairs are rotated"
         )
     pairs = _pairs(config, data)
-    identity = _identity(located, config, pairs)
-    if is_made(out, identity, "rotated"):
-        return load(out, device="cpu")
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
     _check(config, composition.dimension, len(composition.parts) if composition.mode == "concatenate" else 1)
-    rotated = _rotate(encoder, config, pairs)
-    values = _record(located, rotated, identity)
-    with folder_aside(out) as aside:
-        save(rotated, aside)
-        (aside / TRAINING_FILE).write_text(json.dumps(values, indent=1), encoding="utf8")
-        # The record of another version says too little for a card.
-        with suppress(InputError):
-            write_model_card(aside, out.name, TrainingRecord.from_json(values, out / TRAINING_FILE))
-    rotated.source = locate(out)
-    return rotated
+    values = training_values(located.folder) | {"rotated": as_json(_rotation(located, config, pairs))}
+    # The rotation that it was trained in is not the last one.
+    values.pop("basis", None)
+
+    def make(work: Path, folder: Path) -> DerivedRecord:
+        rotated = _rotate(encoder, config, pairs)
+        final = values | _changed(values, rotated)
+        save(rotated, folder)
+        write_derived_card(folder, out.name, final)
+        return DerivedRecord.from_json(final, folder / TRAINING_FILE)
+
+    identity = DerivedRecord.from_json(values, out / TRAINING_FILE).settings
+    return run(out, identity, DerivedRecord, make, result=Derived, command="rotate")
 
 
 def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None) -> Pairs | None:
     """The sentences whose components are taken."""
     if (config.order == "principal") != (data is not None):
         raise InputError(
-            "--order principal needs text whose principal components are taken: give --data, such as the training data"
+            "the order 'principal' needs sentences whose principal components are taken: give data, such as that of "
+            "training"
             if data is None
-            else "--data is for --order principal; leave it out, or choose that order"
+            else "data is for the order 'principal'; leave it out, or choose that order",
+            option="data",
         )
     if data is None:
-        if is_given(config, "pairs"):
-            raise InputError("--pairs is for --order principal, which reads --data; leave it out, or choose it")
         return None
     sources = [data] if isinstance(data, str | Path) else list(data)
     return Pairs(sources, PairSelection(max_pairs=config.pairs), seed=config.seed)
@@ -124,20 +128,26 @@ def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None)
 
 def _check(config: RotateConfig, dimension: int, tables: int) -> None:
     if config.dimension is not None and config.dimension > dimension:
-        raise InputError(f"--dimension {config.dimension} is more than the {dimension} dimensions of the model")
+        raise InputError(
+            f"dimension {config.dimension} is more than the {dimension} dimensions of the model", option="dimension"
+        )
     if config.each_part and tables == 1:
         raise InputError(
-            "--each-part is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out"
+            "each_part is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out",
+            option="each_part",
         )
 
 
-def _identity(located: Model, config: RotateConfig, pairs: Pairs | None) -> Identity:
-    """What decides the result, as JSON values."""
-    settings = asdict(config)
-    if pairs is None:
-        del settings["pairs"]
-    of = {"name": located.name, "revision": located.revision}
-    return as_json({"rotated": {"model": of, **settings, "data": None if pairs is None else pairs.identity}})
+def _rotation(located: Model, config: RotateConfig, pairs: Pairs | None) -> Rotation:
+    return Rotation(
+        model=AveragedModel(located.name, located.revision),
+        order=config.order,
+        dimension=config.dimension,
+        each_part=config.each_part,
+        pairs=None if pairs is None else config.pairs,
+        seed=config.seed,
+        data=None if pairs is None else pairs.identity,
+    )
 
 
 def _rotate(encoder: SentenceEncoder, config: RotateConfig, pairs: Pairs | None) -> SentenceEncoder:
@@ -171,14 +181,10 @@ def _vectors(encoder: SentenceEncoder, pairs: Pairs) -> Iterator[np.ndarray]:
             yield encoder.encode(table[side].to_pylist(), show_progress_bar=False, truncate_dim=width)
 
 
-def _record(located: Model, rotated: SentenceEncoder, identity: Identity) -> dict[str, Any]:
-    """What training wrote down of the model, and how it was rotated."""
-    values = training_values(located)
-    # The rotation that it was trained in is not the last one.
-    values.pop("basis", None)
+def _changed(values: Mapping[str, Any], rotated: SentenceEncoder) -> dict[str, Any]:
+    """What a rotated encoder changes in the record of the model."""
     dimension = rotated.get_embedding_dimension()
-    if values.get("dimension") != dimension:
-        # What it reached with all dimensions, it does not with fewer.
-        values["development"] = None
+    # The development score of all dimensions is not that of fewer.
+    fewer = {"development": None} if values.get("dimension") != dimension else {}
     parameters = sum(parameter.numel() for parameter in rotated.parameters())
-    return values | identity | {"dimension": dimension, "parameters": parameters}
+    return {**fewer, "dimension": dimension, "parameters": parameters}

@@ -28,8 +28,7 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.inputs import sentences_of
-from paranmt_hf.training.teacher_text import PairsAndText
+from paranmt_hf.training.inputs import PairsAndText, sentences_of
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
 

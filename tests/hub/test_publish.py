@@ -17,7 +17,7 @@ from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import train
 
 DATASET, MODEL = "org/corpus", "org/word"
@@ -195,7 +195,7 @@ def test_a_damaged_training_record_is_named(model):
 
 
 def test_training_record_comes_back_byte_for_byte(model):
-    record = read_training(model)
+    record = TrainingRecord.read(model)
     assert json.dumps(record.to_json(), indent=1) == (model / "training.json").read_text()
 
 

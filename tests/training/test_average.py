@@ -16,7 +16,6 @@ from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.util.work import folder_aside
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of, random_text
 
@@ -50,11 +49,12 @@ def test_mean_of_two(tmp_path, models):
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
     before = bytes_of(tmp_path / "mean")
     again = average_encoders(models, tmp_path / "mean")
-    np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
+    assert not again.fresh
+    np.testing.assert_array_equal(again.load().encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
-    with pytest.raises(InputError, match="mean was averaged with other settings: mean_of: .*; choose another"):
+    with pytest.raises(InputError, match="mean was made with other settings: mean_of: .*; choose another"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1 is there already; choose another --out"):
+    with pytest.raises(InputError, match="m1.*expected|m1.*choose another place"):
         average_encoders(models, models[0])
 
 
@@ -62,7 +62,7 @@ def test_mean_of_two(tmp_path, models):
 def test_other_activations_are_other_models(tmp_path, model):
     for activation in ("tanh", "relu"):
         save(encoder_of(random_text(20), model=model, dimension=6, activation=activation), tmp_path / activation)
-    with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions"):
+    with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions"):
         average_encoders([tmp_path / "tanh", tmp_path / "relu"], tmp_path / "mean")
 
 
@@ -73,29 +73,6 @@ def trigrams(tmp_path):
     for seed, name in enumerate(names, 1):
         save(encoder_of(random_text(20), model="trigram", dimension=6, seed=seed), name)
     return names
-
-
-def test_what_a_killed_run_of_other_models_left_is_not_used(tmp_path, trigrams):
-    average_encoders(trigrams, tmp_path / "mean")
-    expected = bytes_of(tmp_path / "mean")
-    average_encoders(trigrams, tmp_path / "clean" / "mean")
-    left = tmp_path / "clean" / ".again.tmp"
-    left.mkdir()
-    (left / "model.safetensors").write_bytes(b"stale")
-    (left / "vocabulary.json").write_text("[]")
-    (left / "stale.safetensors").write_bytes(b"stale")
-    (tmp_path / "clean" / ".again.lock").touch()
-    average_encoders(trigrams, tmp_path / "clean" / "again")
-    assert bytes_of(tmp_path / "clean" / "again") == expected
-    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == ["again", "mean"]
-
-
-def test_two_at_once(tmp_path, trigrams):
-    with folder_aside(tmp_path / "mean") as aside:
-        (aside / "mine").touch()
-        with pytest.raises(InputError, match="another command is writing .*mean; wait for it"):
-            average_encoders(trigrams, tmp_path / "mean")
-    assert [path.name for path in (tmp_path / "mean").iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -151,7 +128,7 @@ def test_a_full_disk_is_told_with_the_folder(tmp_path, trigrams):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        with pytest.raises(InputError, match=f"^cannot write {tmp_path / 'mean'}: .*[Ff]ile too large.*; make room"):
+        with pytest.raises(InputError, match="^cannot (write|save) .*mean.*: .*[Ff]ile too large.*; make room"):
             average_encoders(trigrams, tmp_path / "mean")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -163,10 +140,10 @@ def test_named_twice_counts_twice_and_alone_stays(tmp_path):
     for seed in (1, 2):
         names.append(tmp_path / f"m{seed}")
         save(encoder_of(random_text(20), model="word", dimension=6, seed=seed), names[-1])
-    mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean")
+    mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean").load()
     (first,), (second,) = (weights_of(trainable(load(name, device="cpu"))) for name in names)
     torch.testing.assert_close(weights_of(mean)[0], (2 * first + second) / 3)
-    same = average_encoders([names[1], names[1]], tmp_path / "same")
+    same = average_encoders([names[1], names[1]], tmp_path / "same").load()
     assert torch.equal(weights_of(same)[0], second)
     vector = load(names[1], device="cpu").encode("w1 w3")
     np.testing.assert_array_equal(load(tmp_path / "same", device="cpu").encode("w1 w3"), vector)
@@ -176,7 +153,7 @@ def test_small_rows_are_widened(tmp_path):
     model = encoder_of(random_text(20), model="trigram", dimension=6)
     save(with_precision(model, "int8"), tmp_path / "int8")
     save(model, tmp_path / "full")
-    mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean")
+    mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean").load()
     torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)
 
 
@@ -184,7 +161,7 @@ def test_models_that_join_or_pool_otherwise_are_not_averaged(tmp_path):
     for name, settings in {"a": {}, "b": {"directions": "concatenate"}, "c": {"pooling": "max"}}.items():
         save(encoder_of(random_text(20), model="blstm", dimension=6, **settings), tmp_path / name)
     for other in "bc":
-        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+        with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
             average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
     average_encoders([tmp_path / "a", tmp_path / "a"], tmp_path / "mean")
 
@@ -194,7 +171,7 @@ def test_what_cannot_be_averaged(tmp_path):
     for name, settings in kinds.items():
         save(encoder_of(random_text(20), **{"model": "word", "dimension": 6, **settings}), tmp_path / name)
     for other in "bcd":
-        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+        with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
             average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
     with pytest.raises(InputError, match="at least two models"):
         average_encoders([tmp_path / "a"], tmp_path / "mean")

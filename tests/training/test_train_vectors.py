@@ -45,7 +45,7 @@ def train_on(tmp_path):
 def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
     made = train_on(VECTORS, **settings)
     assert made.record.dimension == dimension
-    assert made.record.settings["encoder"]["dimension"] == settings.get("dimension", 3)
+    assert made.record.settings.encoder.dimension == settings.get("dimension", 3)
     part = take_apart(list(made.load())).parts[0]
     assert part.table.weight.shape[1] == table
     row = part.vocabulary.row_of["left1"]

@@ -105,7 +105,7 @@ def learned_from(folder: Path) -> Learned:
 def _of_training(mteb: Any, record: TrainingRecord) -> tuple[set[str], list[str]]:  # noqa: ANN401
     """Names of what a run read, of what its teacher had read, and of what its result was chosen on."""
     names, notes = set(sources(record)), []
-    if record.settings["development"] == DEVELOPMENT:
+    if record.settings.development == DEVELOPMENT:
         names |= set(CHOSEN_ON)
         notes.append(f"{' and '.join(CHOSEN_ON)}: it was not trained on their pairs but chosen by those of STS 2017")
     for teacher in filter(None, (record.inputs.get(name) for name in ("teacher", "second_teacher"))):
