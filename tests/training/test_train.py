@@ -298,7 +298,7 @@ def test_odd_places_for_the_result(tmp_path, data, monkeypatch):
     with pytest.raises(InputError, match="full holds no training.json; expected an encoder"):
         train(data, tmp_path / "full", **small())
     assert (tmp_path / "full" / "letter.txt").read_text() == "mine"
-    with pytest.raises(InputError, match="--out .*file/out would lie below .*file, which is a file"):
+    with pytest.raises(InputError, match="file/out is below the file"):
         train(data, tmp_path / "file" / "out", **small())
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
