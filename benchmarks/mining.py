@@ -79,11 +79,11 @@ class Memory:
 
 def ours(text: Path, result: Path, **settings: object) -> None:
     """Mine with this package."""
-    from paranmt_hf.search.mine import MineConfig, Mining
+    from paranmt_hf import MineConfig, mine
 
     with tempfile.TemporaryDirectory(dir=result.parent) as work:
-        made = Mining(text, config=MineConfig(**settings)).run(Path(work))  # type: ignore[arg-type]
-        table = pq.read_table(made, columns=["first_line", "second_line", "cosine"])
+        made = mine(text, Path(work) / "pairs.parquet", config=MineConfig(**settings))  # type: ignore[arg-type]
+        table = pq.read_table(made.folder, columns=["first_line", "second_line", "cosine"])
     first, second, score = (column.to_numpy() for column in table.columns)
     np.savez(result, first=first - 1, second=second - 1, score=score)
 

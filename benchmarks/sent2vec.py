@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.evaluation.evaluate import evaluate_encoder
+from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.sent2vec.record import Course, Sent2VecRecord
@@ -145,8 +145,8 @@ def read_program(path: Path) -> tuple[SentenceEncoder, int]:
 def score(encoder: SentenceEncoder, sts: Path) -> float:
     """Mean of Pearson's r times 100 over the sets of STS 2014."""
     sets = [part for part in read_sts(sts) if part.year == "STS14"]
-    result = evaluate_encoder(encoder, sets, name="sent2vec", bootstrap=0, measure=False).result
-    return 100 * float(np.mean([part.pearson for part in result.sets if part.part_of is None]))
+    result = evaluate_sts(encoder, sets, name="sent2vec", bootstrap=0)
+    return 100 * (result.value("STS14") or 0.0)
 
 
 def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[float]:

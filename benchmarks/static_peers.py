@@ -87,7 +87,7 @@ def main() -> None:
                 words = list(dict.fromkeys(first_words(arguments.words, arguments.count)))
                 models.append(str(model2vec(folder, arguments.teacher, words, arguments.dimension)))
             models.append(arguments.teacher)
-        print(compare([each.result for each in evaluate(models, arguments.sts, bootstrap=0)], style="markdown"))
+        print(compare(evaluate(models, data=arguments.sts, bootstrap=0).results))
 
 
 if __name__ == "__main__":

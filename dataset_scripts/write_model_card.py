@@ -19,12 +19,12 @@ import json
 import tempfile
 from pathlib import Path
 
+from paranmt_hf.encoders.building import with_precision
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.evaluation.evaluate import evaluate_encoder
+from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, read_sts
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
 from paranmt_hf.hub.model_card import model_card
 from paranmt_hf.training.card import model_record, read_about
 from paranmt_hf.training.record import TrainingRecord
@@ -36,7 +36,7 @@ def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float 
         save(with_precision(load(folder), precision), saved)
         size = sum(path.stat().st_size for path in Path(saved).rglob("*.safetensors"))
         result = evaluate_sts(load(saved), sets, bootstrap=0)
-    return {"bytes": size, "mean": result.mean, "development": result.development}
+    return {"bytes": size, "mean": result.mean, "development": result.value(DEVELOPMENT)}
 
 
 def main() -> None:
@@ -50,13 +50,13 @@ def main() -> None:
     arguments = parser.parse_args()
     sets = read_sts(arguments.sts)
     encoder = load(arguments.model, device="cpu")
-    results = evaluate_encoder(encoder, sets, name=arguments.name).record
+    (results,) = evaluate([arguments.model], data=sets, speed=True)
     about = read_about(arguments.about)
     record = model_record(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
     # The course of training stays with the weights.
     record.pop("picture", None)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
-    for precision in ("float16", "int8") if encoder.fast_path is not None else ():
+    for precision in ("float16", "int8") if encoder.average is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)

@@ -13,7 +13,7 @@ _NAMES = {
     "AdversarialConfig": "paranmt_hf.paraphrase.adversarial",
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
-    "AverageConfig": "paranmt_hf.evaluation.word_weights",
+    "WordWeighting": "paranmt_hf.evaluation.word_weights",
     "ControlledParaphraser": "paranmt_hf.paraphrase.syntax.paraphraser",
     "ConvertConfig": "paranmt_hf.training.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
@@ -22,19 +22,17 @@ _NAMES = {
     "ItemsConfig": "paranmt_hf.evaluation.data_configs",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
-    "LexiconConfig": "paranmt_hf.lexicon.config",
+    "LexiconConfig": "paranmt_hf.lexicon.lexicon",
     "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
-    "Mining": "paranmt_hf.search.mine",
     "NegativesConfig": "paranmt_hf.training.negatives",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
-    "ParseConfig": "paranmt_hf.corpus.parsing.parse",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
@@ -42,33 +40,27 @@ _NAMES = {
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
-    "SpaceConfig": "paranmt_hf.search.index",
+    "IndexConfig": "paranmt_hf.search.indexed_vectors",
+    "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
-    "analyse_lengths": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_neighbours": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_norms": "paranmt_hf.evaluation.analysis.analyse",
-    "analyse_under_trained": "paranmt_hf.evaluation.analysis.analyse",
     "augment": "paranmt_hf.paraphrase.augment",
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
-    "build_lexicon": "paranmt_hf.lexicon.verbs",
-    "compare_folds": "paranmt_hf.experiments.folds",
-    "compare_sizes": "paranmt_hf.experiments.sizes",
-    "compare_sources": "paranmt_hf.experiments.sources",
+    "build_lexicon": "paranmt_hf.lexicon.build",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate_paraphrases",
-    "evaluate_contrast": "paranmt_hf.evaluation.evaluate",
-    "evaluate_lexicon": "paranmt_hf.lexicon.verbs",
-    "evaluate_overfitting": "paranmt_hf.evaluation.evaluate",
+    "evaluate_contrast": "paranmt_hf.evaluation.contrast",
+    "evaluate_lexicon": "paranmt_hf.lexicon.build",
+    "evaluate_overfitting": "paranmt_hf.training.pair_margins",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate_paraphrases",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
@@ -82,7 +74,6 @@ _NAMES = {
     "load_paraphraser": "paranmt_hf.paraphrase.loaded_paraphraser",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
-    "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
@@ -105,7 +96,7 @@ _NAMES = {
     "train_paraphraser": "paranmt_hf.paraphrase.train_paraphraser",
     "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
     "write_report": "paranmt_hf.apps.explore.explore",
-    "write_results": "paranmt_hf.evaluation.evaluate",
+    "write_results": "paranmt_hf.evaluation.results",
 }
 
 __all__ = [
@@ -113,7 +104,7 @@ __all__ = [
     "AdversarialConfig",
     "AnnotationConfig",
     "AugmentConfig",
-    "AverageConfig",
+    "WordWeighting",
     "ControlledParaphraser",
     "ConvertConfig",
     "EncoderConfig",
@@ -127,14 +118,12 @@ __all__ = [
     "MarginLoss",
     "MegaBatchMiner",
     "MineConfig",
-    "Mining",
     "NegativesConfig",
     "ParaNMTBuilder",
     "ParaphraseConfig",
     "Paraphraser",
     "ParaphraserConfig",
     "ParaphraserTraining",
-    "ParseConfig",
     "ReleaseConfig",
     "ScorerConfig",
     "RotateConfig",
@@ -142,7 +131,8 @@ __all__ = [
     "PairSelection",
     "Sent2VecConfig",
     "SentenceIndex",
-    "SpaceConfig",
+    "IndexConfig",
+    "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -150,18 +140,11 @@ __all__ = [
     "TranslatorConfig",
     "TuneConfig",
     "__version__",
-    "analyse_lengths",
-    "analyse_neighbours",
-    "analyse_norms",
-    "analyse_under_trained",
     "augment",
     "average_encoders",
     "build",
     "build_index",
     "build_lexicon",
-    "compare_folds",
-    "compare_sizes",
-    "compare_sources",
     "convert_model",
     "describe_corpora",
     "distill_vectors",
@@ -183,7 +166,6 @@ __all__ = [
     "load_paraphraser",
     "load_supervised",
     "mine",
-    "mine_pairs",
     "mined_negatives",
     "paraphrase_corpus",
     "paraphrase_file",
@@ -238,25 +220,18 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.export.export import export_encoder
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
-    from paranmt_hf.evaluation.analysis.analyse import (
-        analyse_lengths,
-        analyse_neighbours,
-        analyse_norms,
-        analyse_under_trained,
-    )
+    from paranmt_hf.evaluation.contrast import evaluate_contrast
     from paranmt_hf.evaluation.data_configs import ItemsConfig
-    from paranmt_hf.evaluation.evaluate import evaluate, evaluate_contrast, evaluate_overfitting, write_results
+    from paranmt_hf.evaluation.evaluate import evaluate
+    from paranmt_hf.evaluation.results import write_results
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
-    from paranmt_hf.evaluation.word_weights import AverageConfig
-    from paranmt_hf.experiments.folds import compare_folds
-    from paranmt_hf.experiments.sizes import compare_sizes
-    from paranmt_hf.experiments.sources import compare_sources
+    from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.licenses import License
-    from paranmt_hf.lexicon.config import LexiconConfig
-    from paranmt_hf.lexicon.lexicon import Lexicon
-    from paranmt_hf.lexicon.verbs import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
+    from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
     from paranmt_hf.paraphrase.adversarial import AdversarialConfig, find_adversarial
     from paranmt_hf.paraphrase.augment import AugmentConfig, augment
     from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserConfig, ParaphraserTraining
@@ -268,14 +243,16 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
     from paranmt_hf.paraphrase.train_controlled import train_controlled
     from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, SpaceConfig, build_index
-    from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
+    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.indexed_vectors import IndexConfig
+    from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
+    from paranmt_hf.training.pair_margins import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec

@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings may be out of their ranges, as by an `object.__setattr__`: what then diverges must still be told."""
-    monkeypatch.setattr("paranmt_hf.util.settings._inside", lambda value, limits: True)
+    monkeypatch.setattr("paranmt_hf.util.settings.Range.__contains__", lambda self, value: True)
 
 
 @pytest.fixture(scope="session")

@@ -102,4 +102,5 @@ def _score(encoder: Encoder) -> str:
     from paranmt_hf.evaluation.scored_pairs import SAMPLE, read_scored_pairs
     from paranmt_hf.evaluation.sts import evaluate_sts
 
-    return f"{100 * evaluate_sts(encoder, [read_scored_pairs(SAMPLE)], bootstrap=0).sets[0].pearson:.1f}"
+    results = evaluate_sts(encoder, [read_scored_pairs(SAMPLE)], bootstrap=0)
+    return f"{100 * results.tables['Set'][0].main:.1f}"

@@ -1,125 +1,211 @@
-"""The `paranmt` command: parse, call, print. No logic of its own."""
+"""The `paranmt` command: find the command in the table, call its function, print its result."""
 
 from __future__ import annotations
 
-import argparse
 import atexit
+import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
-from paranmt_hf.cli.parser import CommandParser, is_first
+from paranmt_hf.cli.command import Command, reworded, with_flags
+from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS, OLD
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import Expands
 from paranmt_hf.version import __version__
 
-# The module of each command: `paranmt X` is `cli/X.py`, but `import` is no name that Python takes.
-COMMANDS = {
-    "quickstart": "quickstart",
-    "build": "build",
-    "paraphrase-corpus": "paraphrase_corpus",
-    "import": "import_pairs",
-    "score": "score",
-    "select": "select",
-    "explore": "explore",
-    "report": "report",
-    "stats": "stats",
-    "annotate": "annotate",
-    "lexicon": "lexicon",
-    "search": "search",
-    "mine": "mine",
-    "train": "train",
-    "tune": "tune",
-    "train-sent2vec": "train_sent2vec",
-    "parse": "parse",
-    "templates": "templates",
-    "train-paraphraser": "train_paraphraser",
-    "train-controlled": "train_controlled",
-    "paraphrase": "paraphrase",
-    "augment": "augment",
-    "adversarial": "adversarial",
-    "evaluate": "evaluate",
-    "supervise": "supervise",
-    "analyse": "analyse",
-    "average": "average",
-    "rotate": "rotate",
-    "convert": "convert",
-    "negatives": "negatives",
-    "folds": "folds",
-    "sources": "sources",
-    "sizes": "sizes",
-    "vectors": "vectors",
-    "publish": "publish",
-    "export": "export",
-    "doctor": "doctor",
-}
-
-
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """Build the parser; only the chosen command gets its options, which keeps `--help` fast."""
-    parser = argparse.ArgumentParser(
-        prog="paranmt",
-        description="Paraphrase corpora by back-translation, and sentence encoders trained on them.",
-        epilog="example:\n  paranmt quickstart --out demo\n\n`paranmt COMMAND --help` shows the options of a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"paranmt-hf {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for name, module in COMMANDS.items():
-        command = import_module(f"paranmt_hf.cli.{module}")
-        summary = command.SUMMARY
-        options = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        if name == chosen:
-            command.configure(options)
-    return parser
+OPTIONS_FILE = "paranmt.yaml"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run a command.
 
     Returns:
-        0; 1 after an error, which is described in one sentence; 130 after Ctrl-C.
+        0; 1 after an error, which is described in one sentence; 2 after a mistyped command; 130 after Ctrl-C.
     """
-    argv = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    logging.getLogger("paranmt_hf").setLevel(logging.INFO if is_first() else logging.WARNING)
-    debug = "--debug" in argv
+    logging.getLogger("paranmt_hf").setLevel(logging.INFO if is_rank_0() else logging.WARNING)
     try:
-        arguments = _parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
-        arguments.run(arguments)
+        return _run(words)
     except KeyboardInterrupt:
         print("interrupted; the same command continues where this one stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has seen enough; what else is printed goes nowhere.
+        # The reader, such as `head`, has ended; the rest of the output is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        if debug:
+        if "--debug" in words:
             raise
         print(f"paranmt: {' '.join(describe_error(error).split())}", file=sys.stderr)
         return 1
+
+
+def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
+    """Find the command that the first words name.
+
+    Returns:
+        The command, and the other words.
+    """
+    for count in (2, 1):
+        if (name := " ".join(words[:count])) in COMMANDS:
+            return COMMANDS[name], list(words[count:])
+    return None, list(words)
+
+
+def _run(words: list[str]) -> int:
+    """Run a command, or show the help of all."""
+    command, others = find_command(words)
+    first = "".join(words[:1])
+    below = [each for each in COMMANDS.values() if first in FAMILIES and each.name.startswith(f"{first} ")]
+    if command is not None:
+        run_command(command, others)
+    elif first in OLD:
+        from paranmt_hf.cli.old import run_old
+
+        run_old(words)
+    elif first == "--version":
+        print(f"paranmt-hf {__version__}")
+    elif set(words[bool(below) :]) <= {"-h", "--help", "--help-all"}:
+        print(_overview_of(first, below) if below else overview())
+        return 0 if words[bool(below) :] else 2
+    else:
+        typed = " ".join(words[: 2 if below else 1])
+        near = get_close_matches(typed, [each.name for each in below] or [*COMMANDS, *FAMILIES, *OLD])
+        hint = f"perhaps you meant `paranmt {near[0]}`" if near else "`paranmt --help` lists all"
+        print(f"paranmt: there is no command {typed!r}; {hint}", file=sys.stderr)
+        return 2
     return 0
 
 
+def _overview_of(family: str, commands: Sequence[Command]) -> str:
+    """The help of a command that has commands below it."""
+    lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
+    lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in commands]
+    return "\n".join([*lines, "", f"example:\n  {commands[0].example}"])
+
+
+def overview() -> str:
+    """The help of `paranmt`: all commands under their headings."""
+    lines = ["usage: paranmt COMMAND [options]", ""]
+    lines += ["Paraphrase corpora by back-translation, and sentence encoders trained on them."]
+    for heading, commands in GROUPS.items():
+        shown = {command.name.split()[0]: command.summary for command in commands}
+        if shown:
+            lines += ["", f"{heading}:"]
+            lines += [f"  {name:<16} {FAMILIES.get(name, summary)}" for name, summary in shown.items()]
+    lines += ["", "not converted yet:", f"  {', '.join(OLD)}"] if OLD else []
+    lines += ["", "`paranmt COMMAND --help` shows the options of a command. To begin: paranmt quickstart --out demo"]
+    return "\n".join(lines)
+
+
+def run_command(command: Command, words: Sequence[str]) -> None:
+    """Parse the options of a command, call its function, print its result and write its options next to it."""
+    try:
+        values = command.parse(words, file_values(command, words))
+        if values.get("json"):
+            from paranmt_hf.util.files import check_result_path
+
+            check_result_path(values["json"], "--json")
+        result = command.call(values)
+    except InputError as error:
+        raise reworded(error, command.flags) from error.__cause__
+    if not is_rank_0():
+        return
+    if values.get("json"):
+        from paranmt_hf.util.files import write_result
+
+        write_result(values["json"], f"{json.dumps(result.to_json(), indent=2, ensure_ascii=False)}\n")
+    made = getattr(result, "folder", None) or getattr(result, "path", None)
+    if made is not None and (command.kept or "out" in values):
+        _keep_options(command, values, Path(made), command.kept or OPTIONS_FILE, fresh=getattr(result, "fresh", True))
+    if values.get("json"):
+        _keep_options(command, values, values["json"], OPTIONS_FILE)
+    if result is not None:
+        text = result.summary() if hasattr(result, "summary") else str(result)
+        print(with_flags(text, command.flags))
+    if values.get("json"):
+        print(f"results: {values['json']}")
+
+
+def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
+    """Values from the file of `--config`, and from names that stand for values, such as that of a recipe."""
+    values: dict[str, Any] = {}
+    if path := _given(words, "--config"):
+        from paranmt_hf.util.yaml_files import read_yaml
+
+        expected = f"options of `paranmt {command.name}`, a name and a value each"
+        values = command.values_of(read_yaml(Path(path).expanduser(), expected, as_text=True), path)
+    for option in command.options:
+        for marker in option.expected.markers:
+            chosen = _given(words, option.flag) or values.get(option.name)
+            if isinstance(marker, Expands) and chosen:
+                values = command.values_of(marker.values(chosen), f"{option.name} {chosen}") | values
+    return values
+
+
+def _given(words: Sequence[str], flag: str) -> str | None:
+    """Value of an option on the command line, the last one."""
+    value = None
+    for index, word in enumerate(words):
+        if word == "--":
+            break
+        if word == flag and index + 1 < len(words):
+            value = words[index + 1]
+        elif word.startswith(f"{flag}="):
+            value = word.partition("=")[2]
+    return value
+
+
+def _keep_options(command: Command, values: Mapping[str, Any], result: Path, name: str, *, fresh: bool = True) -> None:
+    """Write the options of a command into the folder of its result, or next to its file, so that they can be repeated.
+
+    If the result was there before, so is the file, which is left as it is.
+    """
+    path = result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
+    if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
+        return
+    from paranmt_hf.util.files import replacing
+    from paranmt_hf.util.yaml_files import as_yaml
+
+    head = f"# paranmt {command.name} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
+    try:
+        with replacing(path) as aside:
+            aside.write_bytes((head + as_yaml(command.kept_values(values))).encode())
+    except InputError as error:
+        raise InputError(f"{result} is complete; only its options could not be written next to it: {error}") from None
+
+
 def describe_error(error: Exception) -> str:
-    """Say what went wrong in a sentence."""
+    """Describe an error in one sentence."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"cannot use {error.filename}: {error.strerror}; look at the path and who may write there"
+        return f"cannot use {error.filename}: {error.strerror}; check the path and its permissions"
     hint = "" if isinstance(error, OSError) else " (unexpected; --debug shows where)"
     return f"{type(error).__name__}: {error}{hint}"
+
+
+def is_rank_0() -> bool:
+    """Whether this process prints, of those that `torchrun` or `accelerate launch` started."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def run() -> None:
     """Run the command as a process.
 
-    The process ends without taking the interpreter apart: Arrow's reading threads, when they are still there, abort
-    it now and then, and a command that did its work would seem to have failed.
+    The process exits without finalising the interpreter, because Arrow's reading threads, if they are still there,
+    abort it now and then, and a command that succeeded would seem to have failed.
     """
-    code = main()
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -13,7 +13,7 @@ SUMMARY = "turn a .bin model of the original Sent2Vec program into an encoder fo
 
 def configure(parser: CommandParser) -> None:
     """Options of `paranmt convert`."""
-    from paranmt_hf.training.convert import ConvertConfig
+    from paranmt_hf.training.conversion_record import ConvertConfig
 
     parser.add_argument("model", help="the .bin file, plain or compressed by gzip; - reads standard input")
     parser.add_argument("--out", type=Path, required=True, help="folder of the encoder")
@@ -36,7 +36,7 @@ def configure(parser: CommandParser) -> None:
         )
         record, state = made.record, "" if made.fresh else " (was converted already)"
         print(
-            f"{arguments.out}{state}: {made.encoder} of {record.dimension} dimensions, {record.words:,} words"
+            f"{arguments.out}{state}: {record.title} of {record.dimension} dimensions, {record.words:,} words"
             + (f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words" if record.ngrams else "")
         )
         if record.unreachable:

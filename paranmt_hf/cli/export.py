@@ -31,20 +31,6 @@ def configure(parser: CommandParser) -> None:
 
         made = export_encoder(arguments.model, arguments.out, format=arguments.format)
         keep_options(arguments, made.folder)
-        size = sum(path.stat().st_size for path in made.folder.rglob("*") if path.is_file())
-        print(f"{made.folder}: {made.encoder} as {made.format}, {made.dimension} dimensions, {size / 1e6:.1f} MB")
-        if made.difference is None or made.speed is None:
-            print("  not compared with the encoder, because the package that reads it is not installed")
-        else:
-            measure = "1 - cosine" if made.format == "model2vec" else "difference"
-            print(f"  largest {measure} from the encoder's own vectors, on the embedded sample: {made.difference:.0e}")
-            print(f"  {made.speed:,.0f} sentences a second here; paranmt_hf.load encodes {made.own_speed:,.0f}")
-        if made.alphabet is not None:
-            slower = f", {made.own_speed / made.speed:,.0f} times as slow as paranmt_hf.load" if made.speed else ""
-            print(f"  for portability{slower}: trigrams by stock components of the tokenizers library")
-            print(
-                f"  equal for any text: {made.alphabet} characters are known, trigrams with others have no row anyway"
-            )
-        print(f"  how to load it: {made.folder / 'README.md'}")
+        print(made.summary())
 
     parser.finish(run, "paranmt export models/word --format static --out exports/word")

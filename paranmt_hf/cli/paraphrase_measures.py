@@ -53,8 +53,8 @@ def configure_paraphrases(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import write_results
         from paranmt_hf.evaluation.generation.record import compare_paraphrases
+        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_paraphrases
         from paranmt_hf.util.files import check_result_path
 
@@ -110,8 +110,8 @@ def configure_canonical(parser: CommandParser) -> None:
     _add_output(parser)
 
     def run(arguments: argparse.Namespace) -> None:
-        from paranmt_hf.evaluation.evaluate import write_results
         from paranmt_hf.evaluation.generation.record import compare_canonical
+        from paranmt_hf.evaluation.results import write_results
         from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_canonical
         from paranmt_hf.util.files import check_result_path
 

@@ -17,8 +17,8 @@ from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.work import result_folder
 
 NO_PIVOT = (
     "a pivot takes two translation models; `paranmt paraphrase-corpus --paraphraser openai:MODEL` makes pairs of text "

@@ -1,7 +1,4 @@
-"""How diverse the sentences of a corpus are: ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1.
-
-Pure figures of samples. Everything in them is plain, so that they can be written down.
-"""
+"""How diverse the sentences of a corpus are: ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1."""
 
 from __future__ import annotations
 
@@ -17,14 +14,12 @@ from paranmt_hf.corpus.parsing.trees import Reading
 from paranmt_hf.text.tokens import Bags, TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-# Sentences that are cut into tokens together.
+# Sentences that are tokenised together.
 SLICE = 20_000
-# Templates of trees that are named.
-TEMPLATES = 10
-# Lowest and highest value, and number of bins, of the histogram of each measure; what lies outside counts in the
-# outermost bin.
+MAX_TEMPLATES = 10
+# Lowest and highest value and number of bins of each histogram; values outside count in the outermost bins.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
-# How text is cut, in words, of English and of another language.
+# Definition of a token, for English and other languages.
 TOKENS = "lower-cased words, clitics and punctuation marks apart, as in paranmt_hf/text/definitions.py"
 OTHER_TOKENS = "lower-cased words of {}, punctuation marks apart, as in paranmt_hf/text/word_rules.py"
 IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over the tokens of a sentence"
@@ -32,14 +27,7 @@ IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over
 
 @dataclass(frozen=True)
 class Spread:
-    """How the values of a measure are spread over sentences.
-
-    Attributes:
-        mean: Arithmetic mean.
-        deviation: Standard deviation, that of the sentences measured (the sum of squares divided by their number).
-        sentences: How many sentences have a value.
-        histogram: Sentences in each of the bins that `BINS` names.
-    """
+    """Mean, standard deviation (divisor n), number of sentences with a value, and histogram (`BINS`) of a measure."""
 
     mean: float
     deviation: float
@@ -52,13 +40,13 @@ class ParseFigures:
     """How diverse the trees of a sample are.
 
     Attributes:
-        parser: What gave the trees.
-        reading: Which levels of a tree count, see `trees.READINGS`.
-        sentences: How many sentences were given to the parser.
-        parsed: How many of them have a tree.
-        entropy: Entropy of the trees' top levels in nats; None where no sentence has a tree.
-        distinct: Number of different ones.
-        frequent: The most frequent ones, and how many sentences have each.
+        parser: Name of the parser.
+        reading: Which levels of a tree count; see `trees.READINGS`.
+        sentences: Number of sentences given to the parser.
+        parsed: Number of sentences with a tree.
+        entropy: Entropy of the top levels of the trees in nats; None without trees.
+        distinct: Number of distinct top levels.
+        frequent: The most frequent ones, with their numbers of sentences.
     """
 
     parser: str
@@ -75,18 +63,18 @@ class CorpusFigures:
     """The figures of a corpus, or of one of its origins: a row of table 1.
 
     Attributes:
-        name: What it is called in the table.
-        size: Number of its sentences (of pairs: one side of each).
-        measured: How many of them were drawn and measured.
-        distinct: How many different ones those are.
-        tokens: Number of word tokens in them.
-        types: Number of different tokens.
+        name: Name in the table.
+        size: Number of sentences (of pairs: one side of each).
+        measured: Number of sentences in the sample.
+        distinct: Number of distinct sentences in the sample.
+        tokens: Number of word tokens in the sample.
+        types: Number of distinct tokens.
         length: Word tokens of a sentence.
-        idf: Mean inverse document frequency of a sentence's tokens; None where no sentence has a token.
-        para_score: Paraphrase score of the pairs; None where there is none.
-        vocabulary_entropy: Entropy of the tokens in nats; None where there are none.
-        parses: What the trees give; None without a parser.
-        dropped: Rows that could not be used, by reason.
+        idf: Mean inverse document frequency of a sentence's tokens; None without tokens.
+        para_score: Paraphrase score of the pairs; None without scores.
+        vocabulary_entropy: Entropy of the tokens in nats; None without tokens.
+        parses: Figures of the trees; None without a parser.
+        dropped: Number of unusable rows, by reason.
     """
 
     name: str
@@ -104,15 +92,9 @@ class CorpusFigures:
 
 
 def entropy(counts: np.ndarray | Sequence[int]) -> float | None:
-    """Entropy of a distribution, estimated by the shares of its outcomes: - sum of p ln p.
+    """Entropy of counts [outcome] in nats, - sum of p ln p; None if all are 0.
 
-    It grows with the number of outcomes seen, so that only samples of about one size are to be compared.
-
-    Args:
-        counts: How often each outcome was seen [outcome], none of them negative.
-
-    Returns:
-        Entropy in nats, from 0 to ln(number of outcomes); None where nothing was seen.
+    It grows with the total count, so compare samples of about one size.
     """
     counts = np.asarray(counts, np.float64)
     counts = counts[counts > 0]
@@ -123,15 +105,7 @@ def entropy(counts: np.ndarray | Sequence[int]) -> float | None:
 
 
 def spread(values: np.ndarray, measure: str) -> Spread | None:
-    """Summarise the values of a measure.
-
-    Args:
-        values: Values [sentence]; NaN where a sentence has none.
-        measure: A key of `BINS`.
-
-    Returns:
-        None where no sentence has a value.
-    """
+    """Summarise the values [sentence] of a measure (a key of `BINS`), NaN for none; None without values."""
     values = values[~np.isnan(values)].astype(np.float64)
     if not len(values):
         return None
@@ -141,11 +115,11 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
 
 
 class TokenIds:
-    """Ids of tokens that hold for many tables, where those of a tokenizer hold until it forgets.
+    """Ids of tokens that hold for many tables, while those of a tokeniser change when its cache is emptied.
 
     Args:
-        index_of: The ids by token.
-        grow: Whether tokens that have none get the next one; else they have -1.
+        index_of: Id of each token.
+        grow: Whether a new token gets the next id; otherwise its id is -1.
     """
 
     def __init__(self, index_of: dict[str, int], *, grow: bool) -> None:
@@ -168,19 +142,13 @@ class TokenIds:
 
 
 class Cutter:
-    """Cuts columns of sentences into bags of token ids.
-
-    Args:
-        index_of: Id of each token.
-        grow: As of `TokenIds`.
-        language: ISO 639-1 code, which decides what a word is.
-    """
+    """Splits sentences into bags of token ids; arguments as of `TokenIds`, and the language of the words."""
 
     def __init__(self, index_of: dict[str, int], *, grow: bool, language: str = ENGLISH) -> None:
         self._tokenizer, self._ids = word_tokenizer_for(language), TokenIds(index_of, grow=grow)
 
     def cut(self, sentences: pa.Array | pa.ChunkedArray) -> Bags:
-        """Cut sentences [sentence]."""
+        """Split sentences [sentence]."""
         rows, lengths = [], []
         for start in range(0, len(sentences), SLICE):
             (table,) = self._tokenizer.tables(sentences.slice(start, SLICE))
@@ -193,11 +161,7 @@ class Cutter:
 
 
 class DocumentFrequencies:
-    """In how many sentences each token stands.
-
-    Args:
-        size: Number of tokens that are counted; ids outside are not.
-    """
+    """Number of sentences with each token, for ids from 0 to `size` - 1."""
 
     def __init__(self, size: int) -> None:
         self.sentences = 0
@@ -213,42 +177,25 @@ class DocumentFrequencies:
             keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * size + rows
             keys = np.sort(keys[(rows >= 0) & (rows < size)])
             if len(keys):
-                # A token counts once in a sentence, however often it stands there.
+                # A token counts once in a sentence.
                 once = keys[np.diff(keys, prepend=-1) > 0]
                 self.counts += np.bincount(once % size, minlength=size)
 
     @property
     def idf(self) -> np.ndarray:
-        """Inverse document frequency of each token [token], in nats: ln(N / df).
-
-        N is the number of sentences and df that of those which hold the token. A token that stands in none counts as
-        if it stood in one, and has the largest value there is, ln N.
-        """
+        """Inverse document frequency of each token [token] in nats: ln(N / df), where df is at least 1."""
         return np.log(max(1, self.sentences) / np.maximum(1, self.counts))
 
 
 def mean_idf(bags: Bags, idf: np.ndarray) -> np.ndarray:
-    """Mean inverse document frequency of each sentence's tokens [sentence]; NaN for one without tokens.
-
-    A token counts as often as it stands in the sentence.
-
-    Args:
-        bags: Tokens of the sentences.
-        idf: Inverse document frequency of each token [token].
-    """
+    """Mean inverse document frequency (`idf` [token]) of each sentence's tokens [sentence]; NaN without tokens."""
     sums = np.diff(np.concatenate([[0.0], np.cumsum(idf[bags.rows])])[bags.offsets])
     lengths = np.diff(bags.offsets)
     return np.divide(sums, lengths, out=np.full(len(bags), np.nan), where=lengths > 0)
 
 
 def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> ParseFigures:
-    """Count the top levels of trees.
-
-    Args:
-        tops: Those of each sentence's tree, as `top_levels` gives them; None for one that has none.
-        parser: What gave them.
-        reading: Which levels count.
-    """
+    """Count the top levels of trees [sentence], as `top_levels` gives them; None for a sentence without a tree."""
     templates = Counter(top for top in tops if top is not None)
     return ParseFigures(
         parser=parser,
@@ -257,7 +204,7 @@ def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> 
         parsed=templates.total(),
         entropy=entropy(list(templates.values())),
         distinct=len(templates),
-        frequent=dict(sorted(templates.items(), key=lambda item: (-item[1], item[0]))[:TEMPLATES]),
+        frequent=dict(sorted(templates.items(), key=lambda item: (-item[1], item[0]))[:MAX_TEMPLATES]),
     )
 
 
@@ -272,17 +219,17 @@ def corpus_figures(
     parses: ParseFigures | None = None,
     dropped: dict[str, int] | None = None,
 ) -> CorpusFigures:
-    """Put the figures of a sample together.
+    """Compute the figures of a sample.
 
     Args:
-        name: What it is called.
-        bags: Tokens of the sentences drawn, at least one sentence.
+        name: Name in the table.
+        bags: Tokens of the sentences, at least one sentence.
         idf: Inverse document frequency of each token [token].
         size: Number of sentences of the corpus.
-        distinct: Number of different ones among those drawn.
-        scores: Paraphrase score [sentence] of their pairs, NaN for none.
-        parses: What the trees gave.
-        dropped: Rows that could not be used, by reason.
+        distinct: Number of distinct sentences in the sample.
+        scores: Paraphrase score of the pairs [sentence], NaN for none.
+        parses: Figures of the trees.
+        dropped: Number of unusable rows, by reason.
     """
     counts = np.bincount(bags.rows) if len(bags.rows) else np.zeros(0, np.int64)
     length = spread(np.diff(bags.offsets).astype(np.float64), "length")

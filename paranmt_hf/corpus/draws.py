@@ -57,7 +57,7 @@ SAMPLE_ROWS = 1000
 # Rows whose numbers are drawn at once.
 DRAW_ROWS = 1_000_000
 
-Range = tuple[float | None, float | None]
+Interval = tuple[float | None, float | None]
 
 
 def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
@@ -78,7 +78,7 @@ def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
     return float(np.partition(scores, first)[first])
 
 
-def in_ranges(table: pa.Table, ranges: Mapping[str, Range]) -> pa.ChunkedArray:
+def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArray:
     """Mark the rows whose columns all lie inside their ranges, both ends included.
 
     Args:
@@ -101,7 +101,7 @@ def in_ranges(table: pa.Table, ranges: Mapping[str, Range]) -> pa.ChunkedArray:
     return mask
 
 
-def filtered_ranges(scores: np.ndarray) -> dict[str, Range]:
+def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
     """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens."""
     return {
         "para_score": (top_tenths(scores), None),

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.work import result_folder
+from paranmt_hf.util.run import result_folder
 
 
 def import_pairs(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
 from paranmt_hf.corpus.bitext.phrases import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.bitext.readers import Reader, Report
-from paranmt_hf.corpus.draws import Range, draw_bound, in_ranges, lottery
+from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.pair_files import (
     PairFiles,
     check_phrases,
@@ -33,8 +33,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.local_dataset import check_inside
 from paranmt_hf.text.letters import letters
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, check
 
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
@@ -46,19 +47,29 @@ BATCH_ROWS = 20_000
 
 @dataclass(frozen=True)
 class PairSelection:
-    """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score)."""
+    """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score).
 
-    subset: str = setting("default", "config of the release or dataset: all pairs, or filtered (default: default)")
-    min_score: float | None = setting(None, "smallest paraphrase score")
-    max_score: float | None = setting(None, "largest paraphrase score")
-    ppdb_score: str | None = setting(
-        None, "files of PPDB: the feature that the smallest and largest score are about, such as PPDB2.0Score"
-    )
-    max_overlap: float | None = setting(None, "largest trigram overlap")
-    min_length: int | None = setting(None, "fewest word tokens on either side", at_least=0)
-    max_length: int | None = setting(None, "most word tokens on either side", at_least=1)
-    max_pairs: int | None = setting(None, "so many pairs, drawn by chance from all chosen ones (--seed)", at_least=1)
-    first_pairs: int | None = setting(None, "stop after so many pairs, in the order of the data", at_least=1)
+    Attributes:
+        subset: Config of the release or dataset: all pairs (default), or filtered.
+        min_score: Smallest paraphrase score.
+        max_score: Largest paraphrase score.
+        ppdb_score: Files of PPDB: the feature that `min_score` and `max_score` are about, such as PPDB2.0Score.
+        max_overlap: Largest trigram overlap.
+        min_length: Minimum number of word tokens on either side.
+        max_length: Maximum number of word tokens on either side.
+        max_pairs: Maximum number of pairs, sampled at random (`seed`).
+        first_pairs: Stop after this number of pairs, in the order of the data.
+    """
+
+    subset: Annotated[str, Advanced] = "default"
+    min_score: float | None = None
+    max_score: Annotated[float | None, Advanced] = None
+    ppdb_score: Annotated[str | None, Advanced] = None
+    max_overlap: Annotated[float | None, Advanced] = None
+    min_length: Annotated[int | None, Range(at_least=0), Advanced] = None
+    max_length: Count | None = None
+    max_pairs: Count | None = None
+    first_pairs: Annotated[Count | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -76,9 +87,9 @@ class PairSelection:
             raise InputError("give either max_pairs, which are drawn by chance, or first_pairs")
 
     @property
-    def ranges(self) -> dict[str, Range]:
+    def ranges(self) -> dict[str, Interval]:
         """Smallest and largest value of each column that decides."""
-        ranges: dict[str, Range] = {}
+        ranges: dict[str, Interval] = {}
         if self.min_score is not None or self.max_score is not None:
             ranges["para_score"] = (self.min_score, self.max_score)
         if self.max_overlap is not None:
@@ -390,3 +401,15 @@ class Pairs:
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Reduce sentences [sentence] to words of their letters and digits in lower case."""
     return pc.utf8_trim_whitespace(letters(column, " "))
+
+
+def languages(data: Mapping[str, Any]) -> list[str]:
+    """ISO 639-1 codes of the languages of the sources of an identity of pairs; empty for English alone."""
+    # A release has a name or a revision on the Hub; other datasets have a kind.
+    releases = [
+        source
+        for source in data["sources"]
+        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
+    ]
+    named = {str(source.get("language", ENGLISH)) for source in releases}
+    return [] if named <= {ENGLISH} else sorted(named)

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.util.work import result_folder
+from paranmt_hf.util.run import result_folder
 
 
 def paraphrase_corpus(

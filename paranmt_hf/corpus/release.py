@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import SAMPLE_ROWS, Range, filtered_ranges, in_ranges, sample_ids
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, Interval, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.statistics import Statistics
@@ -171,7 +171,9 @@ def _write_config(
     return _describe(folder, writer.close(), writer)
 
 
-def select_rows(table: pa.Table, *, ranges: dict[str, Range] | None = None, ids: np.ndarray | None = None) -> pa.Table:
+def select_rows(
+    table: pa.Table, *, ranges: dict[str, Interval] | None = None, ids: np.ndarray | None = None
+) -> pa.Table:
     """Take the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
     if ranges is not None:
         return table.filter(in_ranges(table, ranges))

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -36,18 +36,10 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
-from paranmt_hf.util.work import (
-    Holds,
-    Identity,
-    as_json,
-    finished,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    work_folder,
-)
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import Holds, put_in_place, work_folder
+from paranmt_hf.util.settings import Advanced, Range, RunOnly, Seed, check
+from paranmt_hf.util.work import finished, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -65,22 +57,35 @@ PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokeniz
 
 @dataclass(frozen=True)
 class ReleaseConfig:
-    """What the release is and what it says of itself."""
+    """Licence and form of a release.
 
-    language: str = setting("en", "language of both sides, an ISO 639-1 code: what a word is, and the card")
-    license: str | None = setting(None, "licence of the corpus, a Hub licence id such as cc-by-4.0; required")
-    license_name: str | None = setting(None, "with --license other: its name, such as my-license-1.0")
-    license_link: str | None = setting(None, "with --license other: the address of its text")
-    title: str | None = setting(None, "title of the card (default: the name of the folder)")
-    description: str | None = setting(None, "a sentence or two of your own on the corpus, for the card")
-    keep_source: bool = setting(False, "keep the foreign sentence, if its licence allows")
-    seed: int = seed_setting(0, "decides the sample and the examples")
-    rows_per_shard: int = setting(10_000, "lines of input that make one unit of work", at_least=1, at_most=10_000_000)
-    max_shard_bytes: int = setting(MAX_SHARD_BYTES, "largest Parquet file of the release", at_least=1_000_000)
-    keep_work: bool = setting(False, "keep the folder of intermediate shards")
+    Attributes:
+        license: Licence of the corpus, a Hub licence id such as cc-by-4.0; every release needs one.
+        license_name: With the licence `other`: its name, such as my-license-1.0.
+        license_link: With the licence `other`: the address of its text.
+        language: Language of both sides, an ISO 639-1 code: it decides what a word is.
+        title: Title of the card; the name of the folder if left out.
+        description: A sentence or two on the corpus, for the card.
+        keep_source: Keep the foreign sentence, if its licence allows.
+        seed: Seed of the sample and the examples.
+        rows_per_shard: Number of input lines in one unit of work.
+        max_shard_bytes: Largest Parquet file of the release.
+        keep_work: Keep the folder of intermediate shards.
+    """
+
+    license: str | None = None
+    license_name: Annotated[str | None, Advanced] = None
+    license_link: Annotated[str | None, Advanced] = None
+    language: str = "en"
+    title: Annotated[str | None, Advanced] = None
+    description: Annotated[str | None, Advanced] = None
+    keep_source: Annotated[bool, Advanced] = False
+    seed: Annotated[Seed, Advanced] = 0
+    rows_per_shard: Annotated[int, Range(at_least=1, at_most=10_000_000), Advanced] = 10_000
+    max_shard_bytes: Annotated[int, Range(at_least=1_000_000), Advanced] = MAX_SHARD_BYTES
+    keep_work: Annotated[bool, Advanced, RunOnly] = False
 
     def __post_init__(self) -> None:
-        check_license(self.license)
         check(self)
         check_language(self.language)
 
@@ -98,6 +103,7 @@ class ReleaseConfig:
         Raises:
             InputError: The Hub would not take it.
         """
+        check_license(self.license)
         License(self.license or "", self.license_name, self.license_link).check()
 
 

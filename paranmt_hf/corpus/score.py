@@ -24,8 +24,9 @@ from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, wr
 from paranmt_hf.corpus.schema import ADDED
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.records import from_json
-from paranmt_hf.util.work import as_json, clear, keep_identity, locked, put_in_place, remove, work_folder
+from paranmt_hf.util.records import as_json, from_json
+from paranmt_hf.util.run import put_in_place, work_folder
+from paranmt_hf.util.work import clear, keep_identity, locked, remove
 
 # In the work folder, the release as it was, while the new one gets its name.
 OLD, NEW = "old", "new"

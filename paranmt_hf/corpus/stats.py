@@ -1,17 +1,16 @@
-"""`paranmt stats`: how long, how rare and how varied the sentences of corpora are, side by side.
+"""`paranmt stats`: lengths, IDF, entropies and paraphrase scores of corpora side by side.
 
 ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -28,55 +27,54 @@ from paranmt_hf.corpus.diversity import (
     corpus_figures,
     parse_figures,
 )
-from paranmt_hf.corpus.parsing.parsers import Parser, check_reads, named_parsers, parse
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
-from paranmt_hf.corpus.stats_report import StatsRecord
+from paranmt_hf.corpus.stats_report import HEADER, figures_row, notes_of, plot_figures
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import write_result, writing
+from paranmt_hf.util.files import check_result_path, check_suffix, write_result, writing
+from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.records import to_json
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, check
+from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
-# Sentences of one side that are in memory together, about a gigabyte of text.
-MAX_ROWS = 2_000_000
-PARSE_OPTIONS = ("parse_levels", "parse_sample", "parse_seconds", "parse_processes")
+# Maximum number of sentences in memory, about a gigabyte of text.
+MAX_SENTENCES = 2_000_000
 NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-# Letters may take four bytes each, and a system takes 255.
+# Maximum length of a file name: characters may take four bytes each, and file systems allow 255.
 NAME_CHARACTERS = 50
-# What a row without an origin is called.
 NO_ORIGIN = "no origin"
 
 
 @dataclass(frozen=True)
 class StatsConfig:
-    """What is measured."""
+    """What is measured.
 
-    sample: int = setting(
-        100_000,
-        "sentences measured of each corpus, drawn by chance (ParaNMT-50M, table 1)",
-        at_least=1,
-        at_most=MAX_ROWS,
-    )
-    seed: int = seed_setting(0, "decides which")
-    language: str | None = setting(
-        None, "language of the sentences, an ISO 639-1 code: what a word is (default: that of the releases, else en)"
-    )
-    side: Literal["reference", "translation"] = setting("reference", "which sentence of each pair")
-    by: Literal["origin"] | None = setting(None, "a row for each origin of a corpus too")
-    parse_levels: Reading = setting(
-        "two-levels",
-        "what of a tree counts: two-levels is the root of the sentence and the level below, two-below the root and "
-        "two levels below, with-wrapper the parser's outermost node (ROOT) and the level below",
-    )
-    parse_sample: int | None = setting(None, "so many of the sentences are parsed, or all of them", at_least=1)
-    parse_seconds: int = setting(5, "seconds that link-grammar has for a sentence", at_least=1)
-    parse_processes: int | None = setting(None, "processes of link-grammar (default: one for each core)", at_least=1)
+    Attributes:
+        sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
+        seed: Seed of the sample.
+        language: Language of the sentences, an ISO 639-1 code (default: that of the releases, else en).
+        side: Which sentence of each pair.
+        by_origin: Add a row for each origin of a corpus.
+        parse_levels: Levels of a tree that count: two-levels is the root of the sentence and the level below,
+            two-below the root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
+        parse_sample: Maximum number of sentences that are parsed.
+    """
+
+    sample: Annotated[int, Range(at_least=1, at_most=MAX_SENTENCES)] = 100_000
+    seed: Seed = 0
+    language: str | None = None
+    side: Literal["reference", "translation"] = "reference"
+    by_origin: bool = False
+    parse_levels: Annotated[Reading, Advanced] = "two-levels"
+    parse_sample: Annotated[Count | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -84,9 +82,75 @@ class StatsConfig:
             check_language(self.language)
 
 
+@dataclass(frozen=True)
+class CorpusStatistics:
+    """Figures of corpora side by side.
+
+    Attributes:
+        version: Version of this package.
+        side: Which sentences of pairs.
+        sample: Maximum number of sentences of each corpus.
+        seed: Seed of the sample.
+        tokens: Definition of a token.
+        idf: Formula of the inverse document frequency.
+        idf_text: The text of the document frequencies; None: each sample has its own.
+        idf_sentences: Number of its sentences.
+        parse_levels: Levels of a tree that count; None without a parser.
+        corpora: Figures of each corpus and origin, in order.
+    """
+
+    version: str
+    side: str
+    sample: int
+    seed: int
+    tokens: str
+    idf: str
+    idf_text: str | None
+    idf_sentences: int | None
+    parse_levels: str | None
+    corpora: list[CorpusFigures]
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        values: dict[str, Any] = to_json(self)
+        return values
+
+    def summary(self) -> str:
+        """A table for a terminal, with notes."""
+        return "\n\n".join([text_table(HEADER, list(map(figures_row, self.corpora))), "\n".join(self.notes())])
+
+    def markdown(self) -> str:
+        """The same in Markdown."""
+        notes = "\n".join(f"- {note}" for note in self.notes())
+        return "\n\n".join([markdown_table(HEADER, list(map(figures_row, self.corpora))), notes])
+
+    def notes(self) -> list[str]:
+        """What the figures are of, in sentences."""
+        idf = f"IDF: {self.idf}. Sentences: "
+        if self.idf_text is None:
+            idf += "each sample's own, so compare it between corpora only with --idf-text."
+        else:
+            idf += f"the {self.idf_sentences:,} of {self.idf_text}."
+        parses = "no parser; --parser link-grammar, --parser stanza, or a file of trees."
+        if self.parse_levels is not None:
+            parses = f"of trees cut to {self.parse_levels}."
+        return [
+            f"Mean ± standard deviation over at most {self.sample:,} {self.side}s of each corpus, sampled with seed "
+            f"{self.seed}; entropies in nats.",
+            f"Tokens: {self.tokens}.",
+            idf,
+            f"Parse entropy: {parses}",
+            *(note for each in self.corpora for note in notes_of(each)),
+        ]
+
+    def plot(self, path: Path) -> None:
+        """Draw the distributions of the figures, the corpora side by side, as a PNG."""
+        plot_figures(self.corpora, path)
+
+
 @dataclass
 class _Drawn:
-    """A sample that waits for the document frequencies of its tokens; its text is needed no more."""
+    """A sample without its text, whose IDF is not known yet."""
 
     name: str
     bags: Bags
@@ -98,56 +162,43 @@ class _Drawn:
 
 
 def describe_corpora(
-    corpora: str | Path | Sequence[str | Path],
+    data: str | Path | Sequence[str | Path],
     *,
     config: StatsConfig | None = None,
     columns: Mapping[str, str] | None = None,
     idf_text: str | Path | None = None,
-    parses: Sequence[str | Path | Parser] = (),
-    keep_trees: Path | None = None,
-    write_samples: Path | None = None,
-) -> StatsRecord:
-    """Measure samples of corpora: table 1 of ParaNMT-50M.
+    parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
+    keep_trees: Annotated[Path | None, Advanced, RunOnly] = None,
+    write_samples: Annotated[Path | None, Advanced, RunOnly] = None,
+    picture: Annotated[Path | None, RunOnly] = None,
+    markdown: Annotated[Path | None, RunOnly] = None,
+) -> CorpusStatistics:
+    """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 
     Args:
-        corpora: Releases, folders of their configs, Parquet files, or text files with a sentence on each line.
+        data: Releases, folders of their configs, Parquet files, or text files with a sentence on each line (.gz too).
         config: What is measured.
-        columns: Where the columns of Parquet files are: `{"reference": "english"}`.
-        idf_text: The text whose sentences give the document frequencies, as a corpus is given; in the paper sentences
-            of Wikipedia. Without one those of each sample itself.
-        parses: What gives trees: one parser for all corpora, or one for each, in their order. `link-grammar`,
-            `stanza`, a file (see `TreeFile`), or your own `Parser`. Without any there is no parse entropy.
-        keep_trees: A file in which trees are kept, so that a run that was interrupted goes on; see `parse`.
-        write_samples: A folder that gets the sentences of each sample, one on each line.
-
-    Returns:
-        The figures; `text`, `markdown` and `plot` show them.
+        columns: Columns of Parquet files, such as reference=english,para_score=score.
+        idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
+            sample itself.
+        parser: What gives trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
+            parse entropy.
+        keep_trees: File in which trees are kept; sentences in it are not parsed again.
+        write_samples: Folder for the sentences of each sample.
+        picture: PNG file for a picture of the figures (extra `plots`).
+        markdown: File for the table in Markdown.
     """
     config = config or StatsConfig()
-    if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
-        raise InputError(f"--write-samples {write_samples} is a file; name a folder")
-    given = [corpora] if isinstance(corpora, str | Path) else list(corpora)
-    by_origin = config.by == "origin"
-    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=by_origin) for path in given]
-    if not opened:
-        raise InputError("name a corpus to measure: a release, Parquet files or a text file")
-    if by_origin and not any("origin" in corpus.columns for corpus in opened):
-        raise InputError(
-            f"--by origin: {', '.join(str(corpus.path) for corpus in opened)} has no column origin, which says where "
-            "each row is from; of Parquet files --columns origin=NAME names it"
-        )
-    background = None if idf_text is None else open_corpus(idf_text, columns=columns)
-    _check_columns(columns or {}, [*opened, *([background] if background else [])])
+    _check_files(write_samples, picture, markdown)
+    opened, background = _open(data, config, dict(columns or {}), idf_text)
     language = _language(config, opened)
-    for each in parses:
-        check_reads(each, [language])
-    parsers = _parsers(opened, list(parses), config, keep_trees)
+    parsers = _parsers(opened, parser, language)
     sampler = _Sampler(config, language, keep_trees, write_samples)
     drawn: list[_Drawn] = []
-    for corpus, name, parser in zip(opened, _names(opened), parsers, strict=True):
-        drawn += sampler.draw(corpus, name, parser)
+    for corpus, name, own in zip(opened, _names(opened), parsers, strict=True):
+        drawn += sampler.draw(corpus, name, own)
     figures, frequencies = _measure(drawn, sampler.index_of, background, language)
-    return StatsRecord(
+    found = CorpusStatistics(
         version=__version__,
         side=config.side,
         sample=config.sample,
@@ -156,34 +207,66 @@ def describe_corpora(
         idf=IDF,
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if frequencies is None else frequencies.sentences,
-        parse_levels=READINGS[config.parse_levels] if any(parser is not None for parser in parsers) else None,
+        parse_levels=READINGS[config.parse_levels] if any(own is not None for own in parsers) else None,
         corpora=figures,
     )
+    if picture is not None:
+        found.plot(picture)
+    if markdown is not None:
+        write_result(markdown, f"{found.markdown()}\n")
+    return found
+
+
+def _check_files(write_samples: Path | None, picture: Path | None, markdown: Path | None) -> None:
+    """Refuse files that cannot be written, before the work."""
+    if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
+        raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
+    if markdown is not None:
+        check_result_path(markdown, "--markdown")
+    if picture is not None:
+        check_result_path(picture, "--picture")
+        check_suffix(picture, "--picture", [".png"])
+        require("matplotlib", "plots")
+
+
+def _open(
+    data: str | Path | Sequence[str | Path], config: StatsConfig, columns: dict[str, str], idf_text: str | Path | None
+) -> tuple[list[Corpus], Corpus | None]:
+    given = [data] if isinstance(data, str | Path) else list(data)
+    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in given]
+    if not opened:
+        raise InputError("name a corpus to measure: a release, Parquet files or a text file")
+    if config.by_origin and not any("origin" in corpus.columns for corpus in opened):
+        raise InputError(
+            f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; for Parquet files "
+            "name it with `columns` origin=NAME",
+            option="by_origin",
+        )
+    background = None if idf_text is None else open_corpus(idf_text, columns=columns)
+    if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
+        raise InputError(f"`columns` can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}", option="columns")
+    if columns and not any(corpus.has_free_columns for corpus in [*opened, *([background] if background else [])]):
+        raise InputError("`columns` is for Parquet files that are not in a release", option="columns")
+    return opened, background
 
 
 def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
-    """Find the language by whose words all are cut, so that their figures can be compared."""
+    """Find the one language by whose rules all sentences are split into words."""
     if config.language is not None:
         return config.language
     known = {corpus.language: corpus.path for corpus in corpora if corpus.language is not None}
     if len(known) > 1:
         named = ", ".join(f"{path} is {language}" for language, path in known.items())
         raise InputError(
-            f"the releases are of several languages ({named}), whose words are cut by different rules; measure them "
-            "one by one, or say with --language by which rules all are cut"
+            f"the releases are in several languages ({named}), which have different rules for words; measure them one "
+            "by one, or name one with `language`",
+            option="language",
         )
     return next(iter(known), ENGLISH)
 
 
-def _check_columns(columns: Mapping[str, str], corpora: Sequence[Corpus]) -> None:
-    if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
-        raise InputError(f"--columns can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}")
-    if columns and not any(corpus.has_free_columns for corpus in corpora):
-        raise InputError("--columns is for Parquet files, of which there are none: releases have their own names")
-
-
 def _names(corpora: Sequence[Corpus]) -> list[str]:
-    """Call each corpus by the name of its file or folder, or where two have the same, by its path."""
+    """Name each corpus by its file or folder, or by its path if two have the same name."""
     short = []
     for corpus in corpora:
         path = corpus.path.resolve()
@@ -193,51 +276,29 @@ def _names(corpora: Sequence[Corpus]) -> list[str]:
 
 
 def _parsers(
-    corpora: Sequence[Corpus], parses: list[str | Path | Parser], config: StatsConfig, keep: Path | None
+    corpora: Sequence[Corpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
 ) -> list[Parser | None]:
-    """Find the parser of each corpus, before any work."""
-    if not parses:
-        if keep is not None:
-            raise InputError("--keep-trees keeps what a parser gives; name one with --parses")
-        if unused := [name for name in PARSE_OPTIONS if is_given(config, name)]:
-            raise InputError(
-                f"--{unused[0].replace('_', '-')} changes nothing without a parser; name one with --parses"
-            )
+    """Find the parser of each corpus."""
+    given = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
+    if not given:
         return [None] * len(corpora)
-    named = named_parsers(seconds=config.parse_seconds, processes=config.parse_processes or _cores())
-    if len(parses) == 1 and (not isinstance(parses[0], str | Path) or str(parses[0]) in named):
-        parses *= len(corpora)
-    if len(parses) != len(corpora):
+    if len(given) == 1 and (not isinstance(given[0], str | Path) or str(given[0]) in NAMED_PARSERS):
+        shared = open_parser(given[0], processes=visible_cores(), languages=[language])
+        return [shared] * len(corpora)
+    if len(given) != len(corpora):
         raise InputError(
-            f"--parses takes one of {', '.join(named)} for all corpora, or one name or file of trees for each: "
-            f"expected {len(corpora)}, got {len(parses)}"
+            f"`parser` takes {' or '.join(NAMED_PARSERS)} for all corpora, or one name or file of trees for each: "
+            f"expected {len(corpora)}, got {len(given)}",
+            option="parser",
         )
-    made: dict[str, Parser] = {}
-    found: list[Parser | None] = []
-    for corpus, item in zip(corpora, parses, strict=True):
-        if isinstance(item, str | Path) and str(item) in named:
-            found.append(made.setdefault(str(item), made.get(str(item)) or named[str(item)]()))
-        elif isinstance(item, str | Path):
-            if keep is not None:
-                raise InputError(
-                    f"--keep-trees keeps what a parser gives, and the trees of {item} are in a file already"
-                )
-            if not Path(item).exists():
-                raise InputError(
-                    f"--parses {item}: there is no such file, nor a parser of that name: {', '.join(named)}"
-                )
-            found.append(TreeFile(Path(item), corpus.text))
-        else:
-            found.append(item)
-    return found
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return [
+        open_parser(item, text=corpus.text, processes=visible_cores(), languages=[language])
+        for item, corpus in zip(given, corpora, strict=True)
+    ]
 
 
 class _Sampler:
-    """Draws samples of corpora, parses them and cuts them into tokens, whose ids hold for all of them."""
+    """Samples corpora, parses the sentences and splits them into tokens, whose ids are those of all corpora."""
 
     def __init__(self, config: StatsConfig, language: str, keep_trees: Path | None, folder: Path | None) -> None:
         self.index_of: dict[str, int] = {}
@@ -245,26 +306,17 @@ class _Sampler:
         self._config, self._keep, self._folder = config, keep_trees, folder
         self._files: set[str] = set()
 
-    def _file_name(self, label: str) -> str:
-        """Make a file name of a name from data, another one for each."""
-        name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
-        numbered = next(
-            found for number in count(1) if (found := name if number == 1 else f"{name}_{number}") not in self._files
-        )
-        self._files.add(numbered)
-        return f"{numbered}.txt"
-
     def draw(self, corpus: Corpus, name: str, parser: Parser | None) -> list[_Drawn]:
         config = self._config
         with Progress(f"read {name}", unit="rows") as progress:
-            samples = draw(corpus, config.sample, config.seed, limit=MAX_ROWS, progress=progress.advance_to)
+            samples = draw(corpus, config.sample, config.seed, limit=MAX_SENTENCES, progress=progress.advance_to)
         drawn = []
         for origin, sample in samples.items():
             label = name if origin is None else f"{name}: {origin or NO_ORIGIN}"
             dropped = dict(sorted(corpus.report.dropped.items())) if origin is None else {}
             table = sample.table()
             if self._folder is not None:
-                _write_sample(self._folder, self._file_name(label), table["sentence"])
+                self._write(self._folder, label, table["sentence"])
             has_scores = "para_score" in table.column_names
             drawn.append(
                 _Drawn(
@@ -279,47 +331,41 @@ class _Sampler:
             )
         return drawn
 
+    def _write(self, folder: Path, label: str, sentences: pa.ChunkedArray) -> None:
+        """Write a sample into a file named after its label."""
+        name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
+        names = (name if number == 1 else f"{name}_{number}" for number in count(1))
+        unused = next(found for found in names if found not in self._files)
+        self._files.add(unused)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_result(folder / f"{unused}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
+
     def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
-        # They are in the order of a lottery, so the first ones are a sample of them.
+        # Samples are in random order, so their first sentences are a sample.
         chosen = sentences.slice(0, self._config.parse_sample or len(sentences)).to_pylist()
         reading = self._config.parse_levels
         tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=self._keep, label=f"parse {name}")
         return parse_figures(tops, parser.name, reading)
 
 
-def _write_sample(folder: Path, name: str, sentences: pa.ChunkedArray) -> None:
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_result(folder / name, "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
-
-
 def _measure(
     drawn: Sequence[_Drawn], index_of: dict[str, int], background: Corpus | None, language: str
 ) -> tuple[list[CorpusFigures], DocumentFrequencies | None]:
-    frequencies = None if background is None else _count(background, index_of, language)
+    shared = None if background is None else _count(background, index_of, language)
     figures = []
     for each in drawn:
-        counted = frequencies
-        if counted is None:
-            counted = DocumentFrequencies(len(index_of))
-            counted.add(each.bags)
-        figures.append(
-            corpus_figures(
-                each.name,
-                each.bags,
-                counted.idf,
-                size=each.size,
-                distinct=each.distinct,
-                scores=each.scores,
-                parses=each.parses,
-                dropped=each.dropped,
-            )
-        )
-    return figures, frequencies
+        frequencies = shared
+        if frequencies is None:
+            frequencies = DocumentFrequencies(len(index_of))
+            frequencies.add(each.bags)
+        # The fields of a sample are the arguments of `corpus_figures`.
+        figures.append(corpus_figures(idf=frequencies.idf, **vars(each)))
+    return figures, shared
 
 
 def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
-    """Count the sentences of a text of any size that hold each token; tokens that no sample has are left out."""
+    """Count the sentences of a text with each token; tokens that are in no sample are left out."""
     frequencies = DocumentFrequencies(len(index_of))
     cutter = Cutter(index_of, grow=False, language=language)
     with Progress(f"count {background.path.name}") as progress:

@@ -4,68 +4,59 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, check
 
 # Dimensions of the paper's vectors, and the most that are taken for meant.
 DIMENSION, WIDEST = 300, 100_000
+Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5)."""
+    """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5).
 
-    model: str = setting(
-        "word",
-        f"{', '.join(OF_PAIRS)}; added with + or side by side with a comma: word+trigram, word,trigram,lstm; "
-        "word-trigram is word,trigram, paragram-phrase is word (default: word)",
-    )
-    dimension: int | None = setting(
-        None,
-        f"dimensions of each encoder's vector (section 5.2; default: {DIMENSION}, with --vectors those of the file)",
-        at_least=1,
-        at_most=WIDEST,
-    )
-    word_dimension: int | None = setting(
-        None,
-        "dimensions of the word embeddings of a model with weights beside them, such as an LSTM or a projection "
-        "(default: as --dimension)",
-        at_least=1,
-        at_most=WIDEST,
-    )
-    trigram_dimension: int | None = setting(
-        None,
-        "dimensions of TRIGRAM beside a wider or narrower encoder (default: as --dimension)",
-        at_least=1,
-        at_most=WIDEST,
-    )
-    words: int = setting(100_000, "most frequent words to keep", at_least=1)
-    trigrams: int = setting(100_000, "most frequent character trigrams to keep", at_least=1)
-    min_count: int = setting(1, "leave out words and trigrams that occur less often", at_least=1)
-    unknown: Literal["drop", "train", "share"] = setting(
-        "drop",
-        "unknown units: zeros; one trained vector for all of them; or, for words, the vector that --vectors has for "
-        "them (UUUNKKK, <unk>), shared by all words without one of their own",
-    )
-    directions: Literal["average", "concatenate"] = setting(
-        "average", "how a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate)"
-    )
-    pooling: Literal["mean", "max"] = setting("mean", "LSTM: mean or maximum over the words")
-    layers: int = setting(1, "DAN: layers over the average (arXiv:1511.08198, section 4.2)", at_least=1, at_most=2)
-    activation: Literal["tanh", "relu"] = setting("tanh", "DAN and RNN: activation (arXiv:1511.08198, section 4.2)")
-    output_gate: Literal["with", "without"] = setting(
-        "with", "LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3)"
-    )
-    init_std: float = setting(
-        0.05, "standard deviation of random embeddings; beside given vectors that of the vectors", above=0, at_most=10
-    )
-    vectors: str | None = setting(None, "word-vector text file to start from; its words join the vocabulary")
-    init_from: str | None = setting(
-        None, "encoder folder or Hub id to go on from, instead of --vectors and random weights"
-    )
+    Attributes:
+        model: word, trigram, lstm, blstm, projection, dan, rnn, irnn or plstm; added with + or next to each other with
+            a comma: word+trigram, word,trigram,lstm; word-trigram is word,trigram, paragram-phrase is word.
+        dimension: Dimensions of each encoder's vector (section 5.2); 300 if not given, or those of `vectors`.
+        word_dimension: Dimensions of the word embeddings of a model with other weights, such as an LSTM or a
+            projection; `dimension` if not given.
+        trigram_dimension: Dimensions of TRIGRAM next to a wider or narrower encoder; `dimension` if not given.
+        words: Maximum number of words, the most frequent ones.
+        trigrams: Maximum number of character trigrams, the most frequent ones.
+        min_count: Leave out words and trigrams that occur less often.
+        unknown: Unknown units: zeros; one trained vector for all of them; or, for words, the vector that `vectors` has
+            for them (UUUNKKK, <unk>), shared by all words without their own.
+        directions: How a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate).
+        pooling: LSTM: mean or maximum over the words.
+        layers: DAN: layers over the average (arXiv:1511.08198, section 4.2).
+        activation: DAN and RNN: activation (arXiv:1511.08198, section 4.2).
+        output_gate: LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3).
+        init_std: Standard deviation of random embeddings, with `vectors` that of theirs.
+        vectors: Text file of word vectors to start from; its words are added to the vocabulary.
+        init_from: Encoder folder or Hub id to continue from, instead of `vectors` and random weights.
+    """
+
+    model: str = "word"
+    dimension: Width | None = None
+    word_dimension: Annotated[Width | None, Advanced] = None
+    trigram_dimension: Annotated[Width | None, Advanced] = None
+    words: Annotated[Count, Advanced] = 100_000
+    trigrams: Annotated[Count, Advanced] = 100_000
+    min_count: Annotated[Count, Advanced] = 1
+    unknown: Annotated[Literal["drop", "train", "share"], Advanced] = "drop"
+    directions: Annotated[Literal["average", "concatenate"], Advanced] = "average"
+    pooling: Annotated[Literal["mean", "max"], Advanced] = "mean"
+    layers: Annotated[int, Range(at_least=1, at_most=2), Advanced] = 1
+    activation: Annotated[Literal["tanh", "relu"], Advanced] = "tanh"
+    output_gate: Annotated[Literal["with", "without"], Advanced] = "with"
+    init_std: Annotated[float, Range(above=0, at_most=10), Advanced] = 0.05
+    vectors: str | None = None
+    init_from: str | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -88,7 +79,7 @@ class EncoderConfig:
         if self.init_from and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")
         if self.unknown == "share" and self.vectors is None:
-            raise InputError("unknown 'share' is about the unknown words of --vectors; name a file, or choose another")
+            raise InputError("`unknown` share is about the unknown words of `vectors`; give a file, or another value")
 
     @property
     def parts(self) -> list[str]:

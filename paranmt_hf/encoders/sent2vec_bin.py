@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from paranmt_hf.encoders.config import WIDEST
-from paranmt_hf.encoders.ngrams import LONGEST
+from paranmt_hf.encoders.modules.paranmt_tables import LONGEST
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 
@@ -139,7 +139,7 @@ class BinReader:
 
 
 @dataclass(frozen=True)
-class Sent2VecSettings:
+class Sent2VecBinSettings:
     """What a model says of how it was trained, in the names of the program's options.
 
     Attributes:
@@ -183,7 +183,7 @@ class Sent2VecWords:
         labels: Number of further entries, words that begin with `__label__`, of which vectors are not made.
     """
 
-    settings: Sent2VecSettings
+    settings: Sent2VecBinSettings
     units: list[str]
     labels: int
 
@@ -210,7 +210,7 @@ def read_words(reader: BinReader) -> Sent2VecWords:
             f"-1, was {pruned:,}; take the model from before `quantize`"
         )
     units = _read_units(reader, words, labels)
-    return Sent2VecWords(Sent2VecSettings(**settings, tokens=tokens), units, labels)
+    return Sent2VecWords(Sent2VecBinSettings(**settings, tokens=tokens), units, labels)
 
 
 def _read_settings(reader: BinReader) -> dict[str, Any]:

@@ -19,20 +19,16 @@ from paranmt_hf.evaluation.wordnet import WordNet, find_wordnet, read_wordnet
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.optional import require
 
-BASELINES = ("bleu", "meteor")
+BaselineName = Literal["bleu", "meteor"]
 
 
-def baseline(name: Literal["bleu", "meteor"]) -> PairSimilarity:
-    """Make a baseline by name.
-
-    Raises:
-        InputError: There is none of that name, or its package is not installed.
-    """
+def baseline(name: BaselineName) -> PairSimilarity:
+    """Make a baseline by name."""
     if name == "bleu":
         return Bleu()
     if name == "meteor":
         return Meteor()
-    raise InputError(f"there is no baseline {name!r}; the baselines are {', '.join(BASELINES)}")
+    raise InputError(f"baselines must be bleu or meteor, was {name!r}")
 
 
 class Bleu:
@@ -40,9 +36,6 @@ class Bleu:
 
     sacrebleu's: n-grams up to four words, of a shorter sentence only those it has (effective order), exponential
     smoothing.
-
-    Raises:
-        InputError: The package sacrebleu is not installed.
     """
 
     def __init__(self) -> None:
@@ -72,9 +65,6 @@ class Meteor:
     Args:
         wordnet: Folder of the dictionary; by default the environment variable `WNSEARCHDIR`, else that of Debian's
             package `wordnet-base`, else no synonyms.
-
-    Raises:
-        InputError: The package nltk is not installed, or `wordnet` holds no dictionary.
     """
 
     def __init__(self, wordnet: Path | str | None = None) -> None:

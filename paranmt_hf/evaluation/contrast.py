@@ -8,21 +8,18 @@ counts common words is right in far less than half of them. Not in the papers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import parse_sentence, read_lines
-from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
+from paranmt_hf.evaluation.models import Measured, Models, find_models
+from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
+from paranmt_hf.evaluation.results import Evaluation, Results, Row
+from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.records import to_json
-from paranmt_hf.util.tables import percent, write_table
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
@@ -57,57 +54,12 @@ class Triples:
         return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """How a model does on the triples of a kind.
-
-    Attributes:
-        kind: The kind; `all` for all of them.
-        triples: Their number.
-        share: Share in which the paraphrase is closer than the other sentence, in [0, 1]. Equally close is not closer.
-        interval: Wilson's 95 % interval of the share.
-        margin: Mean of the cosine with the paraphrase less that with the other sentence, in [-2, 2].
-    """
-
-    kind: str
-    triples: int
-    share: float
-    interval: tuple[float, float]
-    margin: float
-
-
-@dataclass(frozen=True)
-class ContrastRecord:
-    """The result of a model, as `--json` has it.
-
-    Attributes:
-        model: Its name.
-        weights: Checksum of its weights; None for what was not loaded from files.
-        data: Name of the set.
-        data_checksum: Checksum of what is in it.
-        results: The figures, those of all triples last.
-    """
-
-    model: str
-    weights: str | None
-    data: str
-    data_checksum: str
-    results: list[Contrast]
-
-    def to_json(self) -> Any:  # noqa: ANN401 - JSON values
-        """The record as JSON values."""
-        return to_json(self)
-
-
 def read_triples(path: str | Path | None = None) -> Triples:
     """Read triples.
 
     Args:
         path: A TSV file with the columns kind, sentence, paraphrase and other, whose first line names them; the
             triples that the package carries if left out.
-
-    Raises:
-        InputError: The file cannot be read or holds something else; with file and line.
     """
     path = CONTRAST if path is None else Path(path).expanduser()
     header, *lines = read_lines(path)
@@ -134,32 +86,42 @@ def read_triples(path: str | Path | None = None) -> Triples:
     return Triples(path.stem, kinds, sentences, paraphrases, others)
 
 
-def contrast(encoder: Encoder | PairSimilarity, triples: Triples) -> list[Contrast]:
-    """Measure an encoder, or a measure of pairs.
+def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Evaluation:
+    """Measure how often a paraphrase is closer than a sentence that looks alike and means something else.
+
+    A paraphrase that is as close as the other sentence is not closer. Next to this share stands the mean difference of
+    the two cosines, in [-2, 2].
 
     Args:
-        encoder: The encoder, compared by cosine, or the measure.
-        triples: The triples.
-
-    Returns:
-        A result for each kind, in the order of the triples, and one for all.
-
-    Raises:
-        InputError: A similarity is not finite.
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: TSV file with triples of your own, whose first line names the columns kind, sentence, paraphrase and
+            other; 180 triples that the package carries if left out.
     """
+    triples = read_triples(data)
+    return Evaluation([_contrast(model, triples) for model in find_models(models)])
+
+
+def _contrast(model: Measured, triples: Triples) -> Results:
     left = [*triples.sentences, *triples.sentences]
     right = [*triples.paraphrases, *triples.others]
-    values = pair_similarities(encoder, left, right, triples.name).values
-    margins = values[: len(triples.kinds)] - values[len(triples.kinds) :]
+    values = pair_similarities(model.load(), left, right, triples.name).values
+    differences = values[: len(triples.kinds)] - values[len(triples.kinds) :]
     kinds = np.array(triples.kinds)
-    chosen = [(kind, margins[kinds == kind]) for kind in dict.fromkeys(triples.kinds)]
-    return [_result(kind, own) for kind, own in [*chosen, (ALL, margins)]]
+    parts = {kind: differences[kinds == kind] for kind in dict.fromkeys(triples.kinds)} | {ALL: differences}
+    return Results(
+        kind="contrast",
+        model=model.name,
+        tables={"Kind": [_row(kind, own) for kind, own in parts.items()]},
+        data={triples.name: triples.checksum},
+        weights=model.weights,
+        notes=["Closer: the paraphrase is closer than the other sentence; cosine difference: the mean of the two."],
+    )
 
 
-def _result(kind: str, margins: np.ndarray) -> Contrast:
-    closer = int((margins > 0).sum())
-    interval = wilson_interval(closer, len(margins))
-    return Contrast(kind, len(margins), closer / len(margins), interval, float(margins.mean()))
+def _row(kind: str, differences: np.ndarray) -> Row:
+    closer = int((differences > 0).sum())
+    values = {"closer": closer / len(differences), "cosine_difference": float(differences.mean())}
+    return Row(name=kind, values=values, items=len(differences), interval=wilson_interval(closer, len(differences)))
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:
@@ -174,20 +136,3 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     # Rounding may step a little over the ends.
     low, high = ((centre + sign * half) / (1 + square / total) for sign in (-1, 1))
     return max(0.0, low), min(1.0, high)
-
-
-def compare_contrast(records: Sequence[ContrastRecord], style: Literal["markdown", "text"] = "text") -> str:
-    """Write a table: a row for each model and kind."""
-    rows = [
-        [
-            record.model,
-            each.kind,
-            str(each.triples),
-            percent(each.share),
-            " to ".join(f"{100 * bound:.0f}" for bound in each.interval),
-            f"{each.margin:+.3f}",
-        ]
-        for record in records
-        for each in record.results
-    ]
-    return write_table(["model", "kind", "triples", "closer %", "95 %", "margin"], rows, style)

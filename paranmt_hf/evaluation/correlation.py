@@ -25,9 +25,6 @@ def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndar
 
     Returns:
         The correlation, in [-1, 1].
-
-    Raises:
-        InputError: The lengths differ, there are fewer than two pairs, a value is not finite or a side is constant.
     """
     x, y = _standardised(left, "first"), _standardised(right, "second")
     _check_lengths(x, y)
@@ -43,9 +40,6 @@ def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.nda
 
     Returns:
         The correlation, in [-1, 1].
-
-    Raises:
-        InputError: See `pearson`.
     """
     x, y = _checked(left, "first"), _checked(right, "second")
     _check_lengths(x, y)
@@ -84,9 +78,6 @@ def bootstrap_interval(
 
     Returns:
         Lower and upper bound, in [-1, 1].
-
-    Raises:
-        InputError: See `pearson`; or an argument is out of range.
     """
     if resamples < 1 or not 0 < level < 1:
         raise InputError(

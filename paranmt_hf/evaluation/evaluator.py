@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.results import StsResult
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
 
@@ -40,9 +40,6 @@ class StsEvaluator(BaseEvaluator):
         data: Where the data are, see `read_sts`; or the sets themselves.
         name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
         write_csv: Whether each call adds a line to `sts_evaluation_<name>_results.csv` in the output folder.
-
-    Raises:
-        InputError: There are no data, or they are damaged.
     """
 
     def __init__(self, data: Path | str | Sequence[StsSet], *, name: str = "sts", write_csv: bool = True) -> None:
@@ -67,9 +64,6 @@ class StsEvaluator(BaseEvaluator):
 
         Returns:
             The metrics, each in [-1, 1], with the name before each.
-
-        Raises:
-            InputError: See `evaluate_sts`.
         """
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None and self.write_csv:
@@ -105,18 +99,18 @@ class StsEvaluator(BaseEvaluator):
             writer.writerow([epoch, steps, *metrics.values()])
 
 
-def metrics_of(result: StsResult) -> dict[str, float]:
-    """Give a result as flat metrics, named as in `StsEvaluator`; each in [-1, 1]."""
+def metrics_of(results: Results) -> dict[str, float]:
+    """Give results as flat metrics, named as in `StsEvaluator`; each in [-1, 1]."""
     metrics: dict[str, float] = {}
-    for set_result in result.sets:
-        if not set_result.year:
-            metrics[f"{_key(set_result.name)}_pearson"] = set_result.pearson
-            metrics[f"{_key(set_result.name)}_spearman"] = set_result.spearman
-    for year in result.years:
-        metrics[f"{_key(year.name)}_mean"] = year.mean
-        metrics[f"{_key(year.name)}_spearman"] = year.all_spearman
-    if result.mean is not None:
-        metrics["mean"] = result.mean
+    years = {row.name for row in results.tables["Year"]}
+    for row in results.tables["Set"]:
+        if row.group not in years:
+            metrics |= {f"{_key(row.name)}_{measure}": row[measure] for measure in ("pearson", "spearman")}
+    for row in results.tables["Year"]:
+        if row.name != "Mean":
+            metrics |= {f"{_key(row.name)}_mean": row.main, f"{_key(row.name)}_spearman": row["all_spearman"]}
+    if results.mean is not None:
+        metrics["mean"] = results.mean
     return metrics
 
 

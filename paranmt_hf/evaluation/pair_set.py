@@ -1,8 +1,9 @@
-"""A set of sentence pairs with gold similarities, and rows of files checked on their way into one."""
+"""Sentence pairs with gold similarities, and the lines of text files of evaluation data, checked as they are read."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
+from paranmt_hf.util.files import check_regular, decode_line
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class StsSet:
 
     def __len__(self) -> int:
         return len(self.gold)
+
+    @property
+    def title(self) -> str:
+        """Year and name."""
+        return f"{self.year} {self.name}" if self.year else self.name
 
     @property
     def checksum(self) -> str:
@@ -93,3 +99,62 @@ def collect(
     if not gold and not may_be_empty:
         raise InputError(f"{files[0]} has no gold score at all; get the file with gold scores")
     return StsSet(name, left, right, np.array(gold, np.float64), year, len(rows) - len(gold), subsets or {})
+
+
+def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
+    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator.
+
+    Args:
+        path: The file.
+        or_latin1: Read a file as Latin-1 that is not UTF-8, which text in Latin-1 with accents hardly ever is.
+    """
+    check_regular(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not raw.strip():
+        raise InputError(f"{path} is empty: expected a line for each item; get the file anew")
+    if or_latin1 and not _is_utf8(raw):
+        raw = raw.decode("latin-1").encode()
+    lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [decode_line(line, path, line_number).removesuffix("\r") for line_number, line in enumerate(lines, 1)]
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def parse_number(text: str, where: str, what: str) -> float:
+    """Read a finite number.
+
+    Args:
+        text: As it stands in the file.
+        where: File and line, for the error.
+        what: What the number means, for the error.
+    """
+    try:
+        value = float(text) if "_" not in text else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: expected {what}, which is a number, found {_short(text)}; check the columns")
+    return value
+
+
+def parse_sentence(text: str, where: str, column: str) -> str:
+    """Strip the white space around a sentence."""
+    sentence = text.strip()
+    if not sentence:
+        raise InputError(f"{where}: expected a sentence in {column}, found none; check the columns")
+    return sentence
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")

@@ -1,136 +1,268 @@
-"""The result of an evaluation: figures, and tables of them for people."""
+"""The record of an evaluation, whatever was evaluated, and tables of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.record import ResultsRecord, SetRecord, YearResult
 from paranmt_hf.evaluation.speed import Speed
-from paranmt_hf.evaluation.sts_data import DEVELOPMENT
-from paranmt_hf.util.tables import markdown_table, percent, text_table, write_table
+from paranmt_hf.hub.markdown import escape
+from paranmt_hf.util.files import check_result_path, write_result
+from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.tables import aligned_table
 
-_SET_HEADER = ("Set", "Pairs", "Pearson", "95 %", "Spearman")
-_YEAR_HEADER = ("Year", "Sets", "Pairs", "Mean", "Weighted", "All pairs", "All pairs, Spearman")
+Kind = Literal[
+    "sts",
+    "transfer",
+    "mteb",
+    "contrast",
+    "overfitting",
+    "paraphrases",
+    "canonical",
+    "words",
+    "lengths",
+    "under-trained",
+    "neighbours",
+    "norms",
+]
+# Headings of measures whose name is not one.
+TITLES = {
+    "all_pearson": "All pairs, Pearson",
+    "all_spearman": "All pairs, Spearman",
+    "cosine_spearman": "Cosine, Spearman",
+    "f1": "F1",
+    "mse": "MSE",
+}
+# Formats of measures that are not written times 100.
+FORMATS = {"mse": "{:.3f}", "margin": "{:+.3f}", "cosine_difference": "{:+.3f}"}
+# A comparison of more figures has a row for each of them, else a column.
+MAX_COLUMNS = 12
 
 
-@dataclass(frozen=True)
-class SetResult(SetRecord):
-    """The result on one set of pairs: its figures, and what they were computed from.
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Figures of a data set, of a part of it, or of several together.
 
     Attributes:
-        similarities: The model's similarities [pair].
-        gold: The gold similarities [pair].
+        name: What the figures are of, unique in its table: `STS12 MSRpar`, `MR`, `negation`.
+        values: Figures by measure, the main one first: correlations in [-1, 1], shares in [0, 1], others as
+            `FORMATS` has them.
+        items: Number of pairs, sentences or triples.
+        interval: 95 % interval of the main figure.
+        group: Name of the row that sums this one up, such as the year of a data set; comparisons show that one.
+        details: What else is known: counts, settings of this row.
     """
 
-    similarities: np.ndarray = field(repr=False, compare=False)
-    gold: np.ndarray = field(repr=False, compare=False)
+    name: str
+    values: dict[str, float]
+    items: int | None = None
+    interval: tuple[float, float] | None = None
+    group: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
 
-    def record(self) -> SetRecord:
-        """Give the figures alone."""
-        return SetRecord(**{entry.name: getattr(self, entry.name) for entry in fields(SetRecord)})
+    def __getitem__(self, measure: str) -> float:
+        return self.values[measure]
+
+    @property
+    def main(self) -> float:
+        """The main figure."""
+        return next(iter(self.values.values()))
 
 
-@dataclass(frozen=True)
-class StsResult:
-    """The result of a model.
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """The results of a model in one kind of evaluation.
 
     Attributes:
-        model: Name of the model.
-        sets: The results on the sets, and on their subsets.
-        years: The results on the years.
-        notes: Sentences that a reader of the numbers must know.
+        kind: What was evaluated.
+        model: Name of the model, as it was given.
+        tables: Figures by what their rows are, such as `Set` and `Year`.
+        data: Checksum or revision of each data set.
+        settings: What else determined the figures: seed, folds.
+        notes: Sentences that a reader of the figures must know.
+        weights: Checksum of the weights; None for what was not loaded from files.
+        speed: How fast the encoder is, if that was measured.
+        versions: Versions of the libraries, where figures depend on them.
+        similarities: The single similarities [pair] of each row, in [-1, 1]; kept in memory alone.
     """
 
+    kind: Kind
     model: str
-    sets: list[SetResult]
-    years: list[YearResult]
-    notes: list[str]
+    tables: dict[str, list[Row]]
+    data: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    weights: str | None = None
+    speed: Speed | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    similarities: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Results({self.kind!r}, {self.model!r}, {', '.join(f'{n} {t}' for t, n in self._counts())})"
+
+    def _counts(self) -> list[tuple[str, int]]:
+        return [(title, len(rows)) for title, rows in self.tables.items()]
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """The rows of all tables."""
+        return (row for rows in self.tables.values() for row in rows)
+
+    def value(self, name: str, measure: str | None = None) -> float | None:
+        """Give the main figure of a row, or another one; None if there is no such row."""
+        row = next((row for row in self.rows if row.name == name), None)
+        return None if row is None else row.main if measure is None else row.values.get(measure)
 
     @property
     def mean(self) -> float | None:
-        """Mean of the yearly means, in [-1, 1]; None without years."""
-        return float(np.mean([year.mean for year in self.years])) if self.years else None
-
-    @property
-    def development(self) -> float | None:
-        """Pearson's r on the development set, STS 2017 track 5; None if it was not there."""
-        return next((result.pearson for result in self.sets if result.title == DEVELOPMENT), None)
-
-    def record(self, weights: str | None = None, speed: Speed | None = None) -> ResultsRecord:
-        """Give the figures without the single similarities, to be written down.
-
-        Args:
-            weights: Checksum of the weights that were evaluated.
-            speed: How fast the encoder is.
-        """
-        sets = [result.record() for result in self.sets]
-        return ResultsRecord(
-            self.model, self.mean, self.development, self.years, sets, list(self.notes), weights, speed
-        )
+        """The figure that sums all others up: the row `Mean`; None if there is none."""
+        return self.value("Mean")
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything but the single similarities as plain values, for JSON; figures are in [-1, 1]."""
-        return self.record().to_json()
+        """Give the results as JSON values."""
+        shown = {name: value for name, value in vars(self).items() if name != "similarities"}
+        shown["tables"] = {title: [to_json(row) for row in rows] for title, rows in self.tables.items()}
+        shown["speed"] = None if self.speed is None else to_json(self.speed)
+        return dict(json.loads(json.dumps(shown)))
 
-    def markdown(self) -> str:
-        """Write the tables in Markdown, figures times 100 as in the papers."""
-        return self._tables(markdown_table)
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> Results:  # noqa: ANN401 - parsed JSON
+        """Read what `to_json` gave."""
+        return from_json(cls, values, where)
 
     def text(self) -> str:
-        """Write the tables for a terminal, figures times 100 as in the papers."""
-        return self._tables(text_table)
+        """Write the tables, aligned for a terminal; figures times 100, as papers do."""
+        return self._write(str)
 
-    def _tables(self, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
-        blocks = [table(_SET_HEADER, [_set_row(result) for result in self.sets])]
-        if self.years:
-            rows = [_year_row(year) for year in self.years]
-            rows.append(("Mean", "", "", percent(self.mean), "", "", ""))
-            blocks.append(table(_YEAR_HEADER, rows))
-        sentences = [*self.notes, *self._counts()]
-        return "\n\n".join([*blocks, *(["\n".join(sentences)] if sentences else [])])
+    def markdown(self) -> str:
+        """Write the tables for a card: names stay text, whatever they hold."""
+        return self._write(escape)
 
-    def _counts(self) -> list[str]:
-        """What was odd about sentences, if anything, in sentences."""
-        whole = [result for result in self.sets if not result.part_of]
-        counts = []
-        if skipped := sum(result.skipped for result in whole):
-            counts.append(f"{skipped:,} pairs without a gold score were skipped.")
-        zeros = sum(result.zero_vectors for result in whole)
-        unknown = sum(result.unknown_sentences or 0 for result in whole)
-        cosine = "zeros; the cosine of their pairs counts as 0"
-        # Words that are left out have a weight of 0, such as those of a blacklist.
-        reason = f"{unknown:,} sentences have no word that the model knows and does not leave out"
-        if zeros == unknown:
-            return [*counts, f"{reason}, so their vectors are {cosine}."] if zeros else counts
-        if zeros:
-            counts.append(f"{zeros:,} sentences have a vector of {cosine}.")
-        return [*counts, f"{reason}."] if unknown else counts
+    def _write(self, written: Callable[[str], str]) -> str:
+        blocks = [_table(title, rows, written) for title, rows in self.tables.items() if rows]
+        return "\n\n".join([*blocks, *([" ".join(map(written, self.notes))] if self.notes else [])])
 
 
-def compare(results: Sequence[StsResult], *, style: Literal["markdown", "text"] = "text") -> str:
-    """Write one table of several models: yearly means, their mean, and the sets that stand alone; times 100.
+@dataclass(frozen=True)
+class Evaluation:
+    """The results of models in one kind of evaluation.
 
-    Raises:
-        InputError: There is no result, or the models were evaluated on different data.
+    Attributes:
+        results: The results, in the order of the models.
+        tables: Further tables that are printed, each made from the results.
+        each: Whether the tables of each model are printed, and a comparison of several.
+        folder: Where further files of the results are, if there are some.
     """
-    check_same_sets(results)
-    years, alone = results[0].years, [each for each in results[0].sets if not each.year]
-    header = ("Model", *(year.name for year in years), *(("Mean",) if years else ()), *(each.name for each in alone))
-    rows = []
-    for result in results:
-        means = [year.mean for year in result.years] + ([result.mean] if years else [])
-        figures = [*means, *(each.pearson for each in result.sets if not each.year)]
-        rows.append((result.model, *map(percent, figures)))
-    return write_table(header, rows, style)
+
+    results: list[Results]
+    tables: tuple[Callable[[Sequence[Results]], str], ...] = ()
+    each: bool = True
+    folder: Path | None = None
+
+    def __iter__(self) -> Iterator[Results]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, index: int) -> Results:
+        return self.results[index]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Give the results as JSON values, as `write_results` writes them."""
+        return [each.to_json() for each in self.results]
+
+    def summary(self) -> str:
+        """Write the results of each model, and of several a comparison."""
+        blocks = [f"{each.model}\n\n{each.text()}" for each in self.results] if self.each else []
+        if self.each and len(self.results) > 1:
+            blocks.append(compare(self.results))
+        return "\n\n".join([*blocks, *(table(self.results) for table in self.tables)])
 
 
-def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
-    """How much the results of models differ; ParaNMT-50M, Table 10.
+def write_results(path: str | Path, results: Iterable[Any]) -> None:
+    """Write results as JSON, which `publish` takes; until the file is complete, what was there stays."""
+    check_result_path(Path(path), "--json")
+    write_result(Path(path), f"{json.dumps([each.to_json() for each in results], indent=2, ensure_ascii=False)}\n")
+
+
+def read_results(path: str | Path) -> list[Results]:
+    """Read a file of results."""
+    values = read_json(Path(path), "what `paranmt evaluate ... --json FILE` wrote")
+    return from_json(list[Results], values, path)
+
+
+def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
+    measures = list(dict.fromkeys(measure for row in rows for measure in row.values))
+    counted, bounded = any(row.items is not None for row in rows), any(row.interval for row in rows)
+    header = [title, *(["Items"] if counted else []), *map(heading, measures[:1]), *(["95 %"] if bounded else [])]
+    cells = []
+    for row in rows:
+        values = [write_figure(measure, row.values.get(measure)) for measure in measures]
+        bounds = [write_figure(measures[0], bound) for bound in row.interval or ()]
+        items = "" if row.items is None else f"{row.items:,}"
+        first = [written(row.name), *([items] if counted else []), *values[:1]]
+        cells.append([*first, *([" to ".join(bounds)] if bounded else []), *values[1:]])
+    return aligned_table([*header, *map(heading, measures[1:])], cells)
+
+
+def heading(measure: str) -> str:
+    """Name a measure in a table."""
+    return TITLES.get(measure, measure.replace("_", " ").capitalize())
+
+
+def write_figure(measure: str, value: float | None) -> str:
+    """Write a figure: times 100, or as `FORMATS` says; nothing for None."""
+    if value is None:
+        return ""
+    return FORMATS[measure].format(value) if measure in FORMATS else f"{100 * value:.1f}"
+
+
+def compare(results: Sequence[Results]) -> str:
+    """Write one table of several models: the main figures of the rows that no other one sums up."""
+    check_same_data(results)
+    names = [row.name for row in results[0].rows if row.group is None]
+    columns = [[model.model, *(_compared(model, name) for name in names)] for model in results]
+    if len(names) > MAX_COLUMNS:
+        lines = [list(line) for line in zip(["", *names], *columns, strict=True)]
+        return aligned_table(lines[0], lines[1:])
+    return aligned_table(["Model", *names], columns)
+
+
+def _compared(results: Results, name: str) -> str:
+    """The main figure of a row, and F1 next to an accuracy, as ParaNMT-50M's table 14."""
+    row = next(row for row in results.rows if row.name == name)
+    measure = next(iter(row.values), "")
+    if not measure:
+        return ""
+    shown = [measure, *(["f1"] if measure == "accuracy" and "f1" in row.values else [])]
+    return "/".join(write_figure(each, row[each]) for each in shown)
+
+
+def check_same_data(results: Sequence[Results]) -> None:
+    """Refuse to compare results on different data."""
+    if not results:
+        raise InputError("there are no results to compare")
+    first = results[0]
+    for other in results[1:]:
+        if (other.kind, other.data, [row.name for row in other.rows]) != (
+            first.kind,
+            first.data,
+            [row.name for row in first.rows],
+        ):
+            raise InputError(
+                f"{other.model} and {first.model} were evaluated on different data; evaluate both on the same"
+            )
+
+
+def mean_absolute_differences(results: Sequence[Results]) -> np.ndarray:
+    """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.
 
     Args:
         results: Results of the models on the same data.
@@ -138,12 +270,10 @@ def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
     Returns:
         Mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
         [model, model]; 0 on the diagonal. The STS benchmark is drawn from these sets and does not count again.
-
-    Raises:
-        InputError: There is no result, the models were evaluated on different data, or no set is of a competition.
     """
-    check_same_sets(results)
-    pearsons = np.array([[each.pearson for each in result.sets if each.year] for result in results])
+    check_same_data(results)
+    years = {row.name for row in results[0].tables.get("Year", [])}
+    pearsons = np.array([[row.main for row in each.rows if row.group in years] for each in results])
     if not pearsons.size:
         raise InputError(
             "expected sets of the yearly competitions (STS 2012 to 2016), found none; name a folder with them"
@@ -151,37 +281,10 @@ def mean_absolute_differences(results: Sequence[StsResult]) -> np.ndarray:
     return 100 * np.abs(pearsons[:, None] - pearsons).mean(axis=2)
 
 
-def differences(results: Sequence[StsResult], *, style: Literal["markdown", "text"] = "text") -> str:
-    """Write a table of `mean_absolute_differences`; it raises what that raises."""
+def differences(results: Sequence[Results]) -> str:
+    """Write a table of `mean_absolute_differences`."""
     rows = [
-        (result.model, *(f"{value:.1f}" for value in line))
-        for result, line in zip(results, mean_absolute_differences(results), strict=True)
+        [each.model, *(f"{value:.1f}" for value in line)]
+        for each, line in zip(results, mean_absolute_differences(results), strict=True)
     ]
-    header = ("Mean absolute difference", *(result.model for result in results))
-    return write_table(header, rows, style)
-
-
-def check_same_sets(results: Sequence[StsResult]) -> None:
-    """Refuse results on different data.
-
-    Raises:
-        InputError: There is no result, or two have other sets.
-    """
-    if not results:
-        raise InputError("there are no results to compare")
-    first = [(each.title, each.pairs) for each in results[0].sets]
-    for result in results[1:]:
-        if [(each.title, each.pairs) for each in result.sets] != first:
-            raise InputError(
-                f"{result.model} and {results[0].model} were evaluated on different data; evaluate both on the same"
-            )
-
-
-def _set_row(result: SetRecord) -> tuple[str, ...]:
-    bounds = f"{percent(result.interval[0])} to {percent(result.interval[1])}" if result.interval else ""
-    return result.title, f"{result.pairs:,}", percent(result.pearson), bounds, percent(result.spearman)
-
-
-def _year_row(year: YearResult) -> tuple[str, ...]:
-    figures = (year.mean, year.weighted_mean, year.all_pearson, year.all_spearman)
-    return (year.name, str(year.sets), f"{year.pairs:,}", *map(percent, figures))
+    return aligned_table(["Mean absolute difference", *(each.model for each in results)], rows)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import read_lines
+from paranmt_hf.evaluation.pair_set import read_lines
 from paranmt_hf.evaluation.sts_data import StsSet, collect, development_set, read_hub, read_tsv
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.repository import ASSETS
@@ -28,9 +28,6 @@ def read_scored_pairs(data: str | Path) -> StsSet:
             `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS
             2017 track 5 are read. A TSV file names these columns in its first line, or has score and
             sentences in this order, or the score last. Scores may have any range.
-
-    Raises:
-        InputError: There is nothing of this kind, a row is malformed, or all scores are equal.
     """
     path = Path(data).expanduser()
     if str(data) == SAMPLE and not path.exists():

@@ -56,9 +56,6 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
 
     Args:
         folders: Folders or files.
-
-    Raises:
-        InputError: A folder is not there, or holds nothing that can be read.
     """
     texts: dict[str, None] = {}
     files: dict[str, int] = {}

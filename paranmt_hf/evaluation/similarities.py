@@ -46,9 +46,6 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
         left: First sentences [pair].
         right: Second sentences [pair].
         name: Name of the set, for errors.
-
-    Raises:
-        InputError: The encoder gave vectors of a wrong shape, or a similarity is not finite; with set and pair.
     """
     if isinstance(encoder, PairSimilarity):
         values = np.asarray(encoder.similarities(left, right), dtype=np.float64)

@@ -56,9 +56,6 @@ def encoding_speed(
         sentences: Sentences to choose from; at least one more than passes.
         passes: Number of parts that are measured.
         count: Sentences of a part; fewer where there are not enough.
-
-    Raises:
-        InputError: There are too few sentences.
     """
     distinct = list(dict.fromkeys(sentences))
     count = min(count, len(distinct) // (passes + 1))

@@ -8,14 +8,14 @@ several points between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson, spearman
-from paranmt_hf.evaluation.record import YearResult
-from paranmt_hf.evaluation.results import SetResult, StsResult
+from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
 from paranmt_hf.text.protocols import Encoder
@@ -23,8 +23,7 @@ from paranmt_hf.util.progress import Progress
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.
 _NO_SPREAD = 1e-6
-# More narrow no interval.
-MOST_RESAMPLES = 1_000_000
+MAX_RESAMPLES = 1_000_000
 
 
 def evaluate_sts(
@@ -34,7 +33,7 @@ def evaluate_sts(
     name: str | None = None,
     bootstrap: int = RESAMPLES,
     seed: int = 1,
-) -> StsResult:
+) -> Results:
     """Evaluate a model on sets of sentence pairs with gold similarities.
 
     Args:
@@ -43,14 +42,9 @@ def evaluate_sts(
         name: Name of the model in the result; by default that of its class.
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         seed: Of the resampling. Models that are evaluated with the same seed are resampled alike.
-
-    Raises:
-        InputError: There are no data, or a similarity is not finite, or all those of a set are equal.
     """
-    if bootstrap < 0:
-        raise InputError(f"the number of bootstrap resamples cannot be negative, got {bootstrap}")
-    if bootstrap > MOST_RESAMPLES:
-        raise InputError(f"the number of bootstrap resamples must be at most {MOST_RESAMPLES:,}, was {bootstrap:,}")
+    if not 0 <= bootstrap <= MAX_RESAMPLES:
+        raise InputError(f"bootstrap must be from 0 to {MAX_RESAMPLES:,}, was {bootstrap:,}", option="bootstrap")
     sets = read_sts(data) if isinstance(data, str | Path) else list(data)
     if not sets:
         raise InputError("there is nothing to evaluate: expected at least one set of pairs")
@@ -59,18 +53,33 @@ def evaluate_sts(
         for sts_set in sets:
             results += _evaluate_set(encoder, sts_set, bootstrap, seed)
             progress.advance_to(progress.rows + len(sts_set))
-    return StsResult(
-        name or type(encoder).__name__,
-        results,
-        [_year(year, results) for year in sorted({result.year for result in results if result.year})],
-        [*notes(sets), *getattr(encoder, "notes", ())],
+    years = [_year(year, results) for year in sorted({each.year for each in results if each.year})]
+    if years:
+        years.append(Row(name="Mean", values={"mean": float(np.mean([row.main for row in years]))}))
+    return Results(
+        kind="sts",
+        model=name or type(encoder).__name__,
+        tables={"Set": [each.row for each in results], "Year": years},
+        data={sts_set.title: sts_set.checksum for sts_set in sets},
+        settings={"bootstrap": bootstrap, "seed": seed} if bootstrap else {},
+        notes=[*notes(sets), *getattr(encoder, "notes", ()), *_counts([each.row for each in results])],
+        similarities={each.row.name: each.similarities for each in results},
     )
+
+
+@dataclass(frozen=True)
+class SetResult:
+    """Figures of a set or a subset, and what they were computed from [pair]."""
+
+    row: Row
+    year: str | None
+    similarities: np.ndarray
+    gold: np.ndarray
 
 
 def _evaluate_set(encoder: Encoder | PairSimilarity, sts_set: StsSet, bootstrap: int, seed: int) -> list[SetResult]:
     """The result of a set, and those of its subsets."""
-    title = f"{sts_set.year} {sts_set.name}" if sts_set.year else sts_set.name
-    similarities = pair_similarities(encoder, sts_set.left, sts_set.right, title)
+    similarities = pair_similarities(encoder, sts_set.left, sts_set.right, sts_set.title)
     whole = np.ones(len(sts_set), bool)
     return [
         _result(sts_set, subset, mask, similarities, bootstrap, seed)
@@ -81,46 +90,59 @@ def _evaluate_set(encoder: Encoder | PairSimilarity, sts_set: StsSet, bootstrap:
 def _result(
     sts_set: StsSet, subset: str | None, mask: np.ndarray, similarities: Similarities, bootstrap: int, seed: int
 ) -> SetResult:
-    name = f"{sts_set.name} {subset}" if subset else sts_set.name
+    title = f"{sts_set.title} {subset}" if subset else sts_set.title
     gold, values = sts_set.gold[mask], similarities.values[mask]
-    title = f"{sts_set.year} {name}" if sts_set.year else name
     if len(values) > 1 and np.ptp(values) < _NO_SPREAD:
         raise InputError(
             f"{title}: there is no correlation, because the model gives all {len(values)} pairs the similarity "
             f"{values[0]:.4g}"
         )
     try:
-        correlation = pearson(values, gold)
+        figures = {"pearson": pearson(values, gold), "spearman": spearman(values, gold)}
         interval = bootstrap_interval(values, gold, resamples=bootstrap, seed=seed) if bootstrap else None
     except InputError as error:
         raise InputError(f"{title} (first: the model's similarities, second: the gold scores): {error}") from None
-    return SetResult(
-        name=name,
-        year=sts_set.year,
-        part_of=sts_set.name if subset else None,
-        pairs=len(values),
-        skipped=0 if subset else sts_set.skipped,
-        pearson=correlation,
-        interval=interval,
-        spearman=spearman(values, gold),
-        zero_vectors=int(similarities.zeros[mask].sum()),
-        unknown_sentences=None if similarities.unknown is None else int(similarities.unknown[mask].sum()),
-        similarities=values,
-        gold=gold,
-    )
+    details = {
+        "skipped": 0 if subset else sts_set.skipped,
+        "zero_vectors": int(similarities.zeros[mask].sum()),
+        "unknown_sentences": None if similarities.unknown is None else int(similarities.unknown[mask].sum()),
+    }
+    group = sts_set.title if subset else sts_set.year
+    row = Row(name=title, values=figures, items=len(values), interval=interval, group=group, details=details)
+    return SetResult(row, None if subset else sts_set.year, values, gold)
 
 
-def _year(year: str, results: list[SetResult]) -> YearResult:
-    whole = [result for result in results if result.year == year and not result.part_of]
-    correlations = [result.pearson for result in whole]
-    values = np.concatenate([result.similarities for result in whole])
-    gold = np.concatenate([result.gold for result in whole])
-    return YearResult(
-        name=year,
-        sets=len(whole),
-        pairs=len(values),
-        mean=float(np.mean(correlations)),
-        weighted_mean=float(np.average(correlations, weights=[result.pairs for result in whole])),
-        all_pearson=pearson(values, gold),
-        all_spearman=spearman(values, gold),
-    )
+def _year(year: str, results: Sequence[SetResult]) -> Row:
+    """The figures of all sets of a year, in the ways that are in use.
+
+    The mean of the sets' Pearson's r is the papers' figure, Spearman's rho over all pairs together MTEB's.
+    """
+    own = [result for result in results if result.year == year]
+    correlations = [result.row.main for result in own]
+    values = np.concatenate([result.similarities for result in own])
+    gold = np.concatenate([result.gold for result in own])
+    figures = {
+        "mean": float(np.mean(correlations)),
+        "weighted_mean": float(np.average(correlations, weights=[len(result.gold) for result in own])),
+        "all_pearson": pearson(values, gold),
+        "all_spearman": spearman(values, gold),
+    }
+    return Row(name=year, values=figures, items=len(values), details={"sets": len(own)})
+
+
+def _counts(rows: Sequence[Row]) -> list[str]:
+    """Describe what was unusual about sentences."""
+    whole = [row for row in rows if row.group not in {other.name for other in rows}]
+    counts = []
+    if skipped := sum(row.details["skipped"] for row in whole):
+        counts.append(f"{skipped:,} pairs without a gold score were skipped.")
+    zeros = sum(row.details["zero_vectors"] for row in whole)
+    unknown = sum(row.details["unknown_sentences"] or 0 for row in whole)
+    cosine = "zeros; the cosine of their pairs counts as 0"
+    # Words that are left out have a weight of 0, such as those of a blacklist.
+    reason = f"{unknown:,} sentences have no word that the model knows and does not leave out"
+    if zeros == unknown:
+        return [*counts, f"{reason}, so their vectors are {cosine}."] if zeros else counts
+    if zeros:
+        counts.append(f"{zeros:,} sentences have a vector of {cosine}.")
+    return [*counts, f"{reason}."] if unknown else counts

@@ -10,9 +10,7 @@ from typing import Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import read_lines
-from paranmt_hf.evaluation.pair_set import StsSet, collect, tab_fields
-from paranmt_hf.evaluation.related_pairs import PIT_FILE, SICK_FILES, read_pit, read_sick
+from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_fields
 from paranmt_hf.hub.client import absent_here
 from paranmt_hf.hub.local_dataset import check_remote, own_files
 from paranmt_hf.util.files import check_regular
@@ -48,6 +46,12 @@ _LAYOUTS = (
     "folders with such files, or a dataset with the split 'test' and the columns score, sentence1 and sentence2"
 )
 _TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
+SICK, TWITTER = "SICK", "Twitter"
+# The trial part of 500 pairs is in neither paper's figures.
+SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
+PIT_FILE = "test.data"
+_SICK_HEADER = ["pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"]
+_PIT_LABEL = re.compile(r"[0-5]")
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
@@ -60,9 +64,6 @@ def read_sts(data: Path | str) -> list[StsSet]:
 
     Returns:
         The sets, years first. Of the STS benchmark dev and test are there, and the development set; not train.
-
-    Raises:
-        InputError: There is nothing to read, or a file is damaged.
     """
     path = Path(data)
     check_regular(path)
@@ -102,11 +103,7 @@ def _read_folder(folder: Path) -> list[StsSet]:
 
 
 def read_several(data: Sequence[Path | str]) -> list[StsSet]:
-    """Read all sets of several files, folders or Hub datasets, see `read_sts`.
-
-    Raises:
-        InputError: As of `read_sts`; or two hold the same set.
-    """
+    """Read all sets of several files, folders or Hub datasets, see `read_sts`."""
     sets = [sts_set for each in data for sts_set in read_sts(each)]
     _check_twice(sets, " and ".join(map(str, data)))
     return sets
@@ -124,9 +121,6 @@ def read_senteval(folder: Path | str) -> list[StsSet]:
     """Read one year in SentEval's layout: `STS.input.<name>.txt` and `STS.gs.<name>.txt`, aligned line by line.
 
     An input line is two sentences and a tab between; what follows another tab (2016: the sources) is left out.
-
-    Raises:
-        InputError: A file is missing, its partner has another number of lines, or a line is malformed.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -169,9 +163,6 @@ def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), nam
         path: The file.
         columns: Where score, first and second sentence stand, from 1 as `cut` counts.
         name: Name of the set; by default that of the file.
-
-    Raises:
-        InputError: The file is missing or malformed.
     """
     path = Path(path)
     if min(columns) < 1 or len(set(columns)) != 3:
@@ -187,9 +178,6 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
     """Read a split of the STS benchmark, with the subsets of Table 16 of ParaNMT-50M: captions and no captions.
 
     Captions are the rows of the genre `main-captions`: MSRvid, images, and track 5 of 2017.
-
-    Raises:
-        InputError: The file is missing or malformed.
     """
     rows = _benchmark_rows(Path(folder), split)
     path = Path(folder) / f"sts-{split}.csv"
@@ -208,9 +196,6 @@ def development_set(folder: Path | str) -> StsSet:
 
     Args:
         folder: The STS benchmark's folder, or the folder that holds it as `STSBenchmark`.
-
-    Raises:
-        InputError: The files are missing, malformed, or do not hold the 250 pairs.
     """
     folder = Path(folder)
     if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
@@ -238,6 +223,58 @@ def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
     return [tuple(fields[:7]) for fields in tab_fields(path, 7, what)]
 
 
+def read_sick(folder: Path) -> StsSet:
+    """Read the relatedness of SICK (Marelli et al. 2014): train and test together, each a subset.
+
+    PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
+
+    Args:
+        folder: A folder with `SICK_train.txt` and `SICK_test_annotated.txt`, or one of them, as published.
+    """
+    parts = {}
+    for part, name in SICK_FILES.items():
+        if (folder / name).exists():
+            path = folder / name
+            lines = list(tab_fields(path, 5, "pair, two sentences, relatedness and judgement"))
+            if [field.strip() for field in lines[0]] != _SICK_HEADER:
+                raise InputError(
+                    f"{path}, line 1: expected the header {' '.join(_SICK_HEADER)!r} with tabs between, found "
+                    f"{' '.join(lines[0])[:60]!r}; is it the original file?"
+                )
+            rows = [(fields[3], fields[1], fields[2]) for fields in lines[1:]]
+            parts[part] = collect(SICK, rows, (path, path), first=2)
+    if not parts:
+        raise InputError(f"{folder} holds no SICK: expected {' and '.join(SICK_FILES.values())}")
+    sizes = {part: len(each) for part, each in parts.items()}
+    of_part = np.repeat(list(sizes), list(sizes.values()))
+    return StsSet(
+        SICK,
+        [sentence for each in parts.values() for sentence in each.left],
+        [sentence for each in parts.values() for sentence in each.right],
+        np.concatenate([each.gold for each in parts.values()]),
+        skipped=sum(each.skipped for each in parts.values()),
+        subsets={part: of_part == part for part in sizes},
+    )
+
+
+def read_pit(folder: Path) -> StsSet:
+    """Read the test part of PIT 2015 (Xu et al. 2015): pairs of tweets, and an expert's judgement from 0 to 5.
+
+    Args:
+        folder: A folder with `test.data`: topic id, topic, two sentences, judgement, and tags of both, as published.
+    """
+    path = folder / PIT_FILE
+    rows = []
+    for number, fields in enumerate(tab_fields(path, 5, "topic, its name, two sentences and a judgement"), 1):
+        if not _PIT_LABEL.fullmatch(fields[4].strip()):
+            raise InputError(
+                f"{path}, line {number}: expected a judgement from 0 to 5 in the fifth column, found "
+                f"{fields[4][:40]!r}; get the file with the answers"
+            )
+        rows.append((fields[4], fields[2], fields[3]))
+    return collect(TWITTER, rows, (path, path))
+
+
 def read_hub(
     dataset: str,
     *,
@@ -252,9 +289,6 @@ def read_hub(
         split: Which split.
         columns: Names of the columns of score, first and second sentence.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: It cannot be loaded, or lacks a column, or a value is malformed.
     """
     from datasets import load_dataset, load_dataset_builder
 

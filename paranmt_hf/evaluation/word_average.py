@@ -25,9 +25,6 @@ class WordAverage:
         remove_component: Whether `fitted` removes the first principal component, as SIF does.
         checksum: Checksum of the file that the vectors come from.
         notes: Sentences that a reader of a result must know.
-
-    Raises:
-        InputError: A weight or a vector is not finite, or there are not as many weights as words.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.word_weights import (
     BY_FREQUENCY,
     RANK,
     WEIGHTINGS,
-    AverageConfig,
+    WordWeighting,
     describe,
     word_weights,
 )
@@ -35,7 +35,7 @@ _QUIET_SECONDS = 5.0
 
 
 def read_averages(
-    spaces: Sequence[str | Path], sentences: Sequence[str], config: AverageConfig
+    spaces: Sequence[str | Path], sentences: Sequence[str], config: WordWeighting
 ) -> list[tuple[str, WordAverage]]:
     """Make encoders that average the word vectors of files, or those of encoders with weights of another kind.
 
@@ -46,13 +46,8 @@ def read_averages(
 
     Returns:
         The encoders with their names, such as `SIF of glove.txt`, space by space.
-
-    Raises:
-        InputError: A space cannot be read, has none of the words, frequencies or norms are missing, or there is no
-            space and a setting that is not the default.
     """
     if not spaces:
-        config.refuse_unused()
         return []
     paths = [Path(space) for space in spaces]
     vocabulary = set(WordTokenizer().tables(list(sentences))[0].vocabulary)
@@ -84,11 +79,7 @@ def _checksum(space: Path) -> str | None:
 
 
 def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:
-    """L1 norm of the vectors of some words, in an encoder or a file of word vectors.
-
-    Raises:
-        InputError: It cannot be read, or has no vectors of words.
-    """
+    """L1 norm of the vectors of some words, in an encoder or a file of word vectors."""
     vectors = word_vectors(name, wanted)
     norms = np.abs(vectors.matrix.astype(np.float64)).sum(axis=1)
     return dict(zip(vectors.words, norms.tolist(), strict=True))
@@ -107,9 +98,6 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
             counts. `embedded` is the encoder that the package carries.
         wanted: The words, or all that are there.
         limit: Without `wanted`, so many of the first words of a file; an encoder gives all.
-
-    Raises:
-        InputError: There is no such file or encoder, it reads no words, or a vector is not finite.
     """
     if Path(name).is_file():
         return read_vectors(name, limit=limit) if wanted is None else read_known(name, wanted)
@@ -146,9 +134,6 @@ def count_words(corpus: str | Path) -> WordCounts:
         corpus: A list of words and counts (see `read_counts`); else a release, Parquet files with the columns
             `reference` and `translation`, or a dataset on the Hub, of which both sides count; else a text file with a
             sentence on each line, or a Parquet file with one column of text.
-
-    Raises:
-        InputError: There is no such corpus, or it holds no word.
     """
     path = Path(corpus).expanduser()
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):

@@ -80,9 +80,6 @@ def read_counts(path: Path) -> WordCounts:
 
     A line is a word, a blank or tab, and a whole number; empty lines are passed over. Words are taken in lower case,
     and the counts of equal ones are added up.
-
-    Raises:
-        InputError: The file cannot be read, or a line is another; with file and line.
     """
     check_regular(path)
     counts: dict[str, float] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.lines import parse_number, read_lines
+from paranmt_hf.evaluation.pair_set import parse_number, read_lines
 
 # First words of the header of SimLex-999 as it is published, and the columns that are read.
 HEADER, SIMILARITY = ("word1", "word2"), "SimLex999"
@@ -47,9 +47,6 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 
     Args:
         path: The file; columns are separated by tabs. Words are taken in lower case.
-
-    Raises:
-        InputError: A line is malformed; with file and line.
     """
     path, pairs, column = Path(path).expanduser(), [], 2
     lines = read_lines(path)
@@ -84,9 +81,6 @@ def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float]
         pairs: The judged pairs.
         scores: Scores of words and their paraphrases; not all of the pairs need one.
         name: What gave the scores.
-
-    Raises:
-        InputError: None of the pairs has a score.
     """
     found = []
     for pair in pairs:

@@ -7,16 +7,18 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.util.settings import check, is_given, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, check
 
-# The weightings, and what a result calls them.
-WEIGHTINGS: Mapping[str, str] = {
+Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
+# The names of the weightings in results.
+WEIGHTINGS: Mapping[Weighting, str] = {
     "average": "average",
     "sif": "SIF",
     "blacklist": "blacklist",
@@ -29,55 +31,44 @@ RANK = "rank"
 
 
 @dataclass(frozen=True)
-class AverageConfig:
-    """Which averages of word vectors are measured."""
+class WordWeighting:
+    """How the words of averages of word vectors are weighted.
 
-    weighting: tuple[str, ...] = setting(
-        ("average",),
-        "averages of --vectors: average (each word alike), sif (Arora et al. 2017), blacklist (without the most "
-        "frequent words), inverse-frequency, norms (by the L1 norms of --norms-of)",
-    )
-    frequencies: str = setting(
-        RANK,
-        "how often words occur: rank (the order of the file of --vectors, by Zipf's law), a list with a word and its "
-        "count on each line, or what is counted: a text, a Parquet file, a release (both sides)",
-    )
-    sif_a: float = setting(1e-3, "the a of SIF's weights a / (a + p(w))", above=0)
-    blacklist: int = setting(25, "so many of the most frequent words are left out by blacklist", at_least=1)
-    norms_of: str | None = setting(None, "encoder or file of word vectors whose norms weigh the words")
+    Attributes:
+        weighting: Averages of `vectors`: average (each word alike), sif (Arora et al. 2017), blacklist (without the
+            most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
+        frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
+            word and its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+        sif_a: The a of SIF's weights a / (a + p(w)).
+        blacklist: Number of the most frequent words that blacklist leaves out.
+        norms_of: Encoder or file of word vectors whose norms weigh the words.
+    """
+
+    weighting: tuple[Weighting, ...] = ("average",)
+    frequencies: str = RANK
+    sif_a: Annotated[float, Range(above=0), Advanced] = 1e-3
+    blacklist: Annotated[Count, Advanced] = 25
+    norms_of: str | None = None
 
     def __post_init__(self) -> None:
         check(self)
-        for name in self.weighting:
-            if name not in WEIGHTINGS:
-                raise InputError(f"there is no weighting {name!r}; there are {', '.join(WEIGHTINGS)}")
         if len(set(self.weighting)) != len(self.weighting):
-            raise InputError(f"each weighting is measured once, but --weighting is {' '.join(self.weighting)}")
+            raise InputError(
+                f"weighting names one twice: {' '.join(self.weighting)}; name each once", option="weighting"
+            )
         if ("norms" in self.weighting) != (self.norms_of is not None):
-            raise InputError("--weighting norms and --norms-of go together: the norms of which encoder or file?")
+            raise InputError("norms_of and the weighting norms must be given together", option="norms_of")
 
     @property
     def needs_counts(self) -> bool:
         """Whether the frequencies of words are needed."""
         return bool(set(self.weighting) & set(BY_FREQUENCY))
 
-    def refuse_unused(self) -> None:
-        """Refuse settings where nothing is averaged.
-
-        Raises:
-            InputError: One differs from its default.
-        """
-        if given := [entry.name for entry in fields(self) if is_given(self, entry.name)]:
-            raise InputError(
-                f"--{given[0].replace('_', '-')} is about --vectors, and changes nothing for other models; name word "
-                "vectors or an encoder that has some with --vectors, or leave it out"
-            )
-
 
 def word_weights(
-    weighting: str,
+    weighting: Weighting,
     words: Sequence[str],
-    config: AverageConfig,
+    config: WordWeighting,
     *,
     counts: WordCounts | None = None,
     norms: Mapping[str, float] | None = None,
@@ -94,9 +85,6 @@ def word_weights(
     Returns:
         Weights [word], float64, at least 0. `sif`: a / (a + p), so 1 for a word that was not seen.
         `inverse-frequency`: 1 over the count; a word that was not seen counts once (arXiv:1511.08198, section 6).
-
-    Raises:
-        InputError: All weights are 0, or none of the words has a norm.
     """
     if weighting == "average":
         return np.ones(len(words))
@@ -114,7 +102,7 @@ def word_weights(
     if not weights.any():
         raise InputError(
             f"the blacklist of {config.blacklist:,} words leaves none of the {len(words):,} words; take fewer "
-            "(--blacklist)"
+            "(`blacklist`)"
         )
     return weights
 
@@ -123,11 +111,13 @@ def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str)
     found = np.array([norms.get(word, np.nan) for word in words], np.float64)
     known = ~np.isnan(found)
     if not known.any() or not found[known].any():
-        raise InputError(f"--norms-of {source}: none of the {len(words):,} words has a vector there; name another")
+        raise InputError(
+            f"norms_of {source}: none of the {len(words):,} words has a vector there; name another", option="norms_of"
+        )
     return np.where(known, found, found[known].mean())
 
 
-def describe(weighting: str, config: AverageConfig, counts: WordCounts | None) -> tuple[str, ...]:
+def describe(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
     """Say in sentences what the figures of a weighting are of."""
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":

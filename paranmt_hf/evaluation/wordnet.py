@@ -53,9 +53,6 @@ def find_wordnet(folder: Path | str | None = None) -> Path | None:
 
     Returns:
         Its folder; None if none was named and none is there.
-
-    Raises:
-        InputError: A folder was named, but it holds no dictionary.
     """
     named = folder or os.environ.get("WNSEARCHDIR")
     folder = Path(named) if named else DEBIAN
@@ -109,9 +106,6 @@ class WordNet:
 
     Args:
         folder: Where its files are, see `find_wordnet`.
-
-    Raises:
-        InputError: A file is missing or malformed.
     """
 
     def __init__(self, folder: Path) -> None:

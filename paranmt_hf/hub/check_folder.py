@@ -16,9 +16,6 @@ def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
     Args:
         folder: What is to be published.
         own: Names of code files of this package, which are not sent as they lie there but written anew.
-
-    Raises:
-        InputError: There is such a file.
     """
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
@@ -54,11 +51,7 @@ def left_here(folder: Path, published: Collection[str], rendered: str | None) ->
 
 
 def read_notes(path: str | Path | None) -> str:
-    """Read a publisher's own section of a card.
-
-    Raises:
-        InputError: It is no text.
-    """
+    """Read a publisher's own section of a card."""
     try:
         return "" if path is None else read_text(Path(path).expanduser())
     except InputError:

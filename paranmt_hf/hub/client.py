@@ -192,9 +192,6 @@ def check_download(path: Path, name: str) -> None:
     Args:
         path: The file in the client's cache.
         name: Id of the repository.
-
-    Raises:
-        InputError: The content is not what the Hub names.
     """
     blob = path.resolve()
     if not re.fullmatch(r"[0-9a-f]{64}", blob.name):

@@ -35,11 +35,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def check_language(code: str) -> None:
-    """Check the code of a language.
-
-    Raises:
-        InputError: There is no such language.
-    """
+    """Check the code of a language."""
     if code in LANGUAGES:
         return
     by_name = {name.lower(): known for known, name in LANGUAGES.items()}

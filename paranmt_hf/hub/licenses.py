@@ -53,12 +53,7 @@ class License:
         return {key: value for key, value in entries.items() if value}
 
     def check(self) -> None:
-        """Check it against what the Hub takes, so that a mistake shows before the work and not after it.
-
-        Raises:
-            InputError: The Hub does not list the identifier; a similar one is suggested. Or the name and link of a
-                licence that is `other` are missing or malformed, or given for another one.
-        """
+        """Check it against what the Hub takes, so that a mistake shows before the work and not after it."""
         if self.id not in IDS:
             near = similar(self.id)
             meant = f"did you mean {' or '.join(near)}? If not, " if near else ""

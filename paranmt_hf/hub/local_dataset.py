@@ -24,9 +24,6 @@ def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
 
     Returns:
         The files of each split.
-
-    Raises:
-        InputError: The dataset names a file outside of its folder.
     """
     found: Mapping[Any, Any] = build().config.data_files or {}
     files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
@@ -39,9 +36,6 @@ def check_remote(id: str, build: Callable[[], Any]) -> None:
     Args:
         id: The dataset.
         build: As of `own_files`.
-
-    Raises:
-        InputError: It names one.
     """
     found: Mapping[Any, Any] = build().config.data_files or {}
     for name in (str(name) for names in found.values() for name in names):
@@ -53,11 +47,7 @@ def check_remote(id: str, build: Callable[[], Any]) -> None:
 
 
 def check_inside(folder: Path, files: Iterable[Path]) -> None:
-    """Refuse files in a folder that are links to elsewhere.
-
-    Raises:
-        InputError: One is; the client's cache, whose files are links, is no such place.
-    """
+    """Refuse files in a folder that are links to elsewhere."""
     for path in files:
         if not _is_inside(folder, path):
             raise InputError(

@@ -11,6 +11,7 @@ import yaml
 
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape, quoted
+from paranmt_hf.util.tables import aligned_table
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
@@ -69,16 +70,16 @@ def eval_results(record: Mapping[str, Any]) -> str | None:
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-    results = record.get("results") or {"years": []}
+    results = record.get("results") or {"tables": {"Year": []}}
     entries = [
         EvalResultEntry(
-            dataset_id=BENCHMARKS[year["name"]][0],
-            task_id=BENCHMARKS[year["name"]][1],
-            value=round(100 * year["all_spearman"], 2),
-            notes=f"Spearman's rho times 100 over all {year['pairs']:,} pairs, cosine similarity",
+            dataset_id=BENCHMARKS[row["name"]][0],
+            task_id=BENCHMARKS[row["name"]][1],
+            value=round(100 * row["values"]["all_spearman"], 2),
+            notes=f"Spearman's rho times 100 over all {row['items']:,} pairs, cosine similarity",
         )
-        for year in results["years"]
-        if year["name"] in BENCHMARKS
+        for row in results["tables"]["Year"]
+        if row["name"] in BENCHMARKS
     ]
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False) if entries else None
 
@@ -106,14 +107,14 @@ def _license(record: Mapping[str, Any]) -> dict[str, str]:
 
 def _index(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The results as `model-index` wants them: the papers' figures."""
-    entries = [
-        _result(year["name"], year["name"], "Pearson, mean of the sets", year["mean"]) for year in results["years"]
+    tables = results["tables"]
+    years = [
+        _result(row["name"], row["name"], "Pearson, mean of the sets", row["values"]["mean"])
+        for row in tables["Year"]
+        if row["name"] != "Mean"
     ]
-    return entries + [
-        _result(part["name"], part["name"], "Pearson", part["pearson"])
-        for part in results["sets"]
-        if part["year"] is None and part["part_of"] is None
-    ]
+    alone = [row for row in tables["Set"] if row["group"] is None]
+    return years + [_result(row["name"], row["name"], "Pearson", row["values"]["pearson"]) for row in alone]
 
 
 def _result(kind: str, name: str, metric: str, value: float) -> dict[str, Any]:
@@ -160,26 +161,26 @@ def _results(results: Mapping[str, Any] | None) -> str:
         return "This model was not measured."
     blocks = [
         "Pearson's r times 100, with a 95 % bootstrap interval; the cosine of two sentence vectors against the gold "
-        "score.",
-        _sets(results),
+        "score. Of a year, the mean of the sets is the papers' figure, and Spearman over all pairs MTEB's."
     ]
-    if results["years"]:
-        rows = [
-            "| year | mean of the sets (the papers' figure) | weighted | all pairs "
-            "| all pairs, Spearman (MTEB's figure) |",
-            "|---|---:|---:|---:|---:|",
-        ]
-        for year in results["years"]:
-            figures = [year[name] for name in ("mean", "weighted_mean", "all_pearson", "all_spearman")]
-            rows.append(f"| {escape(year['name'])} | " + " | ".join(map(_percent, figures)) + " |")
-        rows.append(f"| mean | **{_percent(results['mean'])}** | | | |")
-        blocks.append("\n".join(rows))
-    notes = list(results["notes"])
-    if {"STS17-track5", "STSB-test"} <= {part["name"] for part in results["sets"]}:
-        notes.append(HALVES)
-    if notes:
-        blocks.append(" ".join(notes))
-    return "\n\n".join(blocks)
+    blocks += [_figures(title, rows) for title, rows in results["tables"].items() if rows]
+    said = list(results["notes"])
+    if {"STS17-track5", "STSB-test"} <= {row["name"] for row in results["tables"]["Set"]}:
+        said.append(HALVES)
+    return "\n\n".join([*blocks, *([" ".join(map(escape, said))] if said else [])])
+
+
+def _figures(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    measures = list(dict.fromkeys(measure for row in rows for measure in row["values"]))
+    bounded = any(row["interval"] for row in rows)
+    lines = []
+    for row in rows:
+        bounds = [" to ".join(map(_percent, row["interval"] or ()))] if bounded else []
+        values = [_percent(row["values"].get(measure)) for measure in measures]
+        items = "" if row["items"] is None else f"{row['items']:,}"
+        lines.append([escape(row["name"]), items, values[0], *bounds, *values[1:]])
+    titles = [measure.replace("_", " ").capitalize() for measure in measures]
+    return aligned_table([title, "Items", titles[0], *(["95 %"] if bounded else []), *titles[1:]], lines)
 
 
 def _sizes(record: Mapping[str, Any]) -> str:
@@ -224,23 +225,6 @@ def _usage(name: str, stock: bool) -> str:
     return "\n".join(lines)
 
 
-def _sets(results: Mapping[str, Any]) -> str:
-    rows = ["| set | pairs | Pearson | 95 % | Spearman |", "|---|---:|---:|---|---:|"]
-    for part in results["sets"]:
-        # A subset stands below its set, under its own name.
-        name = (
-            f"{part['part_of']} {part['name']}"
-            if part["part_of"] and part["part_of"] not in part["name"]
-            else part["name"]
-        )
-        name = escape(f"{part['year']} {name}" if part["year"] else name)
-        interval = " to ".join(_percent(bound) for bound in part["interval"]) if part["interval"] else ""
-        rows.append(
-            f"| {name} | {part['pairs']:,} | {_percent(part['pearson'])} | {interval} | {_percent(part['spearman'])} |"
-        )
-    return "\n".join(rows)
-
-
 def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     settings, history = training["settings"]["training"], training["history"]
     inputs = training.get("inputs", {})
@@ -262,10 +246,12 @@ def _training(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         lines.append(f"The weights are the mean of those of the models {names}; these settings are the last one's.")
     if rotation := training.get("rotated"):
         lines.append(_rotation(rotation))
-    development = results.get("development") or training["development"]
+    sets = results.get("tables", {}).get("Set", [])
+    measured = next((row["values"]["pearson"] for row in sets if row["name"] == "STS17-track5"), None)
+    development = measured or training["development"]
     if development is not None:
         name = training["settings"]["development"]
-        own = results.get("development") is None and name not in (None, "STS17-track5")
+        own = measured is None and name not in (None, "STS17-track5")
         which = code(name) if own else "the 250 pairs of STS 2017 track 5"
         lines.append(
             f"On the development set, {which}, on which settings are chosen, it reaches a Pearson of "

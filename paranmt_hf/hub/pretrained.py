@@ -42,9 +42,6 @@ def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  #
         files: Where they are.
         dtype: The number format.
         what: What the model is to be, for the error: `translation model`.
-
-    Raises:
-        InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
     """
     return _read(AutoModelForSeq2SeqLM, files, dtype, what)
 
@@ -55,9 +52,6 @@ def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - 
     Args:
         files: Where it is.
         what: What the model is to be, for the error: `text classifier`.
-
-    Raises:
-        InputError: The files are damaged, incomplete, or not those of a classifier.
     """
     return _read(AutoModelForSequenceClassification, files, torch.float32, what)
 

@@ -68,9 +68,6 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
             returned as it is, so that its files are read once.
         revision: Branch, tag or commit on the Hub.
         kind: What the model does.
-
-    Raises:
-        InputError: There is no such model, it cannot be fetched, or its weights are not in safetensors.
     """
     if isinstance(model, Model):
         if revision is not None and revision != model.revision:
@@ -102,11 +99,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
 
 
 def check_name(model: str, *, kind: Kind = "encoder") -> None:
-    """Refuse what cannot be located, as far as that shows without fetching or reading a model.
-
-    Raises:
-        InputError: It is no folder and no id on the Hub; or it seems to be a path, and the Hub has no such model.
-    """
+    """Refuse what cannot be located, as far as that shows without fetching or reading a model."""
     folder = folder_of(model, kind)
     check_regular(folder)
     if folder.is_dir():

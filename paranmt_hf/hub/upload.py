@@ -121,10 +121,6 @@ def upload(parcel: Parcel, target: Target) -> Published:
     """Send a parcel; again after an interruption it sends what is missing, and nothing if all is there.
 
     The token is the stored login's or HF_TOKEN's and is given to nobody but the client.
-
-    Raises:
-        InputError: There is no login, it may not write there, the connection broke, or a version of that name holds
-            other files.
     """
     from huggingface_hub import HfApi, get_token
 

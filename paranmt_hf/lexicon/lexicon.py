@@ -1,4 +1,4 @@
-"""A lexicon of word paraphrases: the paraphrases of a word, and the scores of given pairs of words."""
+"""A lexicon of word paraphrases: its settings, its record, the paraphrases of a word, and scores of word pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,83 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.record import TABLE, WORDS, LexiconRecord
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
+from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import Count, Range, RunOnly, check
+
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True)
+class LexiconConfig:
+    """Which sentence pairs and words count, and how much memory counting may take.
+
+    Attributes:
+        min_score: Smallest paraphrase score of a pair that counts (appendix A.1).
+        max_length: Maximum number of word tokens on either side of a pair that counts (appendix A.1).
+        words: Number of words, those in the most sentences.
+        min_count: Leave out word pairs that were counted less often.
+        memory: GB for counting word pairs; the rest of the program takes about 0.5.
+    """
+
+    min_score: float = 0.35
+    max_length: Count = 30
+    words: Annotated[int, Range(at_least=2, at_most=2**24)] = 100_000
+    min_count: Count = 1
+    memory: Annotated[float, Range(at_least=0.1), RunOnly] = 2.0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes for counting word pairs."""
+        return int(self.memory * GIGABYTE)
+
+
+TABLE, WORDS = "lexicon.parquet", "words.parquet"
+
+
+@dataclass(frozen=True)
+class LexiconSettings:
+    """What determines a lexicon.
+
+    Attributes:
+        pairs: The identity of the pairs of sentences, with checksums.
+        words: Maximum number of words.
+        min_count: Least count of a pair of words.
+        language: ISO 639-1 code of the language.
+    """
+
+    pairs: dict[str, Any]
+    words: int
+    min_count: int
+    language: str = ENGLISH
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexiconRecord(Record):
+    """The content of `lexicon.json`.
+
+    Attributes:
+        settings: What determines the lexicon.
+        pairs: Number of pairs of sentences that were counted.
+        words: Number of words.
+        word_pairs: Number of rows, two for each pair of words, one in each order.
+        files: SHA-256 of each file.
+    """
+
+    FILE: ClassVar[str] = "lexicon.json"
+    KIND: ClassVar[str] = "a lexicon (`paranmt lexicon build`)"
+
+    settings: LexiconSettings
+    pairs: int
+    words: int
+    word_pairs: int
+    files: dict[str, str]
+
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
@@ -71,6 +145,11 @@ class Lexicon:
         """Open a lexicon."""
         folder = Path(path).expanduser()
         return cls(folder, LexiconRecord.read(folder))
+
+    def summary(self) -> str:
+        """What the lexicon holds, in one line."""
+        counts = f"{self.record.word_pairs // 2:,} pairs of {self.record.words:,} words"
+        return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT

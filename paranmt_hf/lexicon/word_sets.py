@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.lexicon.record import WORDS
+from paranmt_hf.lexicon.lexicon import WORDS
 from paranmt_hf.text.tokens import TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes

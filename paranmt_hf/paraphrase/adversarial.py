@@ -21,8 +21,8 @@ from paranmt_hf.paraphrase.labelled_file import SUFFIXES, LabelledFile, TableWri
 from paranmt_hf.paraphrase.paraphrase_job import cut_shards, make_once, result_file
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
+from paranmt_hf.util.records import as_json
 from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import as_json
 
 COMMAND = "adversarial"
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.corpus.pairs import languages
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
@@ -16,7 +17,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import AboutModel, data_options, hub_datasets, languages, license_text
+from paranmt_hf.training.card import AboutModel, data_options, hub_datasets, license_text
 
 DIRECTIONS = {
     "to-reference": "translations are the sources and references the targets",

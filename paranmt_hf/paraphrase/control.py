@@ -6,14 +6,13 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from paranmt_hf.corpus.parsing.templates import TreeSource, open_parser, read_template
-from paranmt_hf.corpus.parsing.tree_file import TreeFile, write_index
+from paranmt_hf.corpus.parsing.parsers import TreeSource
+from paranmt_hf.corpus.parsing.templates import read_template
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.stage import Control
 from paranmt_hf.paraphrase.syntax.kind import check_control, warn_of_other_trees
 from paranmt_hf.paraphrase.syntax.templates import read_templates
-from paranmt_hf.util.files import checksum
 
 logger = logging.getLogger(__name__)
 
@@ -47,16 +46,12 @@ def control_of(
     if isinstance(templates, int) and templates > len(known):
         logger.warning(f"{files.name} knows {len(known):,} templates, fewer than {templates:,}; all are taken")
     chosen = known.chosen(templates, read_template)
-    opened = open_parser(parser)
-    warn_of_other_trees(files, opened.name)
-    if isinstance(opened, TreeFile):
-        source = TreeSource(index, opened.name, checksum(Path(parser).expanduser()))
-    else:
-        source = TreeSource(str(parser), opened.name)
+    source = TreeSource.of(parser, index)
+    warn_of_other_trees(files, source.name)
     return Control(tuple(chosen), source)
 
 
 def make_index(parser: str | Path, index: Path, control: Control | None) -> None:
     """Read a file of trees once, so that workers look sentences up in it; nothing is done for other parsers."""
-    if control is not None and control.trees.identity.get("sha256") and not index.exists():
-        write_index(TreeFile(Path(parser).expanduser()), index)
+    if control is not None and isinstance(control.trees, TreeSource):
+        control.trees.write_index(parser)

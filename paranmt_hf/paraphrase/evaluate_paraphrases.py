@@ -33,7 +33,6 @@ from paranmt_hf.version import __version__
 
 EXAMPLES = 10
 # What a sentence may take to be parsed.
-PARSE_SECONDS = 10
 PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")
 
 
@@ -135,13 +134,10 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     """What says which paraphrases have the template beside them, by the trees of a parser."""
     if parser is None:
         return None
-    from paranmt_hf.corpus.parsing.parsers import named_parsers, parse
+    from paranmt_hf.corpus.parsing.parsers import open_parser, parse
     from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
 
-    parsers = named_parsers(seconds=PARSE_SECONDS, processes=1)
-    if parser not in parsers:
-        raise InputError(f"there is no parser {parser!r}; there are {', '.join(parsers)}")
-    trees = parsers[parser]()
+    trees = open_parser(parser)
 
     def match(texts: list[str], templates: list[str]) -> list[bool]:
         found = parse(trees, texts, lambda tree: template_of(linearised(tree)))

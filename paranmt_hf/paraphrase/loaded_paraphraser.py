@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.parsing.parsers import Parser
-from paranmt_hf.corpus.parsing.templates import SentenceTrees, open_parser
+from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
@@ -42,7 +41,7 @@ def load_paraphraser(
     files, config = locate(model, revision), ParaphraseConfig(**settings)
     if not is_controlled(files):
         return Paraphraser(files, config)
-    opened = open_parser(parser) if isinstance(parser, str | Path) else parser
+    opened = open_parser(parser)
     warn_of_other_trees(files, opened.name)
     # Calls have other sentences, for each of which the file would be read anew.
     syntax = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)

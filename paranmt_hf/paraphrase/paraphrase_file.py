@@ -23,7 +23,8 @@ from paranmt_hf.paraphrase.control import PARSER, control_of, make_index
 from paranmt_hf.paraphrase.paraphrase_job import cut_shards, make_once, result_file
 from paranmt_hf.paraphrase.stage import ParaphraseStage
 from paranmt_hf.util.files import replacing
-from paranmt_hf.util.work import as_json, work_folder
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.run import work_folder
 
 COMMAND = "paraphrase"
 SUFFIXES = (".parquet", ".jsonl", ".tsv")

@@ -14,16 +14,9 @@ from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_result_path, check_suffix, checksum, write_bytes
-from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.work import (
-    Identity,
-    describe_differences,
-    keep_identity,
-    locked,
-    remove,
-    remove_leftover,
-    work_folder,
-)
+from paranmt_hf.util.records import Identity, describe_differences, from_json, read_json
+from paranmt_hf.util.run import work_folder
+from paranmt_hf.util.work import keep_identity, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 Made = TypeVar("Made")

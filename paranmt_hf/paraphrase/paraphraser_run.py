@@ -19,17 +19,9 @@ from paranmt_hf.training.distributed import started
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.training.trainer_run import check_reporting
 from paranmt_hf.util.files import source_name
-from paranmt_hf.util.work import (
-    Holds,
-    Identity,
-    finished,
-    keep_identity,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    work_folder,
-)
+from paranmt_hf.util.records import Identity
+from paranmt_hf.util.run import Holds, put_in_place, work_folder
+from paranmt_hf.util.work import finished, keep_identity, locked, remove, remove_leftover
 
 logger = logging.getLogger(__name__)
 AGAIN = "make room and run the same command again, which goes on from what is kept in the folder above"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs
-from paranmt_hf.corpus.parsing.template_counts import RECORD_FILE, parsed_files, read_parsed
+from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
 from paranmt_hf.corpus.parsing.templates import are_trees, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
@@ -36,12 +36,12 @@ def parsers_of(sources: Sequence[str | Path]) -> str | None:
     folders = [folder for folder in (Path(source).expanduser() for source in sources) if _is_parsed(folder)]
     for folder in folders:
         parsed_files(folder)
-        names[read_parsed(folder).inputs["parser"]] = None
+        names[ParseRecord.read(folder).parser] = None
     return ", ".join(names) if folders and len(folders) == len(sources) else None
 
 
 def _is_parsed(folder: Path) -> bool:
-    return (folder / RECORD_FILE).is_file()
+    return (folder / ParseRecord.FILE).is_file()
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,9 @@ from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.files import share_weights, write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
+from paranmt_hf.util.records import Identity, as_json, from_json, read_json
+from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.work import folder_aside
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

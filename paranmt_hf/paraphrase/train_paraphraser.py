@@ -48,7 +48,9 @@ from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.work import Identity, as_json, folder_aside, result_folder
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.work import folder_aside
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Pairs of items.
+class ItemPairs:
+    """ItemPairs of items.
 
     Attributes:
         first: An item of each pair [pair].
@@ -39,12 +39,12 @@ class Pairs:
         """Number of pairs."""
         return len(self.first)
 
-    def take(self, chosen: np.ndarray) -> Pairs:
+    def take(self, chosen: np.ndarray) -> ItemPairs:
         """Take some of the pairs."""
-        return Pairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
+        return ItemPairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
 
 
-def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> Pairs:
+def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
     """Make pairs of items and their neighbours in the same set, each once.
 
     Args:
@@ -56,19 +56,19 @@ def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> Pairs:
     for owner, item, cosine, listed in _candidates(found, found, at_least):
         kept = listed & (owner < item) if mutual else ~listed | (owner < item)
         owner, item, cosine = owner[kept], item[kept], cosine[kept]
-        parts.append(Pairs(np.minimum(owner, item), np.maximum(owner, item), cosine))
+        parts.append(ItemPairs(np.minimum(owner, item), np.maximum(owner, item), cosine))
     return _joined(parts)
 
 
-def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> Pairs:
+def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
     """Make pairs of items and their neighbours in another set; arguments as for `pairs_within`."""
     parts = []
     for owner, item, cosine, listed in _candidates(forward, backward, at_least):
         kept = listed if mutual else np.ones(len(owner), bool)
-        parts.append(Pairs(owner[kept], item[kept], cosine[kept]))
+        parts.append(ItemPairs(owner[kept], item[kept], cosine[kept]))
     if not mutual:
         for owner, item, cosine, listed in _candidates(backward, forward, at_least):
-            parts.append(Pairs(item[~listed], owner[~listed], cosine[~listed]))
+            parts.append(ItemPairs(item[~listed], owner[~listed], cosine[~listed]))
     return _joined(parts)
 
 
@@ -89,9 +89,9 @@ def _candidates(
         yield owner, item.astype(np.int64), scores[start:stop][row, rank], listed
 
 
-def _joined(parts: list[Pairs]) -> Pairs:
+def _joined(parts: list[ItemPairs]) -> ItemPairs:
     arrays = ([part.first for part in parts], [part.second for part in parts], [part.cosine for part in parts])
-    return Pairs(*(np.concatenate(some) for some in arrays))
+    return ItemPairs(*(np.concatenate(some) for some in arrays))
 
 
 def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
@@ -102,7 +102,7 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
     return sums / np.maximum(there.sum(axis=1), 1)
 
 
-def margins(pairs: Pairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
+def margins(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
     """Compute margin scores (section 3.1).
 
     Args:

@@ -11,20 +11,20 @@ from typing import Any
 
 import yaml
 
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.pairs import PairSelection, languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import model_card
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.util.files import read_text
+from paranmt_hf.util.records import to_json
 from paranmt_hf.util.settings import check
 from paranmt_hf.util.yaml_files import parse_yaml
 
@@ -107,7 +107,7 @@ def model_record(
     folder: Path,
     training: TrainingRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together.
 
@@ -125,7 +125,7 @@ def model_record(
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     stored = {"bytes": size, "mean": None, "development": training.development}
     if results is not None:
-        stored |= {"mean": results.mean, "development": results.development}
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     said: dict[str, Any] = asdict(about) if about is not None else {}
     return {
         "name": name,
@@ -140,9 +140,9 @@ def model_record(
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         **limits(training),
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 
@@ -223,18 +223,6 @@ def sources(training: TrainingRecord) -> list[str]:
     if text := training.inputs.get("text"):
         names += text.split(", ")
     return names
-
-
-def languages(data: Mapping[str, Any]) -> list[str]:
-    """Codes of the languages that a model learned from; none where nothing says that it was not English alone."""
-    # A release is known by its name, on the Hub by its revision; a dataset of another kind says which kind.
-    releases = [
-        source
-        for source in data["sources"]
-        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
-    ]
-    named = {str(source.get("language", ENGLISH)) for source in releases}
-    return [] if named <= {ENGLISH} else sorted(named)
 
 
 def hub_datasets(data: Mapping[str, Any]) -> list[str]:

@@ -3,147 +3,109 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check
 
 Negatives = Literal["max", "mix", "rand"]
-# Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
-MOST = 1_000_000
-# A step of Adam moves every weight by as much as this.
-LARGEST_RATE = 1
-# Cosines differ by no more.
-LARGEST_MARGIN = 2
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How an encoder is trained; the defaults are ParaNMT-50M's (Wieting & Gimpel 2018, section 5.2) unless said."""
+    """How an encoder is trained; the defaults are those of ParaNMT-50M (Wieting & Gimpel 2018, section 5.2).
 
-    margin: float = setting(
-        0.4,
-        "margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1)",
-        above=0,
-        at_most=LARGEST_MARGIN,
-    )
-    batch_size: int = setting(100, "pairs of a mini-batch (section 5.2)", at_least=1, at_most=MOST)
-    mega_batch: int = setting(40, "M: mini-batches of a mega-batch (section 4; table 6)", at_least=1, at_most=MOST)
-    optimizer: Literal["adam", "adagrad"] = setting(
-        "adam", "adam (section 5.2); arXiv:1511.08198, section 4.2, tries both, AdaGrad at rates of 0.05 and less"
-    )
-    learning_rate: float = setting(0.001, "rate of the optimiser (section 5.2)", above=0, at_most=LARGEST_RATE)
-    clip: float | None = setting(
-        None,
-        "largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1 (default: no limit)",
-        above=0,
-    )
-    freeze_words: bool = setting(
-        False, "leave word embeddings as given, and train what stands beside them (arXiv:1511.08198, section 4.2)"
-    )
-    decay: bool = setting(False, "lower the rate linearly to zero (not in the paper)")
-    epochs: int = setting(5, "passes over the pairs (section 5.2)", at_least=1, at_most=MOST)
-    scrambling: float = setting(
-        0.3,
-        "share of sentences whose words are shuffled, models that read words in order only (section 5.2)",
-        at_least=0,
-        at_most=1,
-    )
-    negatives: Negatives = setting(
-        "max",
-        "negative of a sentence: the most similar, half of them random, or all (arXiv:1511.08198, section 3.1.1)",
-    )
-    error_negatives: float = setting(
-        0.0,
-        "leave out pairs that differ in a number or a negation (columns number_mismatch and negation_mismatch), and "
-        "let this share of the other pairs of their references have such a translation as negative where it is more "
-        "similar; averaging models on the CPU (not in the papers)",
-        at_least=0,
-        at_most=1,
-    )
-    one_sided: bool = setting(
-        False,
-        "only the reference gets a negative, which is another reference (ParaNMT-50M as printed); else both sides do "
-        "(arXiv:1511.08198, equation 1)",
-    )
-    mining_precision: Literal["float32", "int8"] | None = setting(
-        None,
-        "numbers of which similarities are products when negatives are mined; averaging models on the CPU (default: "
-        "int8 where the processor is measured to be faster with it)",
-    )
-    lambda_w: float = setting(
-        0.0,
-        "weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1)",
-        at_least=0,
-        at_most=MOST,
-    )
-    lambda_c: float = setting(
-        0.0,
-        "weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1)",
-        at_least=0,
-        at_most=MOST,
-    )
-    teacher: str | None = setting(
-        None, "SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers)"
-    )
-    teacher_weight: float = setting(
-        1.0, "share of the teacher's term in the loss; with 1.0 there is no margin loss", above=0, at_most=1
-    )
-    second_teacher: str | None = setting(
-        None, "another teacher: the mean of both teachers' cosines is learned, each divided by its standard deviation"
-    )
-    teacher_loss: Literal["squares", "listwise"] = setting(
-        "squares",
-        "how cosines are compared with the teacher's: their squared difference, or the cross-entropy of the softmax "
-        "over the other sentences of the mini-batch (not in the papers)",
-    )
-    temperature: float = setting(0.05, "of the softmax of the listwise loss", at_least=0.001, at_most=10)
-    weigh_similar: bool = setting(
-        False, "in the teacher's term a pair weighs the teacher's cosine (0 if negative) + 0.05 (not in the papers)"
-    )
-    neighbours: bool = setting(
-        False,
-        "mini-batches of pairs that the teacher finds similar; averaging models (not in the papers)",
-    )
-    seed: int = seed_setting(1, "decides the order of pairs, scrambling, random negatives")
-    patience: int | None = setting(
-        None, "stop after so many evaluations without a better development score", at_least=1
-    )
-    evaluations: int = setting(1, "evaluations on the development set in each epoch", at_least=1, at_most=MOST)
-    checkpoint_seconds: float = setting(
-        60.0, "time between two checkpoints; the result does not depend on it", at_least=0, changes_result=False
-    )
-    device: Literal["cpu", "cuda"] | None = setting(
-        None, "where to train; averaging models choose the CPU, others a GPU if there is one"
-    )
-    precision: Literal["float32", "bf16", "fp16"] = setting(
-        "float32", "mixed precision of the trainer (LSTM models, GPUs)"
-    )
-    mine_over: Literal["all", "rank"] | None = setting(
-        None,
-        "several processes: mine negatives among the mega-batches of all, or in its own part (default: averaging "
-        "models on GPUs all, the trainer its own)",
-        changes_result=False,
-    )
-    report_to: str | None = setting(
-        None, "where the trainer reports to: tensorboard, trackio, wandb", changes_result=False
-    )
+    Attributes:
+        margin: Margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1).
+        batch_size: Pairs of a mini-batch (section 5.2).
+        mega_batch: M, the mini-batches of a mega-batch (section 4, table 6).
+        optimizer: Adam (section 5.2); arXiv:1511.08198, section 4.2, tries AdaGrad too, at rates of 0.05 and less.
+        learning_rate: Rate of the optimizer (section 5.2).
+        clip: Largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1; no limit if not given.
+        freeze_words: Leave word embeddings as they are, and train the other weights (arXiv:1511.08198, section 4.2).
+        decay: Lower the rate linearly to zero (not in the papers).
+        epochs: Passes over the pairs (section 5.2).
+        scrambling: Share of sentences whose words are shuffled, for models that read words in order (section 5.2).
+        negatives: Negative of a sentence: the most similar one, a random one for half of them, or for all
+            (arXiv:1511.08198, section 3.1.1).
+        error_negatives: Leave out pairs that differ in a number or a negation (columns number_mismatch and
+            negation_mismatch), and let this share of the other pairs of their references have such a translation as
+            negative if it is more similar; averaging models on the CPU (not in the papers).
+        one_sided: Only the reference gets a negative, another reference (ParaNMT-50M as printed), instead of both
+            sides (arXiv:1511.08198, equation 1).
+        mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
+            given, int8 if the processor has instructions for it.
+        lambda_w: Weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1).
+        lambda_c: Weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1), of an
+            identity-RNN of their squared distance from the initial ones (section 3).
+        teacher: SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers).
+        teacher_weight: Share of the teacher's term in the loss; at 1.0 there is no margin loss.
+        second_teacher: Another teacher: the mean of both teachers' cosines is learned, each divided by its standard
+            deviation.
+        teacher_loss: How cosines are compared with the teacher's: their squared difference, or the cross-entropy of
+            the softmax over the other sentences of the mini-batch (not in the papers).
+        temperature: Of the softmax of the listwise loss.
+        weigh_similar: Weigh a pair in the teacher's term by the teacher's cosine (0 if negative) + 0.05 (not in the
+            papers).
+        neighbours: Mini-batches of pairs that the teacher finds similar; averaging models (not in the papers).
+        seed: Decides the order of pairs, scrambling and random negatives.
+        patience: Stop after this number of evaluations without a better development score.
+        evaluations: Evaluations on the development set in each epoch.
+        checkpoint_seconds: Time between two checkpoints.
+        device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
+        precision: Mixed precision of the trainer (LSTM models, GPUs).
+        mine_over: Several processes: whether a process mines its negatives among the pairs of all, or among its own;
+            if not given, all for averaging models, which share each mega-batch, and its own through the trainer,
+            where each process has mega-batches of its own.
+        report_to: Where the trainer reports to: tensorboard, trackio, wandb.
+    """
+
+    margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
+    batch_size: Count = 100
+    mega_batch: Count = 40
+    optimizer: Annotated[Literal["adam", "adagrad"], Advanced] = "adam"
+    learning_rate: Annotated[float, Range(above=0)] = 0.001
+    clip: Annotated[float | None, Range(above=0), Advanced] = None
+    freeze_words: Annotated[bool, Advanced] = False
+    decay: Annotated[bool, Advanced] = False
+    epochs: Count = 5
+    scrambling: Annotated[Share, Advanced] = 0.3
+    negatives: Annotated[Negatives, Advanced] = "max"
+    error_negatives: Annotated[Share, Advanced] = 0.0
+    one_sided: Annotated[bool, Advanced] = False
+    mining_precision: Annotated[Literal["float32", "int8"] | None, Advanced] = None
+    lambda_w: Annotated[float, Range(at_least=0), Advanced] = 0.0
+    lambda_c: Annotated[float, Range(at_least=0), Advanced] = 0.0
+    teacher: str | None = None
+    teacher_weight: Annotated[float, Range(above=0, at_most=1), Advanced] = 1.0
+    second_teacher: Annotated[str | None, Advanced] = None
+    teacher_loss: Annotated[Literal["squares", "listwise"], Advanced] = "squares"
+    temperature: Annotated[float, Range(at_least=0.001, at_most=10), Advanced] = 0.05
+    weigh_similar: Annotated[bool, Advanced] = False
+    neighbours: Annotated[bool, Advanced] = False
+    seed: Seed = 1
+    patience: Annotated[Count | None, Advanced] = None
+    evaluations: Annotated[Count, Advanced] = 1
+    checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
+    device: Literal["cpu", "cuda"] | None = None
+    precision: Annotated[Literal["float32", "bf16", "fp16"], Advanced] = "float32"
+    mine_over: Annotated[Literal["all", "rank"] | None, Advanced] = None
+    report_to: Annotated[str | None, Advanced, RunOnly] = None
 
     def __post_init__(self) -> None:
         check(self)
         if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
             raise InputError(
-                "--batch-size 1 with --mega-batch 1 leaves one pair to a mega-batch, where it can have no negative; "
+                "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, where it can have no negative; "
                 "raise one of them"
             )
         for name in ("second_teacher", "weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
-                flag = f"--{name.replace('_', '-')}"
-                raise InputError(f"{flag} is about a teacher's similarities; name one with --teacher")
+                raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
         if self.second_teacher is not None and self.second_teacher == self.teacher:
-            raise InputError("--second-teacher is the --teacher again; name another, or leave it out")
+            raise InputError("`second_teacher` is the `teacher` again; name another, or leave it out")
         if self.weigh_similar and self.teacher_loss == "listwise":
-            raise InputError("--weigh-similar is for --teacher-loss squares; the listwise loss weighs by itself")
+            raise InputError("`weigh_similar` is for `teacher_loss` squares; the listwise loss weighs by itself")
 
     @property
     def margin_weight(self) -> float:
@@ -157,5 +119,5 @@ class TrainConfig:
 
     @property
     def needs_trainer(self) -> bool:
-        """Whether averaging models too run through the trainer: on a GPU, for what the loop there does not do."""
+        """Whether averaging models too run through the trainer, on a GPU, for what the engine there does not do."""
         return self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)

@@ -6,15 +6,18 @@ import json
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.encoders.families import FAMILIES
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.encoders.sent2vec_bin import Sent2VecBinSettings
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.records import Record, to_json
+from paranmt_hf.util.settings import Count, RunOnly, check
 
 CONVERSION_FILE = "conversion.json"
 PROGRAM = "[Sent2Vec](https://github.com/epfml/sent2vec)"
@@ -22,86 +25,86 @@ PROGRAM = "[Sent2Vec](https://github.com/epfml/sent2vec)"
 SHOWN = ("dim", "epoch", "minCount", "neg", "t", "wordNgrams", "bucket")
 
 
+@dataclass(frozen=True)
+class ConvertConfig:
+    """What is kept of a model of the Sent2Vec program, and how.
+
+    Attributes:
+        order: Number of words of the longest n-grams to keep; None for all. 1 keeps the words alone, whose average is
+            another vector than the program's for a model that has n-grams.
+        cut: How the encoder cuts text: `words`, lower-cased and with punctuation apart, for raw text; or `blanks`, at
+            white space as the program does, for text that was tokenised as the model's training text was.
+        precision: How numbers are stored: as they are, or in half or a quarter of the space.
+        text: Keep only n-grams that occur in this file of sentences, for a smaller model.
+    """
+
+    order: Count | None = None
+    cut: Literal["words", "blanks"] = "words"
+    precision: Literal["float32", "float16", "int8"] = "float32"
+    # What counts is its content, see `ConversionSettings`.
+    text: Annotated[str | None, RunOnly] = None
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class ConversionSettings:
+    """What determines a converted encoder, next to the file that was converted.
+
+    Attributes:
+        config: What is kept of the model.
+        text: The identity of `config.text`, with its checksum.
+        license: The licence of the model.
+    """
+
+    config: ConvertConfig
+    text: dict[str, Any] | None
+    license: License
+
+
 @dataclass(frozen=True, kw_only=True)
-class ConversionRecord:
+class ConversionRecord(Record):
     """The content of an encoder's `conversion.json`.
 
     Attributes:
+        settings: What determines it, next to the file.
         source: Name of the file that was converted.
         checksum: `sha256:` and the checksum of its bytes, unpacked.
         bytes: Their number.
-        trained: How the program trained it, as the file says: its options, tokens of text, labels.
-        settings: What determines the result beside the file: the settings, the checksum of `--text`, the licence.
-        order: Words of the longest n-grams that were kept.
+        trained: How the program trained it, as the file says.
+        labels: Number of labels in the file, which are left out.
+        order: Number of words of the longest n-grams that were kept.
         dimension: Size of a sentence vector.
-        words: Words with a vector.
-        ngrams: Buckets of n-grams with a vector.
-        unreachable: Words that no text can hold, because this encoder cuts it otherwise.
-        paranmt_hf: Version of this package.
+        words: Number of words with a vector.
+        ngrams: Number of buckets of n-grams with a vector.
+        unreachable: Number of words that no text can hold, because this encoder cuts it otherwise.
     """
 
+    FILE: ClassVar[str] = CONVERSION_FILE
+    KIND: ClassVar[str] = "an encoder made by `paranmt convert`"
+
+    settings: ConversionSettings
     source: str
     checksum: str
     bytes: int
-    trained: dict[str, Any]
-    settings: dict[str, Any]
+    trained: Sent2VecBinSettings
+    labels: int
     order: int
     dimension: int
     words: int
     ngrams: int
     unreachable: int
-    paranmt_hf: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return values
 
     @property
     def license(self) -> License:
-        """The licence that the model has, as was stated."""
-        stated = from_json(_Stated, self.settings, CONVERSION_FILE).license
-        return License(stated.license, stated.license_name, stated.license_link)
+        """The licence of the model."""
+        return self.settings.license
 
-
-def read_conversion(folder: Path) -> ConversionRecord:
-    """Read what a conversion wrote down of an encoder."""
-    path = folder / CONVERSION_FILE
-    values = read_json(path, "the folder of an encoder made by `paranmt convert`")
-    record = from_json(ConversionRecord, values, path)
-    from_json(_Stated, record.settings, path)
-    from_json(_Trained, record.trained, path)
-    return record
-
-
-# What a card reads of trained and settings. These are checked, others may be anything.
-
-
-@dataclass(frozen=True)
-class _License:
-    license: str
-    license_name: str | None = None
-    license_link: str | None = None
-
-
-@dataclass(frozen=True)
-class _Stated:
-    license: _License
-    cut: str
-    precision: str
-    text: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class _Trained:
-    dim: int
-    epoch: int
-    minCount: int  # noqa: N815 - the program's own names
-    neg: int
-    t: float
-    wordNgrams: int  # noqa: N815
-    bucket: int
-    tokens: int
+    @property
+    def title(self) -> str:
+        """Name of the kind of encoder in the papers."""
+        return "WORD" if self.order == 1 and self.settings.config.cut == "words" else "Sent2Vec"
 
 
 def conversion_card(
@@ -109,7 +112,7 @@ def conversion_card(
     folder: Path,
     conversion: ConversionRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together; arguments and result as of `model_record`."""
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
@@ -120,7 +123,9 @@ def conversion_card(
     said = {key: value for key, value in asdict(about).items() if value is not None}
     family = FAMILIES["word" if conversion.order == 1 else "sent2vec"]
     stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
-    stored |= {name: getattr(results, name) if results is not None else None for name in ("mean", "development")}
+    stored |= {"mean": None, "development": None}
+    if results is not None:
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     return {
         "name": name,
         **said,
@@ -135,9 +140,9 @@ def conversion_card(
         "languages": [],
         "stock": stock,
         "limits": family.limits,
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 
@@ -162,32 +167,32 @@ def _summary(conversion: ConversionRecord) -> str:
 
 def _data(conversion: ConversionRecord) -> str:
     return (
-        f"Trained by its authors with {PROGRAM} on {conversion.trained['tokens']:,} tokens of text that the file does "
+        f"Trained by its authors with {PROGRAM} on {conversion.trained.tokens:,} tokens of text that the file does "
         "not name."
     )
 
 
 def _command(conversion: ConversionRecord) -> str:
-    settings = conversion.settings
+    settings, config = conversion.settings, conversion.settings.config
     words = [
         "paranmt convert",
         shlex.quote(" ".join(conversion.source.split())),
         "--out FOLDER",
-        f"--license {settings['license']['license']}",
+        f"--license {settings.license.id}",
     ]
-    if conversion.order != conversion.trained["wordNgrams"]:
+    if conversion.order != conversion.trained.wordNgrams:
         words.append(f"--order {conversion.order}")
     words += [
-        f"--{name} {settings[name]}"
-        for name, usual in (("cut", "words"), ("precision", "float32"))
-        if settings[name] != usual
+        f"--{name} {value}"
+        for name, value, usual in (("cut", config.cut, "words"), ("precision", config.precision, "float32"))
+        if value != usual
     ]
-    return " ".join([*words, *(["--text FILE"] if settings["text"] else [])])
+    return " ".join([*words, *(["--text FILE"] if settings.text else [])])
 
 
 def _made(conversion: ConversionRecord) -> str:
     trained = conversion.trained
-    options = " ".join(f"-{name} {trained[name]}" for name in SHOWN)
+    options = " ".join(f"-{name} {getattr(trained, name)}" for name in SHOWN)
     held = f"{conversion.words:,} words"
     if conversion.ngrams:
         held += f" and {conversion.ngrams:,} buckets of n-grams"
@@ -195,14 +200,14 @@ def _made(conversion: ConversionRecord) -> str:
         f"Of its training the file says {code(options)}.",
         f"Converted from {code(conversion.source)} ({conversion.bytes:,} bytes, {code(conversion.checksum)}) with "
         f"paranmt-hf {escape(conversion.paranmt_hf)}: the vectors of {held}, stored as "
-        f"{conversion.settings['precision']}.",
+        f"{conversion.settings.config.precision}.",
     ]
-    if conversion.order < trained["wordNgrams"]:
+    if conversion.order < trained.wordNgrams:
         lines.append(
-            f"The model was trained with n-grams of up to {trained['wordNgrams']} words, of which those of more than "
+            f"The model was trained with n-grams of up to {trained.wordNgrams} words, of which those of more than "
             f"{conversion.order} were left out, so vectors are not those of the program."
         )
-    if conversion.settings["text"]:
+    if conversion.settings.text:
         lines.append(
             "Only n-grams of a given text were kept: sentences with others have another vector than the program gives."
         )
@@ -215,7 +220,7 @@ def _made(conversion: ConversionRecord) -> str:
 
 
 def _reading(conversion: ConversionRecord, stock: bool) -> str:
-    if conversion.settings["cut"] == "words":
+    if conversion.settings.config.cut == "words":
         first = (
             "Text is lower-cased and cut into words by this package, and not by what the authors cut their text with: "
             f"{conversion.unreachable:,} of the {conversion.words:,} words are never met for that reason."
@@ -230,7 +235,7 @@ def _reading(conversion: ConversionRecord, stock: bool) -> str:
     return f"{first} Words that are not in the vocabulary are left out, before n-grams are made."
 
 
-def missing_of(conversion: ConversionRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def missing_of(conversion: ConversionRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of a converted encoder's card would miss, in sentences."""
     missing = []
     if results is None:

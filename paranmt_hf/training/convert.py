@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
-import torch
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding, blank_tokens
-from paranmt_hf.encoders.modules.word import WordEmbedding
-from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
-from paranmt_hf.encoders.sent2vec_bin import Sent2VecWords
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
+from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
+from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_words
+from paranmt_hf.encoders.units import WordLookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.text.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.conversion_record import (
-    CONVERSION_FILE,
     ConversionRecord,
-    read_conversion,
+    ConversionSettings,
+    ConvertConfig,
     write_conversion_card,
 )
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, setting
-from paranmt_hf.util.work import as_json, finished, folder_aside, result_folder
-from paranmt_hf.version import __version__
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords
+    from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# How text is cut, by the name of the setting.
-CUTS = {"words": cut_chunk, "blanks": blank_tokens}
 # The program's name for the end of a line, which is no word of a text.
 END_OF_LINE = "</s>"
 # Buckets that are collected before repeated ones among them go.
 COLLECTED = 2**22
 
 
+def _cutter(cut: str) -> Callable[[str], list[str]]:
+    """How text is cut, by the name of the setting."""
+    from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
+
+    return {"words": cut_chunk, "blanks": blank_tokens}[cut]
+
+
 def unreachable(found: Sent2VecWords, cut: str) -> int:
     """Count the words that no text can hold, because it is cut otherwise."""
-    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
-    return sum(" " in unit or CUTS[cut](unit) != [unit] for unit in words)
+    words, cutter = (unit for unit in found.units[1:] if unit != END_OF_LINE), _cutter(cut)
+    return sum(" " in unit or cutter(unit) != [unit] for unit in words)
 
 
 def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
     """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
-    tokenizer, lookup = WordTokenizer(cut=CUTS[cut]), WordLookup(Vocabulary("word", found.units))
+    tokenizer, lookup = WordTokenizer(cut=_cutter(cut)), WordLookup(Vocabulary("word", found.units))
     kept, waiting = np.empty(0, np.int64), []
     for _, sentences in SentenceFile(path).batches(Report()):
         (table,) = tokenizer.tables(sentences)
@@ -86,6 +86,11 @@ def make_frame(
         kept: The buckets that have a row, ascending; a number for all below it.
         stock: Whether it is WORD, which is saved as a stock module.
     """
+    import torch
+
+    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
     hashes = np.arange(kept) if isinstance(kept, int) else kept
     weight = torch.zeros(len(found.units) + len(hashes), 1)
     module: AverageEmbedding = (
@@ -110,47 +115,8 @@ STREAM, STREAM_NAME = "-", "the stream on standard input"
 PACKED = b"\x1f\x8b"
 
 
-@dataclass(frozen=True)
-class ConvertConfig:
-    """What becomes of a model of the Sent2Vec program."""
-
-    order: int | None = setting(
-        None,
-        "words of the longest n-grams to keep; 1 keeps the words alone, whose average is another vector than the "
-        "program's for a model that has n-grams (default: all)",
-        at_least=1,
-    )
-    cut: Literal["words", "blanks"] = setting(
-        "words",
-        "how the encoder cuts text: words, lower-cased and parted from punctuation, for text as people write it; or "
-        "blanks, at white space as the program does, for text that was tokenised as the model's training text was",
-    )
-    precision: Literal["float32", "float16", "int8"] = setting(
-        "float32", "how numbers are stored: as they are, or in half or a quarter of the room"
-    )
-    text: str | None = setting(
-        None, "keep only n-grams that occur in this file (sentences as for `paranmt search`), for a smaller model"
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class Converted:
-    """What a conversion made.
-
-    Attributes:
-        folder: The encoder.
-        record: What was read, and what was made of it.
-        encoder: Name of the kind of encoder in the papers.
-        fresh: Whether this call made it; it may have been there already.
-    """
-
-    folder: Path
-    record: ConversionRecord
-    encoder: str
-    fresh: bool
+class Converted(Result[ConversionRecord]):
+    """An encoder that was converted."""
 
 
 def convert_model(
@@ -171,38 +137,25 @@ def convert_model(
         license: Under which licence the model was published; its authors decide that.
         config: The settings.
     """
-    out, config = result_folder(out), config or ConvertConfig()
+    out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
     license.check()
-    # Torch is loaded only now, so that the command's help needs none.
-    from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, read_words
-
-    known = None
-    if config.text is not None:
-        from paranmt_hf.corpus.sentences import SentenceFile
-
-        known = as_json(SentenceFile(config.text).identity)
-    settings = {**asdict(config), "text": known, "license": license.header}
-    made = finished(out, settings, read_conversion, _settings_of, made="converted")
-    with _opened(source) as (stream, name, size):
-        reader = BinReader(stream, name)
-        found = read_words(reader)
-        config = _resolved(config, found, name)
-        if made is not None:
-            _read_on(reader, Sent2VecRows(reader, found), size)
-            _refuse_other_source(out, made, reader)
-            return Converted(out, made, _title(config), fresh=False)
-        with folder_aside(out, doing="write the folder") as aside:
-            record = _convert(reader, found, config, aside, settings, size)
-            _finish(aside, out.name, record)
-    return Converted(out, record, _title(config), fresh=True)
+    text = as_json(SentenceFile(config.text).identity) if config.text is not None else None
+    settings = ConversionSettings(config, text, license)
+    made = run(
+        out,
+        settings,
+        ConversionRecord,
+        lambda work, folder: _convert(source, config, settings, folder, out.name),
+        result=Converted,
+        command="convert",
+    )
+    if not made.fresh:
+        _refuse_other_source(out, made.record, source)
+    return made
 
 
-def _settings_of(record: ConversionRecord) -> dict[str, Any]:
-    return record.settings
-
-
-def _resolved(config: ConvertConfig, found: Sent2VecWords, name: str) -> ConvertConfig:
-    """Fill in the order; refuse one that the file does not hold."""
+def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
+    """Number of words of the longest n-grams to keep; one that the file does not hold is refused."""
     held = found.settings.wordNgrams
     if config.order is not None and config.order > held:
         raise InputError(
@@ -212,11 +165,7 @@ def _resolved(config: ConvertConfig, found: Sent2VecWords, name: str) -> Convert
     order = config.order or held
     if config.text is not None and order == 1:
         raise InputError("--text chooses among n-grams, and words alone are kept here; leave --text or --order out")
-    return replace(config, order=order)
-
-
-def _title(config: ConvertConfig) -> str:
-    return "WORD" if config.order == 1 and config.cut == "words" else "Sent2Vec"
+    return order
 
 
 @contextmanager
@@ -241,74 +190,75 @@ def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
         ) from None
 
 
-def _read_on(reader: BinReader, rows: Sent2VecRows, size: int | None) -> None:
-    """Read the rest of a model, for its checksum alone."""
-    with _progress("reading", size) as progress:
-        for parts in (rows.blocks(), rows.rest()):
-            for _ in parts:
-                progress.advance_to(reader.position)
-
-
 def _progress(label: str, size: int | None) -> Progress:
     return Progress(label, size, unit="bytes", least=10)
 
 
-def _refuse_other_source(out: Path, made: ConversionRecord, reader: BinReader) -> None:
+def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) -> None:
+    """Read a model for its checksum, and refuse one that a finished result was not made from."""
+    with _opened(source) as (stream, name, size), _progress("reading", size) as progress:
+        reader = BinReader(stream, name)
+        rows = Sent2VecRows(reader, read_words(reader))
+        for parts in (rows.blocks(), rows.rest()):
+            for _ in parts:
+                progress.advance_to(reader.position)
     if made.checksum != f"sha256:{reader.checksum}":
         raise InputError(
-            f"{out} was converted from another model ({made.source}, {made.checksum[:20]}...); choose another --out "
-            "or delete it"
+            f"{out} was converted from another model ({made.source}, {made.checksum[:20]}...); choose another place "
+            "or delete it",
+            option="out",
+            path=out,
         )
 
 
 def _convert(
-    reader: BinReader,
-    found: Sent2VecWords,
-    config: ConvertConfig,
-    folder: Path,
-    settings: dict[str, Any],
-    size: int | None,
+    source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
     """Write the weights while the model goes past, and then what goes with them."""
-    from paranmt_hf.encoders.modules.average import WEIGHTS_FILE
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.encoders.saving import save
-    from paranmt_hf.encoders.sent2vec_bin import Sent2VecRows
 
-    assert config.order is not None
-    words, trained, stock = len(found.units), found.settings, _title(config) == "WORD"
-    kept: np.ndarray | int = trained.bucket if config.order > 1 else 0
-    if config.text is not None:
-        kept = kept_buckets(config.text, found, config.order, config.cut)
-    ngrams = kept if isinstance(kept, int) else len(kept)
-    rows = Sent2VecRows(reader, found)
-    weights = folder / "rows"
-    with (
-        _progress("converting", size) as progress,
-        RowFile(weights, words + ngrams, rows.dim, config.precision, None if stock else kept) as file,
-    ):
-        for start, block in rows.blocks():
-            chosen = _chosen(start, block, words, kept)
-            rows.refuse_not_finite(start, block[: max(0, words + trained.bucket - start)])
-            file.write(chosen)
-            progress.advance_to(reader.position)
-        for _ in rows.rest():
-            progress.advance_to(reader.position)
-    save(make_frame(found, config.order, config.cut, config.precision, kept, stock=stock), folder)
+    with _opened(source) as (stream, source_name, size):
+        reader = BinReader(stream, source_name)
+        found = read_words(reader)
+        order = _order(config, found, source_name)
+        words, stock = len(found.units), order == 1 and config.cut == "words"
+        kept: np.ndarray | int = found.settings.bucket if order > 1 else 0
+        if config.text is not None:
+            kept = kept_buckets(config.text, found, order, config.cut)
+        ngrams = kept if isinstance(kept, int) else len(kept)
+        rows = Sent2VecRows(reader, found)
+        weights = folder / "rows"
+        with (
+            _progress("converting", size) as progress,
+            RowFile(weights, words + ngrams, rows.dim, config.precision, None if stock else kept) as file,
+        ):
+            for start, block in rows.blocks():
+                chosen = _chosen(start, block, words, kept)
+                rows.refuse_not_finite(start, block[: max(0, words + found.settings.bucket - start)])
+                file.write(chosen)
+                progress.advance_to(reader.position)
+            for _ in rows.rest():
+                progress.advance_to(reader.position)
+    save(make_frame(found, order, config.cut, config.precision, kept, stock=stock), folder)
     weights.replace(folder / WEIGHTS_FILE)
-    return ConversionRecord(
+    record = ConversionRecord(
+        settings=settings,
         source=reader.name,
         checksum=f"sha256:{reader.checksum}",
         bytes=reader.position,
-        trained={**asdict(trained), "labels": found.labels},
-        settings=as_json(settings),
-        order=config.order,
+        trained=found.settings,
+        labels=found.labels,
+        order=order,
         dimension=rows.dim,
         words=words - 1,
         ngrams=ngrams,
         unreachable=unreachable(found, config.cut),
-        paranmt_hf=__version__,
+        **made_with("numpy", "torch", "sentence-transformers"),
     )
+    write_conversion_card(folder, name, record)
+    return record
 
 
 def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -> np.ndarray:
@@ -328,9 +278,3 @@ def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -
     first = max(start, words) - words
     low, high = np.searchsorted(kept, [first, max(first, start + len(block) - words)])
     return np.concatenate([own, block[kept[low:high] + words - start]])
-
-
-def _finish(folder: Path, name: str, record: ConversionRecord) -> None:
-    """Write record and card."""
-    (folder / CONVERSION_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
-    write_conversion_card(folder, name, record)

@@ -85,7 +85,6 @@ class TrainingRun:
             data=self.pairs.identity,
             development=self.development.name if self.development is not None else None,
             development_checksum=self.development.checksum if self.development is not None else None,
-            mine_over=self.config.mine_over if counts else None,
             processes=self.processes if counts and self.processes > 1 else None,
             through_trainer=not any(family.dense for family in self.encoder.families) and not self.in_engine,
         )

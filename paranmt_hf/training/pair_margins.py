@@ -5,72 +5,79 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated
 
 import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.data_configs import OverfittingConfig
+from paranmt_hf.evaluation.models import Models, find_models
+from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.training.overfitting import mean_margin
-from paranmt_hf.util.records import to_json
-from paranmt_hf.util.tables import write_table
+from paranmt_hf.util.settings import Range, Seed, check
+
+# Pairs that are in memory together.
+MAX_PAIRS = 3_000_000
 
 
 @dataclass(frozen=True)
-class Margins:
-    """Means of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2), in [-4, 4].
+class OverfittingConfig:
+    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5).
 
     Attributes:
-        train: Over training pairs.
-        development: Over the pairs of a development set, whatever their scores; None without one.
+        pool: Number of pairs among which the most similar negatives are searched, as in a mini-batch.
+        pairs: Number of training pairs that are measured, sampled at random.
+        seed: Seed of the sample and of the pools.
     """
 
-    train: float
-    development: float | None
+    pool: Annotated[int, Range(at_least=2)] = 100
+    pairs: Annotated[int, Range(at_least=2, at_most=MAX_PAIRS)] = 10_000
+    seed: Seed = 1
 
-    @property
-    def difference(self) -> float | None:
-        """How much further training pairs stand out."""
-        return None if self.development is None else self.train - self.development
+    def __post_init__(self) -> None:
+        check(self)
 
 
-@dataclass(frozen=True)
-class MarginsRecord:
-    """The measure of a model, as `--json` has it.
+def evaluate_overfitting(
+    models: Models,
+    *,
+    data: str | Path | Sequence[str | Path],
+    development: str | Path | None = None,
+    config: OverfittingConfig | None = None,
+) -> Evaluation:
+    """Measure how far training pairs stand out from their negatives; arXiv:1511.08198, section 5.
 
-    Attributes:
-        model: Its name.
-        weights: Checksum of its weights.
-        pairs: Training pairs that were measured.
-        margins: The figures.
+    The figure is the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2), in [-4, 4]. A model that sets its training
+    pairs apart by much more than pairs that it has not seen has overfitted.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: What they were trained on, as for `paranmt train`.
+        development: Pairs that they were not trained on, see `read_scored_pairs`; their scores do not matter.
+        config: How many training pairs are measured, and the pools of their negatives.
     """
+    from paranmt_hf.training.train import Quiet
 
-    model: str
-    weights: str
-    pairs: int
-    margins: Margins
-
-    def to_json(self) -> Any:  # noqa: ANN401 - JSON values
-        """The record as JSON values."""
-        return to_json(self)
-
-
-def compare_margins(records: Sequence[MarginsRecord], style: Literal["markdown", "text"] = "text") -> str:
-    """Write a table of several models: training pairs, other pairs, and by how much the former stand out further."""
-    rows = [
-        [record.model, *(_figure(value) for value in (margins.train, margins.development, margins.difference))]
-        for record in records
-        for margins in [record.margins]
-    ]
-    return write_table(["model", "train", "dev", "difference"], rows, style)
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    found = find_models(models)
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    pairs = MarginPairs(sources, development, config)
+    return Evaluation(
+        [
+            Results(
+                kind="overfitting",
+                model=model.name,
+                tables={"Pairs": pairs.measure(Quiet(model.load()))},
+                settings=vars(pairs.config),
+                weights=model.weights,
+                notes=[
+                    f"Mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2), negatives among {pairs.config.pool} pairs.",
+                ],
+            )
+            for model in found
+        ]
+    )
 
 
 class MarginPairs:
@@ -80,9 +87,6 @@ class MarginPairs:
         data: As for `train`.
         development: The development set, or where it is; see `read_scored_pairs`.
         config: How many pairs are drawn, and the pools.
-
-    Raises:
-        InputError: There are fewer than two pairs, or a source cannot be read.
     """
 
     def __init__(
@@ -105,15 +109,18 @@ class MarginPairs:
         """Number of training pairs."""
         return len(self._train[0])
 
-    def measure(self, encoder: Encoder) -> Margins:
-        """Measure an encoder.
-
-        Raises:
-            InputError: No pair has a negative.
-        """
-        held_out = self._development
-        other = None if held_out is None else self._mean(encoder, held_out.left, held_out.right)
-        return Margins(self._mean(encoder, *self._train), other)
+    def measure(self, encoder: Encoder) -> list[Row]:
+        """Measure an encoder on training pairs, on development pairs, and the difference."""
+        train = self._mean(encoder, *self._train)
+        rows = [Row(name="train", values={"margin": train}, items=self.pairs)]
+        if (held_out := self._development) is not None:
+            other = self._mean(encoder, held_out.left, held_out.right)
+            rows.append(Row(name="development", values={"margin": other}, items=len(held_out)))
+            rows.append(Row(name="difference", values={"margin": train - other}))
+        return rows
 
     def _mean(self, encoder: Encoder, first: Sequence[str], second: Sequence[str]) -> float:
+        # It imports torch.
+        from paranmt_hf.training.overfitting import mean_margin
+
         return mean_margin(encoder, first, second, pool=self.config.pool, seed=self.config.seed)

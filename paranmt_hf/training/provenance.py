@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.training.card import AboutModel, folder_card, model_record
 from paranmt_hf.training.conversion_record import (
     CONVERSION_FILE,
+    ConversionRecord,
     conversion_card,
     converted_card,
     missing_of,
-    read_conversion,
 )
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.training.sent2vec.card import missing_of_sent2vec, own_sent2vec_card, sent2vec_card
@@ -36,12 +36,12 @@ class Origin:
 
     file: str
     read: Callable[[Path], Any]
-    card: Callable[[str, Path, Any, AboutModel | None, ResultsRecord | None], dict[str, Any]]
+    card: Callable[[str, Path, Any, AboutModel | None, Results | None], dict[str, Any]]
     own_card: Callable[[Path, str, Any], str]
-    missing: Callable[[Any, AboutModel, ResultsRecord | None], list[str]]
+    missing: Callable[[Any, AboutModel, Results | None], list[str]]
 
 
-def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def _missing(training: TrainingRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of a trained encoder's card would miss, in sentences."""
     missing = []
     if results is None:
@@ -56,7 +56,7 @@ def _missing(training: TrainingRecord, about: AboutModel, results: ResultsRecord
 
 TRAINED = Origin(TRAINING_FILE, TrainingRecord.read, model_record, folder_card, _missing)
 OF_SENTENCES = Origin(TRAINING_FILE, Sent2VecRecord.read, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
-CONVERTED = Origin(CONVERSION_FILE, read_conversion, conversion_card, converted_card, missing_of)
+CONVERTED = Origin(CONVERSION_FILE, ConversionRecord.read, conversion_card, converted_card, missing_of)
 
 
 def origin_of(folder: Path) -> Origin:
@@ -73,4 +73,4 @@ def stated_license(folder: str | Path) -> License | None:
         InputError: The record is damaged.
     """
     folder = Path(folder).expanduser()
-    return read_conversion(folder).license if origin_of(folder) is CONVERTED else None
+    return ConversionRecord.read(folder).license if origin_of(folder) is CONVERTED else None

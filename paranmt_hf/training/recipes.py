@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import Trained, TrainingRecord
-from paranmt_hf.util.run import is_free, result_folder
+from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.util.run import is_free
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = ASSETS / "recipes"
@@ -30,8 +30,8 @@ class Recipe:
         name: Its name.
         needs: Options that name what the user has to bring.
         first: Options of the first step, which learns a teacher's similarities.
-        then: Options of the second step, which goes on with the margin loss; the result is the mean of both. Empty
-            where the first is all.
+        then: Options of the second step, which continues with the margin loss; the result is the mean of both. Empty
+            for a recipe of one step.
     """
 
     name: str
@@ -48,45 +48,45 @@ def recipe_names() -> list[str]:
 def read_recipe(name: str) -> Recipe:
     """Read a recipe."""
     if name not in recipe_names():
-        raise InputError(f"--recipe must be one of {', '.join(recipe_names())}, not {name!r}")
+        raise InputError(f"recipe must be one of {', '.join(recipe_names())}, was {name!r}", option="recipe")
     return Recipe(name, **read_yaml(FOLDER / f"{name}.yaml", "a recipe"))
 
 
+def first_step(name: str) -> Mapping[str, Any]:
+    """Options of the first step of a recipe."""
+    return read_recipe(name).first
+
+
 def check_needs(recipe: Recipe, given: Mapping[str, Any]) -> None:
-    """Refuse a recipe without what it needs: `recipe word-trigram needs --vectors and --teacher`."""
-    missing = [f"--{name}" for name in [*recipe.needs, "out"] if not given.get(name)]
+    """Raise an `InputError` that names what the recipe needs and is not given."""
+    missing = [f"`{name}`" for name in recipe.needs if not given.get(name)]
     if missing:
         *others, last = missing
         names = f"{', '.join(others)} and {last}" if others else last
         raise InputError(f"recipe {recipe.name} needs {names}")
 
 
-def train_recipe(
+def train_steps(
     recipe: Recipe,
-    data: Sequence[str | Path] | None,
-    out: str | Path,
+    step: Callable[..., Any],
+    out: Path,
     *,
     encoder: EncoderConfig,
     config: TrainConfig,
     selection: PairSelection,
     **options: Any,
-) -> Trained:
-    """Train an encoder in the steps of a recipe; of several steps the encoders stay in `<out>.steps`.
+) -> None:
+    """Train an encoder in the two steps of a recipe, which stay in `<out>.steps`; the result is the mean of both.
 
     Args:
         recipe: The recipe.
-        data: As of `train`; all steps learn from it.
+        step: `train`, with the data.
         out: Folder of the encoder.
         encoder: The encoder of the first step.
         config: How that is trained.
         selection: Which pairs both use.
         options: `development`, `exclude`, `teacher_cache` and `text`, as of `train`; text is for the first step alone.
     """
-    from paranmt_hf.training.train import train
-
-    if not recipe.then:
-        return train(data, out, encoder=encoder, config=config, selection=selection, **options)
-    out = result_folder(out, TrainingRecord)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
     # Checked before hours of work, as far as possible.
@@ -95,20 +95,19 @@ def train_recipe(
         second.name,
     ]:
         raise InputError(f"{out} is not an encoder of this recipe; choose another place", option="out", path=out)
-    train(data, first, encoder=encoder, config=config, selection=selection, **options)
+    step(out=first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
     fewer = {name: then.pop(name) for name in chosen}
     further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **fewer)
-    goes_on = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
+    margin = TrainConfig(**{name: getattr(config, name) for name in SHARED}, **then)
     options = {**options, "teacher_cache": None, "text": None}
-    train(data, second, encoder=EncoderConfig(init_from=str(first)), config=goes_on, selection=further, **options)
-    # Imports torch, after the mistakes of the first step were reported.
+    step(out=second, encoder=EncoderConfig(init_from=str(first)), config=margin, selection=further, **options)
+    # These import torch; mistakes in the first step are reported before.
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.distributed import barrier
 
-    fresh = is_free(out)
     if os.environ.get("RANK", "0") == "0":
+        # Finds a mean that is there, and refuses that of others.
         average_encoders([first, second], out)
     barrier(config.device)
-    return Trained(out, TrainingRecord.read(out), fresh)

@@ -11,6 +11,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.records import Record, from_json, read_json
 from paranmt_hf.util.run import Result
@@ -189,7 +190,6 @@ class TrainingSettings:
         data: What determines the pairs, as JSON values; see `ShownData`.
         development: Name of the development set, if there is one.
         development_checksum: Its checksum.
-        mine_over: As in `TrainConfig`, if the result depends on it.
         processes: Number of processes, if the result depends on it.
         through_trainer: Whether the trainer ran a model of tables alone, which engines run otherwise.
     """
@@ -199,7 +199,6 @@ class TrainingSettings:
     data: dict[str, Any]
     development: str | None = None
     development_checksum: str | None = None
-    mine_over: str | None = None
     processes: int | None = None
     through_trainer: bool = False
 
@@ -262,6 +261,23 @@ class Trained(Result[TrainingRecord]):
         """Load the encoder."""
         return load(self.folder)
 
+    def summary(self) -> str:
+        """Size, training time and scores in a few lines."""
+        record, history = self.record, self.record.history
+        state = "" if self.fresh else " (was trained already)"
+        lines = [f"{shown_path(self.folder)}: {record.dimension} dimensions, {record.parameters:,} parameters{state}"]
+        # The pairs of a text are two sentences each.
+        of_text = "text" in record.settings.data
+        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
+        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
+        if record.development is not None:
+            score = f"{100 * record.development:.1f}"
+            lines.append(f"  Pearson {score} on the development set, {record.settings.development}")
+            if len(history.scores) > 1:
+                kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
+                lines.append(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({shown_path(self.folder)!r})"])
+
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedRecord(Record):
@@ -300,6 +316,13 @@ class Derived(Result[DerivedRecord]):
     def load(self) -> SentenceEncoder:
         """Load the encoder."""
         return load(self.folder, device="cpu")
+
+    def summary(self) -> str:
+        """Name the encoder, with its dimension and the call that loads it."""
+        shown = shown_path(self.folder)
+        dimension = self.record.values.get("dimension")
+        size = f"{dimension} dimensions" if dimension else f"the mean of {len(self.record.values['mean_of'])} models"
+        return f"{shown}: {size}\nload it: paranmt_hf.load({shown!r})"
 
 
 def training_values(folder: Path) -> dict[str, Any]:

@@ -78,14 +78,12 @@ def rotate_encoder(
     """
     # Torch is imported only now, so that the command's help does not need it.
     from paranmt_hf.encoders.building import trainable
-    from paranmt_hf.encoders.damage import refuse_not_finite
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
 
     config, located = config or RotateConfig(), locate(model)
     out = result_folder(out, DerivedRecord, sources=[located.folder])
-    refuse_not_finite(located.folder)
     if origin_of(located.folder) is not TRAINED:
         raise InputError(
             f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "

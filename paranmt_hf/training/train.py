@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, train_steps
 from paranmt_hf.training.record import (
     TRAINING_FILE,
     TRAINING_PICTURE,
@@ -36,7 +38,8 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.records import as_json, from_json, made_with
-from paranmt_hf.util.run import clear, result_folder, run
+from paranmt_hf.util.run import clear, is_free, result_folder, run
+from paranmt_hf.util.settings import Advanced, Expands, RunOnly
 
 if TYPE_CHECKING:
     import torch
@@ -51,31 +54,39 @@ def train(
     out: str | Path,
     *,
     text: Names | None = None,
+    recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
     selection: PairSelection | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
-    teacher_cache: str | Path | None = None,
+    teacher_cache: Annotated[str | Path | None, Advanced, RunOnly] = None,
 ) -> Trained:
-    """Train an encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
+    """Train a sentence encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
-    A killed run that is started again continues from the last checkpoint; on the CPU it ends with the same bytes.
-    Under `torchrun` or `accelerate launch` all processes call this; rank 0 reads the data and writes.
+    After an interruption the same command continues from the last checkpoint; on the CPU the result has the same bytes
+    as without the interruption. Under `torchrun` or `accelerate launch` all processes run the same command; rank 0
+    reads the data and writes.
 
     Args:
-        data: One or more releases, Parquet files with `reference` and `translation`, or datasets on the Hub; or None.
-        out: Folder of the encoder; work in progress is in `<out>.work`.
-        text: Sentences without paraphrases, for a teacher alone: text files, Parquet, releases.
+        data: Releases, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
+            of words and their paraphrases, or datasets on the Hub.
+        out: Folder of the encoder; work in progress is next to it in `<out>.work`.
+        text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
+        recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram, word,
+            word-trigram, word-trigram-free or word-trigram-small; other options change the first step.
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.
-        development: Scored pairs that decide which weights are kept: `sample`, a file, or a folder with the STS
-            benchmark, of which its 250 pairs of STS 2017 track 5 are used; see `read_scored_pairs`.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out of the training data, and text
-            that shares a sentence or eight words in a row with them.
-        teacher_cache: Folder that keeps the teacher's vectors for other runs; by default the work folder.
+        development: Keep the weights that are best on these scored pairs: `sample` (40 pairs of the package), a TSV or
+            Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
+        exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
+            with one.
+        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
     """
+    if recipe is not None:
+        options = {"development": development, "exclude": exclude, "teacher_cache": teacher_cache, "text": text}
+        return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     started = [encoder.init_from, config.teacher, config.second_teacher]
     sources = [Path(name).expanduser() for name in [*filter(None, started), *listed(data), *listed(text)]]
@@ -107,6 +118,31 @@ def train(
         rank=rank if count > 1 else 0,
         barrier=partial(_barrier, inputs),
     )
+
+
+def _train_recipe(
+    name: str,
+    data: Names | None,
+    out: Path,
+    encoder: EncoderConfig | None,
+    config: TrainConfig | None,
+    selection: PairSelection | None,
+    options: dict[str, Any],
+) -> Trained:
+    """Train an encoder as a recipe says; settings that are given replace those of its first step."""
+    recipe = read_recipe(name)
+    first = {name.replace("-", "_"): value for name, value in recipe.first.items()}
+    kinds: tuple[type[Any], ...] = (EncoderConfig, TrainConfig, PairSelection)
+    own = [{each.name: first[each.name] for each in fields(kind) if each.name in first} for kind in kinds]
+    encoder, config = encoder or EncoderConfig(**own[0]), config or TrainConfig(**own[1])
+    given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
+    check_needs(recipe, given)
+    settings = {"encoder": encoder, "config": config, "selection": selection or PairSelection(**own[2])}
+    if not recipe.then:
+        return train(data, out, **settings, **options)  # type: ignore[arg-type]
+    fresh = is_free(out)
+    train_steps(recipe, partial(train, data), out, **settings, **options)  # type: ignore[arg-type]
+    return Trained(out, TrainingRecord.read(out), fresh)
 
 
 def _barrier(inputs: TrainingRun) -> None:

@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from paranmt_hf.encoders.composition import Composition
-from paranmt_hf.encoders.modules.lstm import sequence_features
+from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint

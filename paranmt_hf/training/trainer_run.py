@@ -16,7 +16,7 @@ from transformers import PrinterCallback, TrainerCallback, TrainerControl, Train
 from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.encoders.composition import Composition
-from paranmt_hf.encoders.modules.lstm import padded
+from paranmt_hf.encoders.sequences import padded
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig

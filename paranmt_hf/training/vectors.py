@@ -22,7 +22,8 @@ from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
@@ -30,7 +31,9 @@ from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import PairsAndText, sentences_of
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.work import Identity, as_json, keep_identity, locked, refuse_inside, remove, work_folder
+from paranmt_hf.util.records import Identity, as_json
+from paranmt_hf.util.run import work_folder
+from paranmt_hf.util.work import keep_identity, locked, refuse_inside, remove
 
 # Sentences whose averages have the principal components, at least.
 SAMPLE = 50_000

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,26 +22,34 @@ TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 # A full disk, an exhausted quota, a limit on the size of files.
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# Names of the files that this process is writing.
+_OPEN: set[str] = set()
 NO_ACCESS = "check the path and its permissions, or choose another place"
 
 
 @contextmanager
-def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: bool = False) -> Iterator[Path]:
-    """Let a `with` block write a file, which appears whole or not at all; until then what was there stays.
+def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bool = True) -> Iterator[Path]:
+    """Let a `with` block write a file atomically; until the block ends, the former file stays.
+
+    Each call writes in a place of its own, so that processes that write one file at once do not mix; the last one to
+    finish wins.
 
     Args:
         path: The file.
         doing: What is done to it, as the error says it: `cannot save PATH: ...`.
-        advice: What to do where there is no room.
-        shared: Whether other processes may write the same file meanwhile, so that each needs a place of its own.
+        advice: What to do if there is no room.
+        sweep: Whether what killed processes left of this file is deleted, which lists the folder.
 
     Yields:
-        Where to write: a hidden file ending in `.tmp` in the same folder. One that a kill left behind is overwritten.
+        Where to write: a hidden file in the same folder whose name ends in `.tmp`.
 
     Raises:
         WriteError: It cannot be written; the hidden file is removed.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp" if shared else f".{path.name}.tmp")
+    if sweep:
+        sweep_killed(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    _OPEN.add(aside.name)
     try:
         yield aside
         # Else a power cut could leave the new name with nothing behind it.
@@ -51,7 +61,31 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, shared: b
             aside.unlink()
         if (reason := write_failure(error)) is None:
             raise
-        raise WriteError(f"cannot {doing} {path}: {reason}; {advise(error, advice)}") from None
+        raise WriteError(f"cannot {doing} {path}: {reason}; {advise(error, advice)}", path=path) from None
+    finally:
+        _OPEN.discard(aside.name)
+
+
+def sweep_killed(path: Path) -> None:
+    """Delete what killed processes left next to a file when they replaced it."""
+    with suppress(OSError):
+        for aside in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
+            process = aside.name.removeprefix(f".{path.name}.").split("-")[0]
+            if aside.name not in _OPEN and process.isdecimal() and not _is_another(int(process)):
+                aside.unlink()
+
+
+def _is_another(process: int) -> bool:
+    """Tell whether another process of this number is running."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 @contextmanager
@@ -192,13 +226,21 @@ def share_weights(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that its name never stands for half of it.
+    """Write a file atomically.
 
     Raises:
         WriteError: It cannot be written.
     """
-    with replacing(path, shared=True) as aside:
+    with replacing(path, sweep=False) as aside:
         aside.write_bytes(content)
+
+
+def shown_path(path: Path) -> str:
+    """A path as a person would type it: relative to the working directory, if it is below."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def check_result_path(path: Path, option: str) -> None:

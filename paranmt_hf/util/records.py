@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, read_text, write_bytes
 from paranmt_hf.util.optional import versions
+from paranmt_hf.util.settings import runs_only
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
@@ -132,14 +133,15 @@ class FileRecord(Record):
 def as_json(values: object) -> Identity:
     """Turn a dataclass or a mapping into JSON values, as reading them back gives them.
 
-    Settings that do not change a result (see `setting`) are left out.
+    Settings that do not change a result (`RunOnly`) are left out.
     """
     return dict(json.loads(json.dumps(_plain(values))))
 
 
 def _plain(values: object) -> object:
     if dataclasses.is_dataclass(values):
-        fields = [field for field in dataclasses.fields(values) if field.metadata.get("changes_result", True)]
+        kind = type(values)
+        fields = [field for field in dataclasses.fields(values) if not runs_only(kind, field.name)]
         return {field.name: _plain(getattr(values, field.name)) for field in fields}
     if isinstance(values, Mapping):
         return {name: _plain(value) for name, value in values.items()}

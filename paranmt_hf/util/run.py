@@ -102,6 +102,8 @@ def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
 
 def work_folder(out: Path) -> Path:
     """Name the folder of the work in progress for a result."""
+    if not out.name:
+        raise InputError(f"{out} is the root of the file system; choose another place", path=out)
     return out.with_name(f"{out.name}.work")
 
 
@@ -247,8 +249,12 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
     _sweep_removed(work)
     try:
         with FileLock(work / LOCK, blocking=False):
-            _claim(work, command, identity, holds)
+            state = {"command": command, "resumable": holds is not None, "identity": identity}
+            known = _state(work)
+            _refuse_others(work, known, state, holds)
             try:
+                if known != state or holds is None:
+                    _begin(work, known, state)
                 yield
             except BaseException as error:
                 refused = isinstance(error, InputError) and not isinstance(error, WriteError | LostProcessError)
@@ -266,28 +272,29 @@ def _is_unused(work: Path) -> bool:
     )
 
 
-def _claim(work: Path, command: str, identity: Identity, holds: Holds | None) -> None:
-    """Write down whose a locked folder is and what it is for, or refuse what it holds of other work."""
-    state = {"command": command, "resumable": holds is not None, "identity": identity}
-    known = _state(work)
-    if known == state and holds is not None:
+def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, Any], holds: Holds | None) -> None:
+    """Refuse a work folder whose state says that it is another command's, or long work with other settings."""
+    if known is None or known == state or not known["resumable"]:
         return
-    if known is not None and known["resumable"]:
-        if known["command"] != command:
-            raise InputError(
-                f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, or "
-                "delete that folder or move it away",
-                path=work,
-            )
-        if holds is not None and holds(work):
-            raise InputError(
-                f"{work} holds unfinished work with other settings: "
-                f"{describe_differences(known['identity'], identity)}; give the same settings to continue, or delete "
-                "that folder",
-                path=work,
-            )
+    if known["command"] != state["command"]:
+        raise InputError(
+            f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, or "
+            "delete that folder or move it away",
+            path=work,
+        )
+    if holds is not None and holds(work):
+        raise InputError(
+            f"{work} holds unfinished work with other settings: "
+            f"{describe_differences(known['identity'], state['identity'])}; give the same settings to continue, or "
+            "delete that folder",
+            path=work,
+        )
+
+
+def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> None:
+    """Write down whose a locked folder is and what it is for, without what it holds of other work."""
     if known is not None:
-        # So that a kill in the middle of the next line does not leave half of what these settings stand for.
+        # So that a kill in the middle of the next line does not leave half of what these settings determine.
         _write_state(work, {**state, "identity": {"cleared": True}})
         clear(work)
     _write_state(work, state)

@@ -1,6 +1,15 @@
-"""Settings as dataclasses: default, range, choices and help text of each stand once, with its field.
+"""Settings as frozen dataclasses: the type, range and default of each value are written once, with its field.
 
-The command line is made from the same fields (`cli/options.py`), so a Python user and the command have one default.
+    @dataclass(frozen=True)
+    class TrainConfig:
+        margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
+        seed: Seed = 1
+
+        def __post_init__(self) -> None:
+            check(self)
+
+The section "Attributes:" of the class docstring explains each field. The command line derives its options from both
+(`cli/command.py`).
 """
 
 from __future__ import annotations
@@ -11,13 +20,299 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
+
+# The largest seed that every random number generator in use accepts.
+LARGEST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Range:
+    """Range of a number, or of each number of several: `Annotated[float, Range(above=0, at_most=2)]`.
+
+    Args:
+        at_least: Smallest value.
+        above: Exclusive lower bound; infinity is not allowed either.
+        at_most: Largest value.
+    """
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (
+            (self.at_least is None or value >= self.at_least)
+            # Nothing that must be above a number may be infinite: a margin, a learning rate.
+            and (self.above is None or self.above < value < math.inf)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def __str__(self) -> str:
+        """The range in words: `from 0 to 1`, `above 0 and at most 2`; empty without bounds."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"from {_bound(self.at_least)} to {_bound(self.at_most)}"
+        bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
+        return " and ".join(f"{name} {_bound(bound)}" for name, bound in bounds.items() if bound is not None)
+
+
+def _bound(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+class Advanced:
+    """Marks an option that `--help` leaves out and `--help-all` shows: `Annotated[int, Advanced]`."""
+
+
+class RunOnly:
+    """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
+
+
+class Prefixed:
+    """Marks a parameter whose settings share field names with others of the command: `--scorer-device`.
+
+    The option of a field `name` is that of the parameter alone: `--scorer`.
+    """
+
+
+@dataclass(frozen=True)
+class Expands:
+    """Marks a parameter whose value is a name for values of other options, such as that of a recipe.
+
+    Attributes:
+        values: Gives the options and their values; those of a file and of the command line replace them.
+    """
+
+    values: Callable[[str], Mapping[str, Any]]
+
+
+Seed = Annotated[int, Range(at_least=0, at_most=LARGEST_SEED)]
+Count = Annotated[int, Range(at_least=1)]
+Share = Annotated[float, Range(at_least=0, at_most=1)]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The values that a field or parameter takes, as its annotation says.
+
+    Attributes:
+        kind: Type of a value: `int`, `float`, `bool`, `str`, `Path`, a `Literal`, `dict`; of several values, of each.
+        several: Whether it is a sequence.
+        optional: Whether None is allowed.
+        empty: Whether a sequence may be empty: `Sequence[X]` may, `tuple[X, ...]` may not.
+        range: Range of a number.
+        markers: Other metadata of `Annotated`.
+    """
+
+    kind: Any
+    several: bool = False
+    optional: bool = False
+    empty: bool = False
+    range: Range = Range()
+    markers: tuple[Any, ...] = ()
+
+    def choices(self) -> tuple[Any, ...]:
+        """Values of a `Literal`; empty for other types."""
+        return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
+
+
+def expected_of(annotation: Any) -> Expected:  # noqa: ANN401 - any annotation
+    """Read an annotation.
+
+    A union that includes text, such as `SentenceEncoder | str | Path`, takes text; a sequence in it, several texts.
+    """
+    markers: list[Any] = []
+    optional = False
+    while True:
+        if typing.get_origin(annotation) is Annotated:
+            annotation, *more = typing.get_args(annotation)
+            markers += more
+        elif typing.get_origin(annotation) in (types.UnionType, typing.Union):
+            parts = typing.get_args(annotation)
+            optional = optional or type(None) in parts
+            annotation = _of_union([part for part in parts if part is not type(None)])
+        else:
+            break
+    inner: dict[str, Any] = {"kind": annotation}
+    origin = typing.get_origin(annotation)
+    if origin in (tuple, Sequence, list):
+        item = expected_of(typing.get_args(annotation)[0])
+        markers += [item.range, *item.markers]
+        inner = {"kind": item.kind, "several": True, "empty": origin is not tuple}
+    elif origin in (dict, Mapping):
+        inner = {"kind": dict}
+    ranges = [marker for marker in markers if isinstance(marker, Range)]
+    others = tuple(marker for marker in markers if not isinstance(marker, Range))
+    return Expected(**inner, optional=optional, range=ranges[0] if ranges else Range(), markers=others)
+
+
+def _of_union(parts: Sequence[Any]) -> Any:  # noqa: ANN401
+    if len(parts) == 1:
+        return parts[0]
+    if any(typing.get_origin(part) in (Sequence, list, tuple) for part in parts):
+        return Sequence[str]
+    return next((kind for kind in (str, Path) if kind in parts), parts[0])
+
+
+@cache
+def expected_fields(kind: type) -> dict[str, Expected]:
+    """The values that each field of a settings class takes; cached, because evaluating annotations is slow."""
+    found = {}
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for entry in fields(kind):
+        limits = {name: entry.metadata.get(name) for name in ("at_least", "above", "at_most")}
+        old: list[Any] = [Range(**limits)] if any(limit is not None for limit in limits.values()) else []
+        old += [] if entry.metadata.get("changes_result", True) else [RunOnly]
+        found[entry.name] = expected_of(Annotated[(hints[entry.name], *old)] if old else hints[entry.name])
+    return found
+
+
+def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
+    """Check each field of a settings object against its type, its choices and its range.
+
+    Paths are accepted as text, and numbers of other libraries (numpy) are converted to Python's. A `tuple[X, ...]`
+    holds at least one value, a `Sequence[X]` may be empty; a range is that of each value.
+
+    Raises:
+        InputError: A value is not as its field says: `NAME must be at least 1, was 0`.
+    """
+    for name, expected in expected_fields(type(settings)).items():  # type: ignore[arg-type]
+        value = getattr(settings, name)
+        plain = checked(name, value, expected)
+        if plain is not value:
+            # The settings are frozen.
+            object.__setattr__(settings, name, plain)
+
+
+def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401
+    """Convert a value to its plain form, or raise an `InputError` that names it."""
+    if value is None and expected.optional:
+        return value
+    if not expected.several:
+        value = _plain(expected.kind, value)
+    if reason := _wrong(expected, value):
+        raise InputError(f"{name} must be {reason}, was {_brief(value)}", option=name)
+    return value
+
+
+def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
+    """Convert a value from a file or the command line to that of a setting, and check it as `check` does.
+
+    Args:
+        kind: The settings class.
+        name: Name of its field.
+        value: The value; text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
+    """
+    expected = expected_fields(kind)[name]
+    return checked(name, parsed(value, expected), expected)
+
+
+def parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
+    """Convert text to the type that is expected; what does not fit is left as it is, for `checked` to report."""
+    text = expected.kind in (str, Path)
+    if isinstance(value, str) and expected.optional and not text and value.lower() in ("none", "null"):
+        return None
+    if expected.several:
+        values = value if isinstance(value, list | tuple) else [value]
+        return tuple(_parsed(part, expected) for part in values)
+    return _parsed(value, expected)
+
+
+def _parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
+    if not isinstance(value, str):
+        return value
+    kind: Any = expected.kind
+    if kind is bool:
+        return {"true": True, "false": False}.get(value.lower(), value)
+    if kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    if kind is Path:
+        return Path(value)
+    if kind is dict:
+        pairs = [part.partition("=") for part in value.split(",")]
+        if all(name.strip() and found.strip() for name, _, found in pairs):
+            return {name.strip(): found.strip() for name, _, found in pairs}
+    return next((choice for choice in expected.choices() if str(choice) == value), value)
+
+
+def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
+    """Convert a value to the form that JSON has; a value of another type is left for `_wrong` to report."""
+    if kind is str and isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    if isinstance(value, bool):
+        return value
+    if kind is int and isinstance(value, numbers.Integral):
+        return int(value)
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, int | float):
+        return float(value)
+    return value
+
+
+def _wrong(expected: Expected, value: Any) -> str | None:  # noqa: ANN401
+    """Say what a value must be, if it is not that."""
+    if not expected.several:
+        return _wrong_item(expected, value)
+    if not isinstance(value, list | tuple):
+        return "a list" if expected.empty else "several values"
+    if not value and not expected.empty:
+        return "at least one value"
+    reason = next((reason for reason in (_wrong_item(expected, part) for part in value) if reason), None)
+    return reason and f"{'a list of values' if expected.empty else 'values'} that are each {reason}"
+
+
+def _wrong_item(expected: Expected, value: Any) -> str | None:  # noqa: ANN401, PLR0911
+    kind, number = expected.kind, isinstance(value, int | float) and not isinstance(value, bool)
+    if choices := expected.choices():
+        return None if value in choices else f"one of {', '.join(map(str, choices))}"
+    if kind in _NAMES:
+        return None if isinstance(value, kind) else _NAMES[kind]
+    if kind is int and not (number and isinstance(value, int)):
+        return f"a whole number{_after(expected.range)}"
+    if kind is float and (not number or value != value):
+        return f"a number{_after(expected.range)}"
+    if kind is float and isinstance(value, int) and abs(value) > sys.float_info.max:
+        return "a number that 64 bits hold"
+    if kind in (int, float) and value not in expected.range:
+        return str(expected.range)
+    return None
+
+
+_NAMES = {bool: "true or false", str: "text", Path: "a path", dict: "NAME=VALUE,NAME=VALUE"}
+
+
+def _after(range: Range) -> str:
+    """The range after a noun: `a whole number of at least 1`, but `a whole number above 1`."""
+    text = str(range)
+    return f" {'of ' if text.startswith('at ') else ''}{text}" if text else ""
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def runs_only(kind: type, name: str) -> bool:
+    """Whether a field changes how a command runs, but not its result."""
+    return RunOnly in expected_fields(kind)[name].markers
+
+
+def is_given(settings: object, name: str) -> bool:
+    """Whether a setting differs from its default."""
+    default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
+    return getattr(settings, name) != default
+
+
+# The former way to write a field, until every settings class is converted.
 
 
 def setting(
@@ -29,25 +324,11 @@ def setting(
     at_most: float | None = None,
     changes_result: bool = True,
 ) -> Any:  # noqa: ANN401 - the type is that of the field
-    """Make a field of a settings class.
-
-    Args:
-        default: Its value where none is given; a field without one is required.
-        help: What it does, and its source in the papers.
-        at_least: Smallest value.
-        above: The value must be larger than this.
-        at_most: Largest value.
-        changes_result: Whether a result depends on it. If not, it is left out of records and identities.
-    """
+    """Make a field of a settings class, with its help and range."""
     limits = {"at_least": at_least, "above": above, "at_most": at_most}
-    metadata = {"help": help, **{name: limit for name, limit in limits.items() if limit is not None}}
-    if not changes_result:
-        metadata["changes_result"] = False
+    metadata: dict[str, Any] = {"help": help, "changes_result": changes_result}
+    metadata |= {name: limit for name, limit in limits.items() if limit is not None}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
-
-
-# What every generator of random numbers takes.
-LARGEST_SEED = 2**32 - 1
 
 
 def seed_setting(default: int, help: str) -> Any:  # noqa: ANN401
@@ -55,156 +336,14 @@ def seed_setting(default: int, help: str) -> Any:  # noqa: ANN401
     return setting(default, help, at_least=0, at_most=LARGEST_SEED)
 
 
-def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
-    """Check each field of a settings object against its type, its choices and its range.
-
-    A path is taken for text, and a number of another library (numpy's) for Python's.
-
-    A `tuple[X, ...]` holds at least one value, a `Sequence[X]` may be empty; limits are those of each value.
-
-    Raises:
-        InputError: One is out of its range: `NAME must be at least 1, was 0`.
-    """
-    for entry in fields(settings):
-        value = getattr(settings, entry.name)
-        plain = _checked(type(settings), entry, value)
-        if plain is not value:
-            # Settings are frozen for everybody else.
-            object.__setattr__(settings, entry.name, plain)
-
-
-def _checked(kind: type, entry: Field[Any], value: Any) -> Any:  # noqa: ANN401
-    """Bring the value of a field into its plain form, or refuse it."""
-    expected, optional = plain_type(kind, entry.name)
-    if value is None and optional:
-        return value
-    value = _plain(expected, value)
-    if reason := _wrong(expected, value, entry.metadata):
-        raise InputError(f"{entry.name} must be {reason}, was {value!r}")
-    return value
-
-
-def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
-    """Bring a value as a person writes it, perhaps as text, into the form of a setting, and check it as `check` does.
-
-    Args:
-        kind: The settings class.
-        name: Name of its field.
-        value: The value; as text a number as `1e-5`, a switch as `true` or `false`, and nothing as `none`.
-
-    Raises:
-        InputError: It is no value of this setting.
-    """
-    entry = next(entry for entry in fields(kind) if entry.name == name)
-    expected, optional = plain_type(kind, name)
-    if isinstance(value, str):
-        if optional and value.lower() in ("none", "null"):
-            value = None
-        elif expected is bool:
-            value = {"true": True, "false": False}.get(value.lower(), value)
-        elif expected in (int, float):
-            with suppress(ValueError):
-                value = expected(value)
-    return _checked(kind, entry, value)
-
-
-def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
-    """Bring a value into the form in which JSON has it; one of another kind stays, and is refused."""
-    if kind is str and isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, bool):
-        return value
-    if kind is int and isinstance(value, numbers.Integral):
-        return int(value)
-    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, int | float):
-        return float(value)
-    return value
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """The types of a class's fields; that they stand there as text makes looking them up slow."""
-    return typing.get_type_hints(kind)
-
-
 def plain_type(kind: type, name: str) -> tuple[Any, bool]:
     """Type of a field without its `None`, and whether it may be None."""
-    hint = _hints(kind)[name]
-    # `Literal[...] | None` is typing.Union, other `... | None` are types.UnionType.
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        (plain,) = [part for part in typing.get_args(hint) if part is not type(None)]
-        return plain, True
-    return hint, False
+    expected = expected_fields(kind)[name]
+    several: Any = Sequence if expected.empty else tuple
+    inner = (expected.kind, ...) if several is tuple else expected.kind
+    return several[inner] if expected.several else expected.kind, expected.optional
 
 
-def is_given(settings: object, name: str) -> bool:
-    """Tell whether a setting differs from its default."""
-    default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
-    return getattr(settings, name) != default
-
-
-def _wrong(kind: Any, value: Any, limits: typing.Mapping[str, Any]) -> str | None:  # noqa: ANN401
-    """Say what a value must be, if it is not that."""
-    if typing.get_origin(kind) is Literal:
-        allowed = typing.get_args(kind)
-        return None if value in allowed else f"one of {', '.join(map(str, allowed))}"
-    if kind is bool:
-        return None if isinstance(value, bool) else "true or false"
-    if kind is str:
-        return None if isinstance(value, str) else "text"
-    if typing.get_origin(kind) is tuple:
-        if not isinstance(value, list | tuple):
-            return "several values"
-        item = typing.get_args(kind)[0]
-        reasons = [_wrong(item, part, limits) for part in value]
-        if not value:
-            return "at least one value"
-        return next((f"values that are each {reason}" for reason in reasons if reason), None)
-    if typing.get_origin(kind) is Sequence:
-        item = typing.get_args(kind)[0]
-        if not isinstance(value, list | tuple):
-            return "a list"
-        reasons = [_wrong(item, part, limits) for part in value]
-        return next((f"a list of values that are each {reason}" for reason in reasons if reason), None)
-    if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
-        return f"a whole number{described(limits, ' ')}"
-    if kind is float and (isinstance(value, bool) or not isinstance(value, int | float) or value != value):
-        return f"a number{described(limits, ' ')}"
-    if kind is float and isinstance(value, int) and abs(value) > sys.float_info.max:
-        return "a number that 64 bits hold"
-    if kind in (int, float) and not _inside(value, limits):
-        return described(limits)
-    return None
-
-
-def _inside(value: float, limits: typing.Mapping[str, Any]) -> bool:
-    low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
-    return (
-        (low is None or value >= low)
-        # Nothing that must be above a number may be infinite: a margin, a learning rate.
-        and (above is None or above < value < math.inf)
-        and (high is None or value <= high)
-    )
-
-
-def described(limits: typing.Mapping[str, Any], before: str = "") -> str:
-    """Say which numbers a setting takes: `from 0 to 1`, `above 0 and at most 2`.
-
-    Args:
-        limits: `at_least`, `above` and `at_most`, each where there is one.
-        before: What comes before it, where there are any.
-    """
-    low, above, high = (limits.get(name) for name in ("at_least", "above", "at_most"))
-    if low is not None and high is not None:
-        return f"{before}from {_spelt(low)} to {_spelt(high)}"
-    parts = [f"at least {_spelt(low)}"] if low is not None else []
-    parts += [f"above {_spelt(above)}"] if above is not None else []
-    parts += [f"at most {_spelt(high)}"] if high is not None else []
-    text = " and ".join(parts)
-    # `a whole number of at least 1`, but `a whole number above 1`.
-    return f"{before}{'of ' if before and text.startswith('at ') else ''}{text}" if parts else ""
-
-
-def _spelt(limit: float) -> str:
-    """Write a limit: `0.5`, `1,000,000`."""
-    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+def described(limits: Mapping[str, Any]) -> str:
+    """The range of a field in words."""
+    return str(Range(**{name: limits.get(name) for name in ("at_least", "above", "at_most")}))

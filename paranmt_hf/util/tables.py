@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 
@@ -17,6 +18,18 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Lit
     return markdown_table(header, rows) if style == "markdown" else text_table(header, rows)
 
 
+def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table with aligned columns, for terminals and documents: first text, then figures."""
+    # A name may be escaped already.
+    lines = [[re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in line] for line in (header, *rows)]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
+    rule = ["-" * widths[0], *(f"{'-' * (width - 1)}:" for width in widths[1:])]
+    return "\n".join(
+        f"| {' | '.join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])} |"
+        for first, *rest in [lines[0], rule, *lines[1:]]
+    )
+
+
 def percent(value: float | None) -> str:
     """Write a figure times 100, as papers do; nothing where there is none."""
     return "" if value is None else f"{100 * value:.1f}"
@@ -29,12 +42,20 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table in columns for a terminal."""
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
+    """Write a table in columns for a terminal.
+
+    Args:
+        header: Names of the columns.
+        rows: The cells.
+        left: Columns that are aligned to the left; numbers are aligned to the right.
+    """
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    written = []
-    for first, *others in lines:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        written.append("  ".join(cells).rstrip())
-    return "\n".join(written)
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -11,7 +11,6 @@ What determines a result is called its identity: JSON values that hold checksums
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,70 +21,16 @@ from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
 from paranmt_hf.util.files import AGAIN, advise, write_bytes, write_failure, writing
-from paranmt_hf.util.records import read_json
+from paranmt_hf.util.records import Identity, as_json, describe_differences, read_json
+from paranmt_hf.util.run import Holds, is_free, put_in_place, result_folder, work_folder
 
 Record = TypeVar("Record")
-Identity = dict[str, Any]
-# Says whether what lies in a work folder took long to make.
-Holds = Callable[[Path], bool]
 LOCK, OWNER = "lock", "command"
-# Characters of a value that are shown.
-BRIEF = 100
-# Differences that are named.
-NAMED = 5
-# Digits of a checksum that are shown.
-DIGITS = 12
-
-
-def work_folder(out: Path) -> Path:
-    """Name the folder of the work in progress for a result.
-
-    Raises:
-        InputError: The result is the root of the file system.
-    """
-    if not out.name:
-        raise InputError(f"{out} is the root of the file system, which cannot be written anew; name a folder in it")
-    return out.with_name(f"{out.name}.work")
-
-
-def result_folder(out: str | Path) -> Path:
-    """Resolve the folder that a result is to get, and refuse one that none can get.
-
-    Raises:
-        InputError: It is the root, the folder that the command runs in, or lies below a file.
-    """
-    folder = Path(out).expanduser().resolve()
-    work_folder(folder)
-    if folder == Path.cwd():
-        raise InputError(
-            f"--out {out} is the folder that this command runs in, which cannot be written anew; name a new folder"
-        )
-    if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
-        raise InputError(f"--out {out} would lie below {file}, which is a file; name another folder")
-    return folder
 
 
 def refuse_inside(out: Path, *sources: Path) -> None:
-    """Refuse a result inside a folder that it is made from, which would become another one by it.
-
-    Args:
-        out: The result, resolved.
-        sources: Folders that are read; files, which hold nothing, may be among them.
-
-    Raises:
-        InputError: It would lie inside one of them.
-    """
-    for source in sources:
-        if source.is_dir() and source.resolve() in out.parents:
-            raise InputError(
-                f"--out {out} would lie inside {source}, which it is made from and which would change by it; name a "
-                "folder elsewhere"
-            )
-
-
-def is_free(out: Path) -> bool:
-    """Tell whether a result may get this name: nothing is there, or an empty folder."""
-    return not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    """Refuse a result inside a folder that it is made from; see `result_folder`."""
+    result_folder(out, sources=sources)
 
 
 @contextmanager
@@ -223,11 +168,6 @@ def clear(folder: Path, *, last: str | None = None) -> None:
             path.unlink()
 
 
-def as_json(identity: Mapping[str, Any]) -> Identity:
-    """Bring an identity into the form in which it comes back from a file."""
-    return dict(json.loads(json.dumps(dict(identity))))
-
-
 def finished(
     out: Path,
     identity: Mapping[str, Any],
@@ -262,13 +202,6 @@ def finished(
     if differences := describe_differences(identity_of(record), as_json(identity)):
         raise InputError(f"{out} was {made} with other settings: {differences}; choose another --out or delete it")
     return record
-
-
-def put_in_place(made: Path, out: Path) -> None:
-    """Give a finished folder its name, where nothing is or an empty folder."""
-    if out.exists():
-        out.rmdir()
-    made.rename(out)
 
 
 @contextmanager
@@ -327,30 +260,3 @@ def _sweep_aside(out: Path) -> None:
     if _aside(out).exists() or out.with_name(f".{out.name}.lock").exists():
         with suppress(InputError, OSError), _alone(out):
             shutil.rmtree(_aside(out), ignore_errors=True)
-
-
-def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Say where two nested identities differ: `name: was X, now Y; ...`, the first few; empty where they are equal."""
-    differences = _differences(found, wanted)
-    more = len(differences) - NAMED
-    return "; ".join(differences[:NAMED]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
-    differences = []
-    for name in dict.fromkeys([*found, *wanted]):
-        old, new = found.get(name), wanted.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            differences += _differences(old, new, f"{prefix}{name}.")
-        elif old != new:
-            was, now = _brief(old), _brief(new)
-            differences.append(
-                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
-            )
-    return differences
-
-
-def _brief(value: object) -> str:
-    """Write a value, but no checksum or list of files to its end."""
-    text = re.sub(rf"\b([0-9a-f]{{{DIGITS}}})[0-9a-f]{{{64 - DIGITS}}}\b", r"\1", repr(value))
-    return text if len(text) <= BRIEF else f"{text[:BRIEF]}..."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -19,7 +19,12 @@ HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTA
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without references, through which a small file can mean a huge one, and with each key once."""
+    """YAML 1.2 values, without references, through which a small file can mean a huge one, and with each key once.
+
+    PyYAML follows YAML 1.1, where `010` is 8, `1:30` is 90, `no` is false and `1e-3` is text.
+    """
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401
         if self.check_event(yaml.AliasEvent):
@@ -36,8 +41,39 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
+class _TextLoader(_Loader):
+    """The same, with every value but null as text, as it is written."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+
+
+# The core schema of YAML 1.2.2 (section 10.3.2) without octal and hexadecimal numbers, and dates as cards have them.
+CORE_SCHEMA = {
+    "bool": "true|True|TRUE|false|False|FALSE",
+    "int": "[-+]?[0-9]+",
+    "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+    "timestamp": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+}
+for loader in (_TextLoader, _Loader):
+    loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(?:~|null|Null|NULL|)$"), None)
+for name, pattern in CORE_SCHEMA.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), None)
+
+
+def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    """Read an integer in base 10; `010` is 10."""
+    return int(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
+
+
+def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - whatever is there
     """Parse YAML into plain values.
+
+    Args:
+        text: The YAML.
+        as_text: Leave numbers and switches as text, as they are written.
 
     Raises:
         yaml.YAMLError: It is no YAML, is nested too deeply, holds a reference, a key twice, or a value that is not
@@ -45,7 +81,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
     """
     try:
         # The loader is a safe one: it makes plain values alone.
-        return yaml.load(text, Loader=_Loader)  # noqa: S506
+        return yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
@@ -60,15 +96,13 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever is there
         raise yaml.YAMLError(f"a value is not what it is marked as or looks like ({error})") from None
 
 
-def read_yaml(path: Path, expected: str) -> dict[str, Any]:
+def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
     Args:
         path: The file.
         expected: What it should hold, for the error.
-
-    Raises:
-        InputError: It cannot be read, is too large, is no YAML, or holds something else.
+        as_text: Leave numbers and switches as text, as they are written.
     """
     check_regular(path)
     try:
@@ -76,7 +110,7 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; expected {expected}")
-        values = parse_yaml(content.decode("utf8"))
+        values = parse_yaml(content.decode("utf8"), as_text=as_text)
     except InputError:
         raise
     except OSError as error:

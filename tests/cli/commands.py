@@ -1,6 +1,8 @@
-"""What tests of the command share: small settings, and a command that fails in order."""
+"""What tests of the command share: small settings, a command that fails, and options."""
 
-from paranmt_hf.cli import main
+from paranmt_hf.cli import file_values, find_command, main
+from paranmt_hf.cli.old import _parser
+from paranmt_hf.cli.parser import resolved_options
 
 # A training that takes no time.
 SMALL = ["--dimension", "4", "--batch-size", "2", "--mega-batch", "2", "--epochs", "2"]
@@ -15,3 +17,28 @@ def fails(capsys, arguments, *messages):
     for message in messages:
         assert message in last
     return last
+
+
+def kept_options(words):
+    """The options that a command line would write next to its result."""
+    command, others = find_command(words)
+    if command is None:
+        return resolved_options(_parser(words[0]).parse_args(words))
+    return command.kept_values(command.parse(others, file_values(command, others)))
+
+
+def flags(words):
+    """The options that a command has."""
+    command, _ = find_command(words)
+    if command is not None:
+        own = [option for option in command.options if not option.positional]
+        general = {"--help", "--help-all", "--config", "--debug"} | ({"--json"} if command.writes_json else set())
+        switches = {f"--no-{option.flag[2:]}" for option in own if option.expected.kind is bool}
+        return {option.flag for option in own} | switches | general
+    parser = _parser(words[0])
+    for word in words:
+        below = parser._subparsers and parser._subparsers._group_actions[0].choices
+        if not below or word not in below:
+            break
+        parser = below[word]
+    return set(parser._option_string_actions)

@@ -4,9 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.cli import _parser, main
-from paranmt_hf.cli.parser import resolved_options
-from tests.cli.commands import SMALL, fails
+from paranmt_hf.cli import main
+from tests.cli.commands import SMALL, fails, kept_options
 
 
 def write(folder, text, name="options.yaml"):
@@ -85,7 +84,7 @@ def test_beside_a_file(encoder, folder):
     options = ["--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]
     assert main(["evaluate", "sts", "encoder", *options]) == 0
     kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
-    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "markdown": False, "bootstrap": 0} | AVERAGE
+    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "speed": False, "bootstrap": 0} | AVERAGE
     assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
 
 
@@ -98,16 +97,17 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'", "epochs"]),
-        ("epochs: many", ["epochs must be a whole number, found 'many'"]),
-        ("epochs: 2.5", ["epochs must be a whole number, found 2.5"]),
-        ("epochs: true", ["epochs must be a whole number, found True"]),
-        ("decay: 1", ["decay must be true or false, found 1"]),
-        ("margin: [0.4]", ["margin must be a number, found a list"]),
-        (f"margin: {'9' * 400}", [f"margin must be a number, found {'9' * 60}..."]),
-        ("negatives: some", ["negatives must be one of max, mix, rand, found 'some'"]),
-        ("data: []", ["data must hold at least one value"]),
-        ("data: [{a: 1}]", ["data must be text, found a mapping"]),
+        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'; perhaps you meant epochs"]),
+        ("epochs: many", ["epochs must be a whole number from 1 to 1,000,000, was 'many'"]),
+        ("epochs: 2.5", ["epochs must be a whole number from 1 to 1,000,000, was '2.5'"]),
+        ("epochs: true", ["epochs must be a whole number"]),
+        ("epochs: 1:30", ["epochs must be a whole number from 1 to 1,000,000, was '1:30'"]),
+        ("decay: 1", ["decay must be true or false, was '1'"]),
+        ("decay: yes", ["decay must be true or false, was 'yes'"]),
+        ("margin: [0.4]", ["margin must be one value, was a list"]),
+        (f"margin: {'9' * 400}", ["margin must be above 0 and at most 2, was inf"]),
+        ("negatives: some", ["negatives must be one of max, mix, rand, was 'some'"]),
+        ("data: [{a: 1}]", ["data must be a list of values that are each text"]),
         ("epochs: 0", ["epochs must be from 1 to 1,000,000, was 0"]),
         ("epochs: 1\nepochs: 2", ["line 2: 'epochs' stands there twice"]),
         (BOMB, ["line 2: references such as *a are not read"]),
@@ -133,8 +133,20 @@ def test_files_that_cannot_be_read(pairs, capsys):
     fails(capsys, ["train", "--config", "latin.yaml"], "latin.yaml: it is not UTF-8")
 
 
+def test_numbers_are_read_as_they_are_written(folder):
+    write(folder, "epochs: 010\nmodel: '010'\nvectors: 010\nlearning_rate: 1e-2\nclip: none\nteacher: null")
+    options = kept_options(["train", "--config", "options.yaml", "--out", "o"])
+    assert (options["epochs"], options["model"], options["vectors"], options["learning-rate"]) == (
+        10,
+        "010",
+        "010",
+        0.01,
+    )
+    assert "clip" not in options and "teacher" not in options
+
+
 def test_threads_are_kept_where_they_decide_the_result():
     words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
-    assert resolved_options(_parser("train-sent2vec").parse_args(words))["threads"] == 2
+    assert kept_options(words)["threads"] == 2
     words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
-    assert "threads" not in resolved_options(_parser("build").parse_args(words))
+    assert "threads" not in kept_options(words)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.cli import COMMANDS, _parser
+from paranmt_hf.cli import find_command
+from paranmt_hf.cli.old import _parser
+from paranmt_hf.cli.table import COMMANDS, OLD
+from tests.cli.commands import flags, kept_options
 
 ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "model_cards").glob("*.md"))]
@@ -31,36 +34,25 @@ def in_sentences(text):
         yield shlex.split(span)
 
 
-def options(words):
-    """The options of a command, or of the one below it such as `evaluate sts`."""
-    parser = _parser(words[0])
-    for word in words:
-        below = parser._subparsers and parser._subparsers._group_actions[0].choices
-        if not below or word not in below:
-            break
-        parser = below[word]
-    return set(parser._option_string_actions)
-
-
 @each_guide
 def test_commands_parse(guide, capsys):
     text = guide.read_text(encoding="utf8")
     for words in in_blocks(text):
         try:
             if "..." not in words:
-                assert _parser(words[0]).parse_args(words).command == words[0]
+                kept_options(words)
         except SystemExit:
             pytest.fail(f"paranmt {shlex.join(words)}\n{capsys.readouterr().err}")
     for words in [*in_blocks(text), *in_sentences(text)]:
-        if words[0] in COMMANDS:
-            unknown = {word for word in words if word.startswith("--")} - options(words)
+        if words[0] in OLD or find_command(words)[0] is not None:
+            unknown = {word for word in words if word.startswith("--")} - flags(words)
             assert not unknown, f"paranmt {shlex.join(words)}"
 
 
 @cache
 def every_option():
     """The options of all commands, and of those below them."""
-    waiting, known = [_parser(command) for command in COMMANDS], set()
+    waiting, known = [_parser(command) for command in OLD], {flag for name in COMMANDS for flag in flags(name.split())}
     while waiting:
         parser = waiting.pop()
         known |= set(parser._option_string_actions)
@@ -81,7 +73,7 @@ def test_commands_are_found():
     )
     assert list(in_blocks(text)) == [["train", "--data", "x"]]
     assert list(in_sentences(text)) == [["publish"], ["score", "X", "--scorer", "Y"]]
-    assert "--bootstrap" in options(["evaluate", "sts", "X"]) and "--bootstrap" not in options(["evaluate"])
+    assert "--bootstrap" in flags(["evaluate", "sts", "X"]) and "--bootstrap" not in flags(["evaluate"])
     assert sum(len(list(in_blocks(guide.read_text(encoding="utf8")))) for guide in GUIDES) >= 30
 
 

@@ -59,24 +59,24 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--development", "none"], ["none"]),
         (["--development", "empty"], ["empty"]),
         (["--exclude", "none"], ["none"]),
-        (["--batch-size", "0"], ["batch_size must be from 1 to 1,000,000, was 0"]),
-        (["--margin", "-1"], ["margin must be above 0"]),
-        (["--scrambling", "2"], ["scrambling must be from 0 to 1, was 2.0"]),
+        (["--batch-size", "0"], ["--batch-size must be from 1 to 1,000,000, was 0"]),
+        (["--margin", "-1"], ["--margin must be above 0"]),
+        (["--scrambling", "2"], ["--scrambling must be from 0 to 1, was 2.0"]),
         (["--min-count", "100"], ["the word vocabulary is empty"]),
-        (["--max-pairs", "0"], ["max_pairs must be at least 1"]),
+        (["--max-pairs", "0"], ["--max-pairs must be at least 1"]),
         (["--data", "same.parquet"], ["nothing was learned"]),
         (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),
         (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
-        (["--learning-rate", "1e30"], ["learning_rate must be above 0 and at most 1, was 1e+30"]),
-        (["--learning-rate", "inf"], ["learning_rate must be above 0 and at most 1, was inf"]),
-        (["--learning-rate", "1.5"], ["learning_rate must be above 0 and at most 1, was 1.5"]),
-        (["--learning-rate", "nan"], ["learning_rate must be a number above 0 and at most 1, was nan"]),
-        (["--margin", "2.5"], ["margin must be above 0 and at most 2, was 2.5"]),
-        (["--temperature", "1e-30"], ["temperature must be from 0.001 to 10, was 1e-30"]),
-        (["--lambda-w", "inf"], ["lambda_w must be from 0 to 1,000,000, was inf"]),
-        (["--lambda-c", "1e30"], ["lambda_c must be from 0 to 1,000,000, was 1e+30"]),
-        (["--init-std", "1e30"], ["init_std must be above 0 and at most 10, was 1e+30"]),
-        (["--error-negatives", "2"], ["error_negatives must be from 0 to 1, was 2.0"]),
+        (["--learning-rate", "1e30"], ["--learning-rate must be above 0 and at most 1, was 1e+30"]),
+        (["--learning-rate", "inf"], ["--learning-rate must be above 0 and at most 1, was inf"]),
+        (["--learning-rate", "1.5"], ["--learning-rate must be above 0 and at most 1, was 1.5"]),
+        (["--learning-rate", "nan"], ["--learning-rate must be a number above 0 and at most 1, was nan"]),
+        (["--margin", "2.5"], ["--margin must be above 0 and at most 2, was 2.5"]),
+        (["--temperature", "1e-30"], ["--temperature must be from 0.001 to 10, was 1e-30"]),
+        (["--lambda-w", "inf"], ["--lambda-w must be from 0 to 1,000,000, was inf"]),
+        (["--lambda-c", "1e30"], ["--lambda-c must be from 0 to 1,000,000, was 1e+30"]),
+        (["--init-std", "1e30"], ["--init-std must be above 0 and at most 10, was 1e+30"]),
+        (["--error-negatives", "2"], ["--error-negatives must be from 0 to 1, was 2.0"]),
     ],
 )
 def test_bad_training(pairs, capsys, arguments, messages):
@@ -95,7 +95,8 @@ def test_choices_are_shown(pairs, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["train", "--data", "pairs.parquet", "--out", "out", "--device", "tpu"])
     assert ended.value.code == 2
-    assert "argument --device: invalid choice: 'tpu' (choose from" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert all(word in shown for word in ("'tpu'", "--device", "'cpu'", "'cuda'"))
 
 
 def test_no_pairs_left(pairs, capsys):

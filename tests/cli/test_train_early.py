@@ -12,7 +12,7 @@ MISTAKES = {
     "--data models/wort": "the folder models holds no 'wort', but 'word'; taken for an id on the Hub: ",
     "--data pairs.txt --model wort": "model must be one to three different ones of word",
     "--data pairs.txt --lambda-c 1": "--lambda-c would change nothing for this 'word' model",
-    "--data pairs.txt --batch-size 0": "batch_size must be from 1 to",
+    "--data pairs.txt --batch-size 0": "--batch-size must be from 1 to",
     "--data pairs.txt --patience 1": "--patience counts evaluations on a development set",
     "--data pairs.txt --vectors none": "--vectors none: no such file",
     "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists or a Hub id",

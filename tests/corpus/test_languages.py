@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,8 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.verbs import build_lexicon
+from paranmt_hf.lexicon.build import build_lexicon
+from paranmt_hf.lexicon.lexicon import LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
 from tests.corpus.translation.tiny_models import make_marian
@@ -261,7 +260,7 @@ def test_figures_count_words_of_the_language(chinese, release, tmp_path):
     given = StatsConfig(language="zh")
     assert describe_corpora(tmp_path / "text.txt", config=given).corpora[0].tokens == 37
     assert describe_corpora(tmp_path / "text.txt").corpora[0].tokens == 4
-    with pytest.raises(InputError, match=r"of several languages \(.*chinese is zh, .* is en\).*or say with --lang"):
+    with pytest.raises(InputError, match=r"in several languages \(.*chinese is zh, .* is en\)"):
         describe_corpora([chinese, release])
     assert describe_corpora([chinese, release], config=given).corpora[0].tokens == 37
     with pytest.raises(InputError, match="language must be an ISO 639-1 code such as en, de or cs, was 'Chinese'; zh"):
@@ -298,15 +297,12 @@ def test_a_classifier_of_human_text_reads_words_of_the_language(tmp_path):
 
 
 @pytest.mark.parametrize("parser", ["link-grammar", "stanza"])
-def test_parsers_of_english_are_refused(chinese, tmp_path, monkeypatch, parser):
-    for module in ("corpus.parsing.parse", "corpus.stats"):
-        named = dict.fromkeys(("link-grammar", "stanza"), lambda: SimpleNamespace(name="one", at_once=None))
-        monkeypatch.setattr(f"paranmt_hf.{module}.named_parsers", lambda **settings: named)  # noqa: B023
-    message = f"{parser} reads English here, and the sentences are of zh: give a file of trees, or in Python"
+def test_parsers_of_english_are_refused(chinese, tmp_path, parser):
+    message = f"{parser} parses English, and the sentences are in zh; name a file of trees"
     with pytest.raises(InputError, match=message):
         parse_pairs(chinese, tmp_path / "parsed", parser=parser)
     with pytest.raises(InputError, match=message):
-        describe_corpora(chinese, parses=[parser])
+        describe_corpora(chinese, parser=parser)
     (tmp_path / "trees.tsv").write_text("".join(f"{each}\t(S (NP (X a)))\n" for each in CHINESE), encoding="utf8")
-    (found,) = describe_corpora(chinese, parses=[tmp_path / "trees.tsv"]).corpora
+    (found,) = describe_corpora(chinese, parser=[tmp_path / "trees.tsv"]).corpora
     assert found.parses is not None and found.parses.parsed == 4

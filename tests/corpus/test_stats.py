@@ -11,8 +11,7 @@ import pytest
 from paranmt_hf.corpus.diversity import CorpusFigures
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
-from paranmt_hf.corpus.stats_report import StatsRecord
+from paranmt_hf.corpus.stats import CorpusStatistics, StatsConfig, describe_corpora
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.records import from_json
@@ -72,7 +71,7 @@ def test_document_frequencies_of_another_text(text, tmp_path):
     means = [sum(idf.get(token, math.log(4)) for token in tokens) / len(tokens) for tokens in sentences]
     assert record.corpora[0].idf.mean == pytest.approx(sum(means) / 3)
     assert (record.idf_text, record.idf_sentences) == ("wiki.gz", 4)
-    assert "Sentences: the 4 of wiki.gz." in record.text()
+    assert "Sentences: the 4 of wiki.gz." in record.summary()
 
 
 def test_side_by_side(release, text, tmp_path):
@@ -80,27 +79,27 @@ def test_side_by_side(release, text, tmp_path):
     again = shutil.copy(text, tmp_path / "again")
     config = StatsConfig(sample=20, seed=3, parse_sample=2)
     parser = Words()
-    record = describe_corpora([release, release / "filtered", text, again], config=config, parses=[parser])
+    record = describe_corpora([release, release / "filtered", text, again], config=config, parser=parser)
     names = [each.name for each in record.corpora]
     assert names == ["corpus", "corpus/filtered", str(text), str(again)]
     assert [each.measured for each in record.corpora[2:]] == [3, 3]
     assert record.corpora[0].measured == 20 < record.corpora[0].size
     # A corpus's figures do not depend on what stands beside it.
-    assert record.corpora[0] == describe_corpora(release, config=config, parses=[parser]).corpora[0]
+    assert record.corpora[0] == describe_corpora(release, config=config, parser=parser).corpora[0]
     assert record.corpora[0] != describe_corpora(release, config=StatsConfig(sample=20, seed=4)).corpora[0]
     assert all(each.parses.sentences == 2 for each in record.corpora if each.measured > 1)
-    table = record.text().split("\n\n")[0].split("\n")
+    table = record.summary().split("\n\n")[0].split("\n")
     assert len(table) == 5 and table[2].startswith("corpus/filtered")
-    assert "seed 3; entropies in nats" in record.text() and "no parser" not in record.text()
+    assert "seed 3; entropies in nats" in record.summary() and "no parser" not in record.summary()
     assert record.markdown().startswith("| Corpus | Size | Measured |\n".replace(" |\n", ""))
-    assert from_json(StatsRecord, json.loads(json.dumps(record.to_json())), "x") == record
+    assert from_json(CorpusStatistics, json.loads(json.dumps(record.to_json())), "x") == record
 
 
 def test_by_origin(tmp_path, text):
     path = tmp_path / "pairs.parquet"
     columns = {"reference": ["a b", "c", "d e f", "g"], "origin": ["news", "web", None, "web"]}
     pq.write_table(pa.table({**columns, "score": [0.5, None, 0.25, 1.0]}), path)
-    config = StatsConfig(by="origin")
+    config = StatsConfig(by_origin=True)
     record = describe_corpora([path, text], config=config, columns={"para_score": "score"})
     # A corpus without origins has one row.
     assert record.corpora[-1] == describe_corpora(text).corpora[0]
@@ -109,13 +108,13 @@ def test_by_origin(tmp_path, text):
     assert [each.size for each in rows.values()] == [4, 1, 1, 2]
     assert rows["web"].para_score.mean == 1.0 and rows["web"].para_score.sentences == 1
     assert rows["no origin"].length.mean == 3
-    assert "1 of 2 have a paraphrase score" in record.text()
+    assert "1 of 2 have a paraphrase score" in record.summary()
 
 
 def test_each_sample_has_a_file_of_its_own(tmp_path):
     origins = ["a/b", "a b", "x" * 300, "a/b"]
     pq.write_table(pa.table({"reference": list("pqrs"), "origin": origins}), tmp_path / "c.parquet")
-    describe_corpora(tmp_path / "c.parquet", config=StatsConfig(by="origin"), write_samples=tmp_path / "samples")
+    describe_corpora(tmp_path / "c.parquet", config=StatsConfig(by_origin=True), write_samples=tmp_path / "samples")
     found = [set(path.read_text().split()) for path in (tmp_path / "samples").iterdir()]
     assert sorted(map(sorted, found)) == [["p", "q", "r", "s"], ["p", "s"], ["q"], ["r"]]
 
@@ -128,44 +127,38 @@ def test_trees_of_a_file_and_samples_to_parse(text, release, tmp_path):
     (tmp_path / "trees.tsv").write_text("".join(f"{sentence}\t(ROOT (S (NP x)))\n" for sentence in sentences))
     (tmp_path / "trees").write_text("(S (NP a))\n(S (NP a) (VP b))\n\n\n")
     record = describe_corpora(
-        [release, text], config=StatsConfig(sample=5), parses=[tmp_path / "trees.tsv", tmp_path / "trees"]
+        [release, text], config=StatsConfig(sample=5), parser=[tmp_path / "trees.tsv", tmp_path / "trees"]
     )
     first, second = (each.parses for each in record.corpora)
     assert (first.entropy, first.frequent) == (0.0, {"(S (NP))": 5})
     assert (second.parsed, second.sentences, second.entropy) == (2, 3, pytest.approx(math.log(2)))
-    assert "2 of 3 sentences have a tree, by the file trees." in record.text()
+    assert "2 of 3 sentences have a tree, by the file trees." in record.summary()
 
 
 def test_kept_trees_of_an_interrupted_run(text, tmp_path):
     keep, first = tmp_path / "kept.tsv", Words()
-    record = describe_corpora(text, parses=[first], keep_trees=keep)
+    record = describe_corpora(text, parser=first, keep_trees=keep)
     again = Words()
-    assert describe_corpora(text, parses=[again], keep_trees=keep) == record
+    assert describe_corpora(text, parser=again, keep_trees=keep) == record
     assert (first.count, again.count) == (3, 0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"corpora": []}, "name a corpus to measure"),
-        ({"columns": {"reference": "x"}}, "--columns is for Parquet files, of which there are none"),
-        ({"config": StatsConfig(parse_sample=3)}, "--parse-sample changes nothing without a parser; name one with"),
-        ({"columns": {"source": "x"}}, "--columns can name reference, translation, para_score, origin, not source"),
-        ({"parses": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
-        ({"parses": ["none"]}, "--parses none: there is no such file, nor a parser .*: link-grammar, stanza"),
-        ({"keep_trees": "kept"}, "--keep-trees keeps what a parser gives; name one with --parses"),
-        ({"parses": ["text.txt"], "keep_trees": "kept"}, "trees of text.txt are in a file already"),
-        (
-            {"config": StatsConfig(by="origin")},
-            "--by origin: text.txt has no column origin, which says where each row",
-        ),
+        ({"data": []}, "name a corpus to measure"),
+        ({"columns": {"reference": "x"}}, "`columns` is for Parquet files"),
+        ({"columns": {"source": "x"}}, "`columns` can name reference, translation, para_score, origin, not source"),
+        ({"parser": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
+        ({"parser": ["none"]}, "parser none: there is no such file; expected link-grammar, stanza"),
+        ({"config": StatsConfig(by_origin=True)}, "`by_origin`: text.txt has no column origin"),
         ({"idf_text": "none"}, "none: there is no such file"),
     ],
 )
 def test_what_cannot_be_done(text, options, message, monkeypatch):
     monkeypatch.chdir(text.parent)
     with pytest.raises(InputError, match=message):
-        describe_corpora(**{"corpora": "text.txt", **options})
+        describe_corpora(**{"data": "text.txt", **options})
 
 
 def test_settings_out_of_range():
@@ -180,7 +173,7 @@ def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path):
     blank = tmp_path / "blank"
     blank.write_text("\u200b\n")
     for corpora, parses in (([release, text], [Words()]), ([blank], [])):
-        record = describe_corpora(corpora, parses=parses)
+        record = describe_corpora(corpora, parser=parses)
         record.plot(tmp_path / "figure.png")
         first = (tmp_path / "figure.png").read_bytes()
         assert first.startswith(b"\x89PNG")

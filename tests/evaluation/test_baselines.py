@@ -112,7 +112,7 @@ def test_baselines_by_name(no_wordnet):
     for package, name, kind in (("sacrebleu", "bleu", Bleu), ("nltk", "meteor", Meteor)):
         pytest.importorskip(package)
         assert isinstance(baseline(name), kind)
-    with pytest.raises(InputError, match="no baseline 'rouge'; the baselines are bleu, meteor"):
+    with pytest.raises(InputError, match="baselines must be bleu or meteor, was 'rouge'"):
         baseline("rouge")
 
 

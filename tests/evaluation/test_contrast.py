@@ -8,10 +8,7 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.contrast import (
-    Contrast,
-    ContrastRecord,
-    compare_contrast,
-    contrast,
+    evaluate_contrast,
     read_triples,
     wilson_interval,
 )
@@ -36,11 +33,12 @@ def write(path, *rows):
 
 def test_by_hand(tmp_path):
     rows = [("number", "s", "p", "o"), ("name", "s", "o", "p"), ("number", "s", "same", "s")]
-    results = contrast(Table(), read_triples(write(tmp_path / "t.tsv", *rows)))
-    assert [(each.kind, each.triples) for each in results] == [("number", 2), ("name", 1), ("all", 3)]
+    (result,) = evaluate_contrast(Table(), data=write(tmp_path / "t.tsv", *rows))
+    found = result.tables["Kind"]
+    assert [(row.name, row.items) for row in found] == [("number", 2), ("name", 1), ("all", 3)]
     # Of the three one is closer; the third is as close, which does not count.
-    assert [each.share for each in results] == [0.5, 0, 1 / 3]
-    assert [each.margin for each in results] == pytest.approx([0.1, -0.2, 0], abs=1e-7)
+    assert [row["closer"] for row in found] == [0.5, 0, 1 / 3]
+    assert [row["cosine_difference"] for row in found] == pytest.approx([0.1, -0.2, 0], abs=1e-7)
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 45), (20, 45), (45, 45), (1, 1)])
@@ -80,16 +78,12 @@ def test_what_is_wrong_with_a_file(tmp_path, text, message):
         read_triples(tmp_path / "t.tsv")
 
 
-def test_table():
-    record = ContrastRecord("m", "w", "contrast", "c", [Contrast("number", 45, 20 / 45, (0.31, 0.589), -0.0385)])
-    assert compare_contrast([record], "markdown").splitlines()[2] == "| m | number | 45 | 44.4 | 31 to 59 | -0.038 |"
-
-
 def test_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "contrast", "embedded", "--json", "c.json"]) == 0
     out = capsys.readouterr().out
-    assert [line.split()[1] for line in out.splitlines()[1:6]] == ["number", "negation", "name", "direction", "all"]
-    assert '"triples": 180' in (tmp_path / "c.json").read_text()
-    fails(capsys, ["evaluate", "contrast"], "name a model to measure")
+    assert [line.split()[1] for line in out.splitlines()[4:9]] == ["number", "negation", "name", "direction", "all"]
+    assert '"items": 180' in (tmp_path / "c.json").read_text()
+    with pytest.raises(InputError, match="name a model to evaluate"):
+        evaluate_contrast([])
     fails(capsys, ["evaluate", "contrast", "embedded", "--data", "none.tsv"], "none.tsv")

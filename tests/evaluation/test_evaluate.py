@@ -1,6 +1,5 @@
 """What `paranmt evaluate` does, from Python."""
 
-import json
 import resource
 import subprocess
 import sys
@@ -12,9 +11,10 @@ import pytest
 
 from paranmt_hf import InputError, evaluate, write_results
 from paranmt_hf.cli import main
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.evaluation.record import read_results
-from paranmt_hf.evaluation.word_weights import AverageConfig
+from paranmt_hf.evaluation.results import read_results
+from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.training.check_model import results_of_weights
 from paranmt_hf.util.files import check_result_path, checksum
@@ -33,23 +33,25 @@ def model(tmp_path_factory):
 
 
 def test_records_say_which_model_and_how_fast(model, tmp_path):
-    first, second = evaluate([model, "embedded"], SIMILARITY, bootstrap=10)
-    assert (first.record.model, second.record.model) == (str(model), "embedded")
-    assert first.record.weights == weights_checksum(model) != second.record.weights
-    assert first.record.speed.passes == 5 and first.record.speed.sentences_per_second > 0
-    assert first.record.sets[0].pearson == first.result.sets[0].pearson
-    assert len(first.result.sets[0].similarities) == first.record.sets[0].pairs == 40
-    assert len(first.record.sets[0].interval) == 2
-    write_results(tmp_path / "r.json", [first.record, second.record])
-    assert read_results(tmp_path / "r.json") == [first.record, second.record]
+    found = evaluate([model, "embedded"], data=SIMILARITY, bootstrap=10, speed=True)
+    first, second = found
+    assert (first.model, second.model) == (str(model), "embedded")
+    assert first.weights == weights_checksum(model) != second.weights
+    assert first.speed.passes == 5 and first.speed.sentences_per_second > 0
+    assert len(first.similarities["similarity"]) == first.tables["Set"][0].items == 40
+    assert len(first.tables["Set"][0].interval) == 2
+    write_results(tmp_path / "r.json", found)
+    assert read_results(tmp_path / "r.json") == [first, second]
 
 
 def test_without_measuring(model):
-    (evaluation,) = evaluate(model, SIMILARITY, bootstrap=0, measure=False)
-    assert evaluation.record.weights is None and evaluation.record.speed is None
-    assert evaluation.record.sets[0].interval is None
-    with pytest.raises(InputError, match="^name a model to evaluate, a file of --vectors, or --baselines"):
-        evaluate([], SIMILARITY)
+    (result,) = evaluate(model, data=SIMILARITY, bootstrap=0)
+    assert result.speed is None and result.tables["Set"][0].interval is None
+    (same,) = evaluate(load(model), data=SIMILARITY, bootstrap=0)
+    assert (same.tables, same.weights) == (result.tables, result.weights)
+    with pytest.raises(InputError, match="name a model to evaluate") as error:
+        evaluate([], data=SIMILARITY)
+    assert error.value.option == "models"
 
 
 def test_the_command_writes_what_python_writes(model, tmp_path, capsys):
@@ -57,19 +59,11 @@ def test_the_command_writes_what_python_writes(model, tmp_path, capsys):
     command = ["evaluate", "sts", str(model), "--data", str(SIMILARITY), "--baselines", "bleu", "--bootstrap", "10"]
     assert main([*command, "--json", str(tmp_path / "command.json")]) == 0
     out = capsys.readouterr().out
-    evaluations = evaluate([model], SIMILARITY, baselines=["bleu"], bootstrap=10)
-    assert out.startswith(f"{model}\n{evaluations[0].result.text()}\n\nbleu\n{evaluations[1].result.text()}\n\nModel")
-    write_results(tmp_path / "python.json", [evaluation.record for evaluation in evaluations])
-    entries = [json.loads((tmp_path / name).read_text()) for name in ("command.json", "python.json")]
-    for written in entries:
-        # How fast is another number each time.
-        assert written[0].pop("speed")["sentences"] == 8
-    assert entries[0] == entries[1]
-    assert list(entries[0][1]) == ["model", "mean", "development", "years", "sets", "notes"], (
-        "a baseline has no weights"
-    )
-    text = (tmp_path / "command.json").read_text()
-    assert text == json.dumps(json.loads(text), indent=2) + "\n"
+    found = evaluate([model], data=SIMILARITY, baselines=["bleu"], bootstrap=10)
+    assert out.startswith(found.summary())
+    write_results(tmp_path / "python.json", found)
+    assert (tmp_path / "command.json").read_bytes() == (tmp_path / "python.json").read_bytes()
+    assert found[1].weights is None, "a baseline has no weights"
 
 
 def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
@@ -84,24 +78,22 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
         "text.txt": (3, 1, 1),
         "p.parquet": (3, 1, 1),
     }.items():
-        config = AverageConfig(weighting=("inverse-frequency",), frequencies=frequencies)
-        (found,) = evaluate([], "s.tsv", vectors=["v.txt"], averages=config, bootstrap=0)
+        config = WordWeighting(weighting=("inverse-frequency",), frequencies=frequencies)
+        (found,) = evaluate([], data="s.tsv", vectors=["v.txt"], averages=config, bootstrap=0)
         weighted = np.array([[1 / a, 1 / cat, 0], [1 / a, 0, 1 / sat], [0, 1 / cat, 0], [0, 0, 1 / sat], [1, 0, 0]])
         unit = weighted / np.linalg.norm(weighted, axis=1, keepdims=True)
         expected = [unit[0] @ unit[2], unit[0] @ unit[1], 0, 1]
-        assert found.result.sets[0].similarities == pytest.approx(expected, abs=1e-6)
-        assert found.result.model == "inverse frequency of v.txt"
-        assert found.record.weights == f"sha256:{checksum(tmp_path / 'v.txt')}"
-        assert frequencies in found.result.text() or "v.txt (Zipf's law)" in found.result.text()
+        assert found.similarities["s"] == pytest.approx(expected, abs=1e-6)
+        assert found.model == "inverse frequency of v.txt"
+        assert found.weights == f"sha256:{checksum(tmp_path / 'v.txt')}"
+        assert frequencies in found.text() or "v.txt (Zipf's law)" in found.text()
     scaled = ["--weighting", "norms", "--norms-of", "other.txt"]
     (tmp_path / "other.txt").write_text("a -1 1\ncat 3 -1\nsat 0 0\n")
     command = ["evaluate", "sts", "--vectors", "v.txt", "--data", "s.tsv", "--bootstrap", "0"]
     assert main([*command, *scaled, "--tables", "paragram", "sent2vec"]) == 0
     out = capsys.readouterr().out
     assert "scaled by norms of v.txt" in out and "Mean, 0 of 22 sets" in out and "Spearman / Pearson" in out
-    without = ["evaluate", "sts", "embedded", "--data", "s.tsv", "--weighting", "sif"]
-    fails(capsys, without, "--weighting is about --vectors, and changes nothing for other models")
-    fails(capsys, [*command, "--norms-of", "other.txt"], "--weighting norms and --norms-of go together")
+    fails(capsys, [*command, "--norms-of", "other.txt"], "--norms-of and the weighting norms must be given together")
     fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
     (tmp_path / "v.txt").write_text("zzz 1 0 0\n")
     fails(capsys, command, "v.txt has none of the 4 words that are asked for")
@@ -111,21 +103,21 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
 
 def test_averages_of_an_encoders_vectors(model):
     """Without weights they give what the encoder gives, whose unknown words are zeros."""
-    config = AverageConfig(weighting=("average", "blacklist"), blacklist=1)
-    own, plain, without = evaluate([model], SIMILARITY, vectors=[model], averages=config, bootstrap=0)
-    expected = own.result.sets[0].similarities
-    assert plain.result.sets[0].similarities == pytest.approx(expected, abs=1e-6)
+    config = WordWeighting(weighting=("average", "blacklist"), blacklist=1)
+    own, plain, without = evaluate([model], data=SIMILARITY, vectors=[model], averages=config, bootstrap=0)
+    expected = own.similarities["similarity"]
+    assert plain.similarities["similarity"] == pytest.approx(expected, abs=1e-6)
     # A card shows the results of the encoder, and not the last ones of its words.
-    assert plain.record.weights is without.record.weights is None
-    assert results_of_weights([own.record, plain.record, without.record], model) is own.record
-    assert np.abs(without.result.sets[0].similarities - expected).max() > 0.01
+    assert plain.weights is without.weights is None
+    assert results_of_weights([own, plain, without], model) is own
+    assert np.abs(without.similarities["similarity"] - expected).max() > 0.01
 
 
 def test_baselines_alone_need_no_torch():
     pytest.importorskip("sacrebleu")
     code = (
         "import sys; from paranmt_hf import evaluate\n"
-        f"print(len(evaluate([], {str(SIMILARITY)!r}, baselines=['bleu'], bootstrap=0)), 'torch' in sys.modules)"
+        f"print(len(evaluate([], data={str(SIMILARITY)!r}, baselines=['bleu'], bootstrap=0)), 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "1 False\n"
 
@@ -141,7 +133,7 @@ def test_a_path_that_cannot_be_written_shows_before_the_work(model, tmp_path, ca
 
 
 def test_a_full_disk_leaves_the_old_results(model, tmp_path):
-    records = [evaluation.record for evaluation in evaluate(model, SIMILARITY, bootstrap=0, measure=False)] * 20
+    records = evaluate(model, data=SIMILARITY, bootstrap=0).results * 20
     path = tmp_path / "r.json"
     path.write_text("old")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -43,9 +43,9 @@ def test_metrics(model, data):
     metrics = evaluator(model)
     result = evaluate_sts(model, data, bootstrap=0)
     assert evaluator.primary_metric == "mine_sts17_track5_pearson"
-    assert metrics[evaluator.primary_metric] == pytest.approx(result.development)
-    assert metrics["mine_mean"] == metrics["mine_sts12_mean"] == pytest.approx(result.years[0].mean)
-    assert metrics["mine_sts12_spearman"] == pytest.approx(result.years[0].all_spearman)
+    assert metrics[evaluator.primary_metric] == pytest.approx(result.value("STS17-track5"))
+    assert metrics["mine_mean"] == metrics["mine_sts12_mean"] == pytest.approx(result.value("STS12"))
+    assert metrics["mine_sts12_spearman"] == pytest.approx(result.value("STS12", "all_spearman"))
     assert "mine_stsb_dev_no_captions_pearson" in metrics
     assert evaluator.greater_is_better
 
@@ -56,7 +56,7 @@ def test_primary_metric_without_the_development_set(data, model):
     alone = StsEvaluator(sets[2:3], name="")
     assert alone.primary_metric == "stsb_dev_pearson"
     assert alone(model)["stsb_dev_pearson"] == pytest.approx(
-        evaluate_sts(model, sets[2:3], bootstrap=0).sets[0].pearson
+        evaluate_sts(model, sets[2:3], bootstrap=0).value("STSB-dev")
     )
     with pytest.raises(InputError, match="nothing to evaluate"):
         StsEvaluator([])

@@ -9,9 +9,9 @@ from paranmt_hf.encoders.scorer import FastScorer, tables_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import compare, differences, mean_absolute_differences
+from paranmt_hf.evaluation.results import Results, compare, differences, mean_absolute_differences
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, development_set
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.evaluation.toys import DIAGONAL, PLANE, Knowing, Plane, write_benchmark, write_senteval
 
@@ -30,15 +30,15 @@ def test_by_hand():
     """Cosines 1, 0.7, 0 against 5, 3, 0; and a second set that is wrong in every pair."""
     result = evaluate_sts(Plane(), [sts_set("good", GOOD, "STS12"), sts_set("bad", BAD, "STS12")], bootstrap=20)
     good = pearson(COSINES, [5, 3, 0])
-    (year,) = result.years
-    assert [one.pearson for one in result.sets] == pytest.approx([good, -1])
-    assert year.mean == result.mean == pytest.approx((good - 1) / 2)
-    assert year.weighted_mean == pytest.approx((3 * good - 2) / 5)
-    assert year.all_pearson == pytest.approx(pearson([*COSINES, 0, 1], [5, 3, 0, 5, 0]))
-    assert year.all_spearman == pytest.approx(spearman([*COSINES, 0, 1], [5, 3, 0, 5, 0]))
-    assert (year.sets, year.pairs, result.development) == (2, 5, None)
-    assert result.sets[1].interval == pytest.approx((-1, -1))
-    assert result.sets[0].similarities == pytest.approx(COSINES)
+    year, mean = result.tables["Year"]
+    assert [row["pearson"] for row in result.tables["Set"]] == pytest.approx([good, -1])
+    assert year["mean"] == mean.main == result.mean == pytest.approx((good - 1) / 2)
+    assert year["weighted_mean"] == pytest.approx((3 * good - 2) / 5)
+    assert year["all_pearson"] == pytest.approx(pearson([*COSINES, 0, 1], [5, 3, 0, 5, 0]))
+    assert year["all_spearman"] == pytest.approx(spearman([*COSINES, 0, 1], [5, 3, 0, 5, 0]))
+    assert (year.details["sets"], year.items, result.value(DEVELOPMENT)) == (2, 5, None)
+    assert result.tables["Set"][1].interval == pytest.approx((-1, -1))
+    assert result.similarities["STS12 good"] == pytest.approx(COSINES)
 
 
 def test_each_distinct_sentence_is_encoded_once_a_set():
@@ -52,54 +52,53 @@ def test_mean_is_over_years_not_sets(tmp_path):
     write_senteval(tmp_path / "STS14", "a", [("5", "x", "y"), ("0", "x", "x")])
     write_senteval(tmp_path / "STS14", "b", [("5", "x", "y"), ("0", "x", "x"), ("", "x", "d")])
     result = evaluate_sts(Plane(), tmp_path, bootstrap=0)
-    assert [year.mean for year in result.years] == pytest.approx([1, -1])
+    assert [row.main for row in result.tables["Year"]] == pytest.approx([1, -1, 0])
     assert result.mean == pytest.approx(0)
-    assert [one.skipped for one in result.sets] == [0, 0, 1]
+    assert [row.details["skipped"] for row in result.tables["Set"]] == [0, 0, 1]
     assert "1 pairs without a gold score were skipped." in result.text()
 
 
 def test_subsets_and_development(tmp_path):
     write_benchmark(tmp_path)
     result = evaluate_sts(Plane(), tmp_path, bootstrap=0)
-    found = {one.name: one for one in result.sets}
+    found = {row.name: row for row in result.tables["Set"]}
     assert list(found)[:3] == ["STSB-dev", "STSB-dev captions", "STSB-dev no captions"]
     # Gold 4, 2, 3 against cosines 0, 1, 0.7.
-    assert found["STSB-dev no captions"].pearson == pytest.approx(pearson([0, 1, DIAGONAL], [4, 2, 3]))
-    assert (found["STSB-dev"].part_of, found["STSB-dev captions"].part_of) == (None, "STSB-dev")
-    assert result.development == evaluate_sts(Plane(), [development_set(tmp_path)], bootstrap=0).sets[0].pearson
+    assert found["STSB-dev no captions"]["pearson"] == pytest.approx(pearson([0, 1, DIAGONAL], [4, 2, 3]))
+    assert (found["STSB-dev"].group, found["STSB-dev captions"].group) == (None, "STSB-dev")
+    alone = evaluate_sts(Plane(), [development_set(tmp_path)], bootstrap=0)
+    assert result.value(DEVELOPMENT) == alone.value(DEVELOPMENT)
     # Gold 0, 1, 2 against cosines 0, 0.7, 1, over and over; each half of 125 begins anew.
-    assert result.development == pytest.approx(pearson([0, DIAGONAL, 1], [0, 1, 2]), abs=1e-3)
-    assert result.mean is None and not result.years
+    assert result.value(DEVELOPMENT) == pytest.approx(pearson([0, DIAGONAL, 1], [0, 1, 2]), abs=1e-3)
+    assert result.mean is None and not result.tables["Year"]
 
 
 def test_zero_vectors_count_as_zero_and_are_counted():
     rows = [*GOOD, (2.0, "nothing", "x"), (1.0, "nothing", "nothing")]
-    (one,) = evaluate_sts(Knowing(), [sts_set("a", rows)], bootstrap=0).sets
-    assert one.similarities.tolist()[3:] == [0, 0]
-    assert (one.zero_vectors, one.unknown_sentences) == (3, 3)
-    said = evaluate_sts(Knowing(), [sts_set("a", rows)], bootstrap=0).text().split("\n")[-1]
-    assert said == (
-        "3 sentences have no word that the model knows and does not leave out, so their vectors are zeros; the cosine "
-        "of their pairs counts as 0."
-    )
+    result = evaluate_sts(Knowing(), [sts_set("a", rows)], bootstrap=0)
+    assert result.similarities["a"].tolist()[3:] == [0, 0]
+    details = result.tables["Set"][0].details
+    assert (details["zero_vectors"], details["unknown_sentences"]) == (3, 3)
+    assert result.notes[0].startswith("3 sentences have no word that the model knows")
     result = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0)
-    assert result.sets[0].unknown_sentences is None
+    assert result.tables["Set"][0].details["unknown_sentences"] is None
     assert "3 sentences have a vector of zeros" in result.text()
 
 
 def test_blocks_do_not_change_the_result(monkeypatch):
     rows = [*GOOD, *BAD]
-    whole = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0).sets[0].similarities
+    whole = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0).similarities["a"]
     monkeypatch.setattr(similarities, "_BLOCK_PAIRS", 2)
-    assert evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0).sets[0].similarities.tolist() == whole.tolist()
+    found = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0).similarities["a"]
+    assert found.tolist() == whole.tolist()
 
 
 def test_tiny_and_huge_vectors_have_the_same_cosine():
     """Squares of float32 vectors would overflow or vanish."""
     for scale in (1e-30, 1e30):
         vectors = {word: np.multiply(vector, scale) for word, vector in PLANE.items()}
-        (one,) = evaluate_sts(Plane(vectors), [sts_set("a", GOOD)], bootstrap=0).sets
-        assert one.similarities == pytest.approx(COSINES)
+        result = evaluate_sts(Plane(vectors), [sts_set("a", GOOD)], bootstrap=0)
+        assert result.similarities["a"] == pytest.approx(COSINES)
 
 
 class Pairs:
@@ -116,7 +115,7 @@ class Pairs:
 
 def test_a_measure_of_pairs():
     result = evaluate_sts(Pairs([3, 2, 1]), [sts_set("a", GOOD)], bootstrap=0, name="given")
-    assert result.sets[0].pearson == pytest.approx(pearson([3, 2, 1], [5, 3, 0]))
+    assert result.value("a") == pytest.approx(pearson([3, 2, 1], [5, 3, 0]))
     assert (result.model, result.notes) == ("given", ["A note of the measure."])
 
 
@@ -148,28 +147,37 @@ def test_constant_gold_scores():
 def test_arguments_are_checked():
     with pytest.raises(InputError, match="nothing to evaluate"):
         evaluate_sts(Plane(), [])
-    with pytest.raises(InputError, match="cannot be negative, got -1"):
+    with pytest.raises(InputError, match="bootstrap must be from 0 to 1,000,000, was -1"):
         evaluate_sts(Plane(), [sts_set("a", GOOD)], bootstrap=-1)
 
 
 def test_json_holds_every_figure_and_survives():
     result = evaluate_sts(Plane(), [sts_set("a", GOOD, "STS13"), sts_set("b", BAD)], bootstrap=50)
     plain = json.loads(json.dumps(result.to_json()))
-    assert plain["mean"] == result.mean
-    assert plain["years"][0]["all_spearman"] == pytest.approx(1)
-    assert plain["sets"][0]["interval"] == list(result.sets[0].interval)
-    assert (plain["sets"][1]["name"], plain["sets"][1]["pairs"], plain["sets"][1]["year"]) == ("b", 2, None)
+    assert Results.from_json(plain, "") == result and "similarities" not in plain
+    assert plain["tables"]["Year"][0]["values"]["all_spearman"] == pytest.approx(1)
+    assert plain["tables"]["Set"][0]["interval"] == list(result.tables["Set"][0].interval)
+    own = plain["tables"]["Set"][1]
+    assert (own["name"], own["items"], own["group"]) == ("b", 2, None)
     assert "without SMT" in plain["notes"][0]
 
 
 def test_tables():
     result = evaluate_sts(Plane(), [sts_set("a|b", [*GOOD, *BAD], "STS12")], name="plane", bootstrap=0)
-    one, figure = result.sets[0], f"{100 * result.mean:.1f}"
-    row = f"| STS12 a\\|b | 5 | {figure} |  | {100 * one.spearman:.1f} |"
-    assert row in result.markdown().splitlines()
-    assert result.text().splitlines()[1].split() == ["STS12", "a|b", "5", figure, f"{100 * one.spearman:.1f}"]
-    assert f"| plane | {figure} | {figure} |" in compare([result], style="markdown")
+    one, figure = result.tables["Set"][0], f"{100 * result.mean:.1f}"
+    for written in (result.markdown(), result.text()):
+        assert written.splitlines()[2].split() == [
+            *("|", "STS12", "a\\|b", "|", "5", "|", figure, "|", f"{100 * one['spearman']:.1f}", "|")
+        ]
+    assert compare([result]).splitlines()[2].split() == ["|", "plane", "|", figure, "|", figure, "|"]
     assert compare([result, result]).count(figure) == 4
+
+
+def test_many_figures_are_compared_in_rows():
+    sets = [sts_set(f"s{number}", GOOD) for number in range(13)]
+    result = evaluate_sts(Plane(), sets, name="plane", bootstrap=0)
+    lines = compare([result, result]).splitlines()
+    assert len(lines) == 15 and lines[2].split()[:4] == ["|", "s0", "|", f"{100 * result.value('s0'):.1f}"]
 
 
 def test_differences_between_models():
@@ -177,14 +185,13 @@ def test_differences_between_models():
     first = evaluate_sts(Plane(), sets, bootstrap=0, name="one")
     second = evaluate_sts(Plane({**PLANE, "y": [-1, 0]}), sets, bootstrap=0, name="two")
     # The sets of a year alone: the benchmark is drawn from them.
-    expected = 50 * sum(abs(first.sets[index].pearson - second.sets[index].pearson) for index in (0, 1))
+    titles = ("STS12 a", "STS13 b")
+    expected = 50 * sum(abs(first.value(title) - second.value(title)) for title in titles)
     assert expected > 1
     found = mean_absolute_differences([first, second, first])
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
-    assert differences([first, second], style="markdown").splitlines()[2:] == [
-        f"| one | 0.0 | {expected:.1f} |",
-        f"| two | {expected:.1f} | 0.0 |",
-    ]
+    lines = [line.split()[1::2] for line in differences([first, second]).splitlines()]
+    assert lines[2:] == [["one", "0.0", f"{expected:.1f}"], ["two", f"{expected:.1f}", "0.0"]]
     with pytest.raises(InputError, match="expected sets of the yearly competitions .* found none"):
         mean_absolute_differences([evaluate_sts(Plane(), sets[2:], bootstrap=0)])
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
@@ -204,8 +211,8 @@ def test_real_data_and_vectors(shared_data):
     """Averages of GloVe vectors; the figures were recorded when this test was written."""
     vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=40_000)
     result = evaluate_sts(FastScorer(tables_of(vectors)), shared_data / "sts", bootstrap=200)
-    assert [100 * year.mean for year in result.years] == pytest.approx(RECORDED_YEARS, abs=0.1)
-    assert [100 * year.all_spearman for year in result.years] == pytest.approx(RECORDED_MTEB, abs=0.1)
-    assert 100 * result.development == pytest.approx(RECORDED_DEVELOPMENT, abs=0.1)
-    low, high = result.sets[0].interval
-    assert low < result.sets[0].pearson < high < low + 0.2
+    assert [100 * row.main for row in result.tables["Year"][:3]] == pytest.approx(RECORDED_YEARS, abs=0.1)
+    assert [100 * row["all_spearman"] for row in result.tables["Year"][:3]] == pytest.approx(RECORDED_MTEB, abs=0.1)
+    assert 100 * result.value(DEVELOPMENT) == pytest.approx(RECORDED_DEVELOPMENT, abs=0.1)
+    low, high = result.tables["Set"][0].interval
+    assert low < result.tables["Set"][0].main < high < low + 0.2

@@ -9,16 +9,10 @@ import pytest
 from paranmt_hf import evaluate_transfer
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.protocol import TASKS, TransferConfig
-from paranmt_hf.evaluation.transfer.record import (
-    TaskRecord,
-    TransferRecord,
-    averages,
-    compare_transfer,
-    read_transfer_results,
-)
-from paranmt_hf.evaluation.transfer.tasks import _VectorStore
+from paranmt_hf.evaluation.results import Results, Row, compare, read_results
+from paranmt_hf.evaluation.transfer.data import TASKS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer.heads import TransferConfig
+from paranmt_hf.evaluation.transfer.tasks import _VectorStore, averages
 from paranmt_hf.evaluation.word_average import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_known
@@ -38,22 +32,25 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def evaluated(folder, quick_relatedness):  # noqa: F811
     encoder = FirstWord()
-    return encoder, evaluate_transfer(encoder, folder, name="toy", config=CONFIG, weights="sha256:1")
+    return encoder, evaluate_transfer(encoder, folder, name="toy", config=CONFIG)
 
 
 def test_every_task_is_learned(evaluated):
     """Four of five sentences name their class; the fifth is that of class 0, which a head cannot know."""
     _, record = evaluated
-    assert [task.name for task in record.tasks] == list(TASKS) and record.left_out == []
+    assert [row.name for row in record.tables["Task"]] == list(TASKS)
     for name in ("MR", "CR", "SUBJ", "MPQA", "SST2"):
-        assert 0.89 <= record.task(name).test <= 0.91, name
-    assert record.task("TREC").test == pytest.approx(1 - 1 / 5 * 5 / 6, abs=0.02)
-    assert record.task("MRPC").test > 0.75 and 0.7 < record.task("MRPC").others["f1"] < 1
-    assert record.task("SICK-R").test > 0.8 and record.task("SICK-E").test > 0.7
-    assert list(record.task("SICK-R").others) == ["spearman", "mse", "cosine_spearman_all"]
-    assert 0 < record.task("SICK-R").others["mse"] < 1.5
-    assert (record.dimension, record.weights, record.kind) == (8, "sha256:1", "transfer")
-    assert record.protocol["folds"] == 3 and set(record.versions) == {"paranmt-hf", "scikit-learn", "numpy", "torch"}
+        assert 0.89 <= record.value(name) <= 0.91, name
+    assert record.value("TREC") == pytest.approx(1 - 1 / 5 * 5 / 6, abs=0.02)
+    assert record.value("MRPC") > 0.75 and 0.7 < record.value("MRPC", "f1") < 1
+    assert record.value("SICK-R") > 0.8 and record.value("SICK-E") > 0.7
+    sick = next(row for row in record.rows if row.name == "SICK-R")
+    assert list(sick.values) == ["pearson", "dev", "spearman", "mse", "cosine_spearman"] and 0 < sick["mse"] < 1.5
+    assert (
+        record.settings["dimension"] == 8
+        and record.settings["folds"] == 3
+        and set(record.versions) == {"paranmt-hf", "scikit-learn", "numpy", "torch"}
+    )
 
 
 def test_each_sentence_is_encoded_once_and_sick_once_for_both_tasks(evaluated, folder):
@@ -67,7 +64,8 @@ def test_equal_seeds_give_equal_records(evaluated, folder):
     _, record = evaluated
     tasks, _ = read_tasks(folder, ["CR", "SST5", "MRPC", "SICK-R"])
     again = evaluate_transfer(FirstWord(), tasks, name="toy", config=CONFIG)
-    assert again.tasks == [record.task(task.name) for task in tasks]
+    names = [task.name for task in tasks]
+    assert again.tables["Task"] == [row for row in record.tables["Task"] if row.name in names]
 
 
 def test_features_of_pairs_by_hand():
@@ -98,82 +96,66 @@ def test_the_cosine_of_sick_needs_no_head(folder):
         left, right = map(scattered, part.sides)
         cosines += ((left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)).tolist()
         gold += part.labels.tolist()
-    assert record.task("SICK-R").others["cosine_spearman_all"] == pytest.approx(spearman(cosines, gold), abs=1e-9)
+    assert record.value("SICK-R", "cosine_spearman") == pytest.approx(spearman(cosines, gold), abs=1e-9)
 
 
-def task(name, test, **others):
-    return TaskRecord(name, {"train": 1000, "test": 10}, "accuracy", test, 0.5, others, [1.0], 0, "c" + name)
+def task(name, accuracy, **others):
+    return Row(name=name, values={"accuracy": accuracy, "dev": 0.5, **others}, items=1010)
 
 
 def record_of(tasks, **changes):
-    made = TransferRecord("m", 3, tasks, ["SST2"], averages(tasks), {}, {}, [])
-    return replace(made, **changes)
+    return replace(Results(kind="transfer", model="m", tables={"Task": tasks, "Mean": averages(tasks)}), **changes)
 
 
 def test_averages_by_hand():
     six = {"MR": 0.7, "CR": 0.8, "SUBJ": 0.9, "MPQA": 0.8, "TREC": 0.6, "MRPC": 0.7}
     tasks = [task(name, value) for name, value in six.items()]
-    assert averages(tasks) == {"Mean of 6": pytest.approx(0.75)}
-    assert averages([*tasks, task("SST2", 0.4)]) == {
-        "Mean of 6": pytest.approx(0.75),
-        "Mean of 7": pytest.approx(0.7),
-    }
-    assert averages(tasks[1:]) == {}
+
+    def means(tasks):
+        return {row.name: row.main for row in averages(tasks)}
+
+    assert means(tasks) == {"Mean of 6": pytest.approx(0.75)}
+    assert means([*tasks, task("SST2", 0.4)]) == {"Mean of 6": pytest.approx(0.75), "Mean of 7": pytest.approx(0.7)}
+    assert means(tasks[1:]) == {}
     # Other tasks do not count.
-    assert averages([*tasks, task("SICK-E", 0)])["Mean of 6"] == pytest.approx(0.75)
+    assert means([*tasks, task("SICK-E", 0)])["Mean of 6"] == pytest.approx(0.75)
 
 
 def test_tables():
-    tasks = [task("MR", 0.7126), task("MRPC", 0.7, f1=0.8)]
-    record = record_of(tasks, notes=["MR: all has too few."])
-    assert record.text().split("\n") == [
-        "Task       Items         Chosen by  There  Test     Also",
-        "MR    1,000 + 10  cross-validation   50.0  71.3",
-        "MRPC  1,000 + 10  cross-validation   50.0  70.0  f1 80.0",
-        "",
-        "MR: all has too few.",
-        "Left out, because the files are not there: SST2.",
+    record = record_of([task("MR", 0.7126), task("MRPC", 0.7, f1=0.8)], notes=["MR: all has too few."])
+    assert [line.split() for line in record.text().split("\n")] == [
+        "| Task | Items | Accuracy | Dev | F1 |".split(),
+        "| ---- | ----: | -------: | ---: | ---: |".split(),
+        "| MR | 1,010 | 71.3 | 50.0 | |".split(),
+        "| MRPC | 1,010 | 70.0 | 50.0 | 80.0 |".split(),
+        [],
+        "MR: all has too few.".split(),
     ]
-    assert compare_transfer([record, replace(record, model="other")]).split("\n") == [
-        "Model    MR       MRPC",
-        "m      71.3  70.0/80.0",
-        "other  71.3  70.0/80.0",
-        "",
-        "Not printed: Mean of 6, which needs CR, SUBJ, MPQA, TREC too; Mean of 7, which needs CR, SUBJ, MPQA, SST2, "
-        "TREC too.",
-    ]
-    assert compare_transfer([record], style="markdown").startswith(
-        "| Model | MR | MRPC |\n| --- | ---: | ---: |\n| m |"
-    )
-    assert record.markdown().startswith("| Task | Items | Chosen by |")
+    lines = [line.split() for line in compare([record, replace(record, model="other")]).split("\n")]
+    assert lines[2:] == ["| m | 71.3 | 70.0/80.0 |".split(), "| other | 71.3 | 70.0/80.0 |".split()]
 
 
 def test_the_whole_table_has_both_averages(evaluated):
     _, record = evaluated
-    lines = compare_transfer([record]).split("\n")
-    assert len(lines) == 2 and lines[0].split() == ["Model", *TASKS, *"Mean of 6 Mean of 7".split()]
-    mrpc = record.task("MRPC")
-    assert f"{100 * mrpc.test:.1f}/{100 * mrpc.others['f1']:.1f}" in lines[1].split()
+    header, _, figures = (line.strip("| ").split("|") for line in compare([record]).split("\n"))
+    assert [cell.strip() for cell in header] == ["Model", *TASKS, "Mean of 6", "Mean of 7"]
+    both = f"{100 * record.value('MRPC'):.1f}/{100 * record.value('MRPC', 'f1'):.1f}"
+    assert both in [cell.strip() for cell in figures]
 
 
 def test_other_data_cannot_be_compared():
     one, other = record_of([task("MR", 0.7)]), record_of([task("CR", 0.7)], model="n")
-    with pytest.raises(InputError, match="^n and m were evaluated on different data; evaluate both on the same$"):
-        compare_transfer([one, other])
+    for changed in (other, record_of([task("MR", 0.7)], model="n", data={"MR": "sha256:2"})):
+        with pytest.raises(InputError, match="^n and m were evaluated on different data; evaluate both on the same$"):
+            compare([one, changed])
     with pytest.raises(InputError, match="no results to compare"):
-        compare_transfer([])
-    with pytest.raises(InputError, match="^m has no result on CR$"):
-        one.task("CR")
+        compare([])
 
 
-def test_records_survive_json(evaluated, tmp_path):
+def test_results_survive_json(evaluated, tmp_path):
     _, record = evaluated
     (tmp_path / "r.json").write_text(json.dumps([record.to_json()]))
-    (back,) = read_transfer_results(tmp_path / "r.json")
-    assert back.to_json() == record.to_json() and back.text() == record.text()
-    (tmp_path / "r.json").write_text('[{"model": "x"}]')
-    with pytest.raises(InputError, match=r"r.json is damaged: it has no '\[0\].dimension'"):
-        read_transfer_results(tmp_path / "r.json")
+    assert read_results(tmp_path / "r.json") == [record]
 
 
 class Broken:
@@ -225,7 +207,9 @@ def test_no_task():
 def test_vectors_of_zeros_are_counted(folder):
     tasks, _ = read_tasks(folder, ["MR"])
     record = evaluate_transfer(Broken(lambda texts: np.zeros((len(texts), 2), np.float32)), tasks, config=CONFIG)
-    assert record.task("MR").zero_vectors == 72 and record.task("MR").test == pytest.approx(0.5, abs=0.03)
+    assert record.tables["Task"][0].details["zero_vectors"] == 72 and record.value("MR") == pytest.approx(
+        0.5, abs=0.03
+    )
     assert "72 sentences have a vector of zeros." in record.text()
 
 
@@ -237,7 +221,7 @@ def test_real_data_and_vectors(shared_data):
     known = set(WordTokenizer().tables(sentences)[0].vocabulary)
     encoder = WordAverage(read_known(shared_data / "vectors" / "glove.100d.100k.txt.gz", known))
     record = evaluate_transfer(encoder, tasks, left_out=missing)
-    assert record.task("MRPC").test == pytest.approx(0.7264, abs=0.002)
-    assert record.task("MRPC").others["f1"] == pytest.approx(0.8086, abs=0.002)
+    assert record.value("MRPC") == pytest.approx(0.7264, abs=0.002)
+    assert record.value("MRPC", "f1") == pytest.approx(0.8086, abs=0.002)
     # Its heads stop before they are done, after 100 steps: the kernels of another processor lead to another penalty.
-    assert record.task("SICK-E").test == pytest.approx(0.7575, abs=0.01)
+    assert record.value("SICK-E") == pytest.approx(0.7575, abs=0.01)

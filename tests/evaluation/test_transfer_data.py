@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer import data
-from paranmt_hf.evaluation.transfer.data import read_tasks
-from paranmt_hf.evaluation.transfer.protocol import TASKS
+from paranmt_hf.evaluation.transfer.data import TASKS, read_tasks
 from tests.evaluation.transfer_toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
 
 

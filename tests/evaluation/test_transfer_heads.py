@@ -12,17 +12,21 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFo
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer import heads
 from paranmt_hf.evaluation.transfer.heads import (
+    DEV_GRID,
+    NESTED_GRID,
+    TRAIN_GRID,
     Features,
+    TransferConfig,
     check_folds,
     dev_fits,
     nested_cross_validation,
     nested_fits,
+    target_distributions,
     train_fits,
+    train_relatedness,
     tuned_on_dev,
     tuned_on_train,
 )
-from paranmt_hf.evaluation.transfer.protocol import DEV_GRID, NESTED_GRID, TRAIN_GRID, TransferConfig
-from paranmt_hf.evaluation.transfer.relatedness import target_distributions, train_relatedness
 from paranmt_hf.evaluation.transfer.tasks import f1
 from tests.evaluation.transfer_toys import quick_relatedness  # noqa: F401
 

@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.word_average import WordAverage
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
-from paranmt_hf.evaluation.word_weights import AverageConfig, word_weights
+from paranmt_hf.evaluation.word_weights import WordWeighting, word_weights
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_words, write_vectors
 
@@ -75,34 +75,34 @@ def test_bad_weights_and_vectors():
 
 def test_weights_by_hand():
     names = ["the", "cat", "dog", "emu"]
-    config = AverageConfig(sif_a=0.1)
+    config = WordWeighting(sif_a=0.1)
     assert word_weights("average", names, config).tolist() == [1, 1, 1, 1]
     # p = 0.6, 0.3, 0.1, and 0 for what was not seen.
     sif = word_weights("sif", names, config, counts=COUNTS)
     assert sif == pytest.approx([0.1 / 0.7, 0.1 / 0.4, 0.1 / 0.2, 1])
     inverse = word_weights("inverse-frequency", names, config, counts=COUNTS)
     assert inverse == pytest.approx([1 / 6, 1 / 3, 1, 1])
-    assert word_weights("blacklist", names, AverageConfig(blacklist=2), counts=COUNTS).tolist() == [0, 0, 1, 1]
+    assert word_weights("blacklist", names, WordWeighting(blacklist=2), counts=COUNTS).tolist() == [0, 0, 1, 1]
     with pytest.raises(InputError, match="the blacklist of 3 words leaves none of the 2 words; take fewer"):
-        word_weights("blacklist", names[:2], AverageConfig(blacklist=3), counts=COUNTS)
-    scaled = AverageConfig(weighting=("norms",), norms_of="m")
+        word_weights("blacklist", names[:2], WordWeighting(blacklist=3), counts=COUNTS)
+    scaled = WordWeighting(weighting=("norms",), norms_of="m")
     assert word_weights("norms", names, scaled, norms={"the": 1.0, "cat": 3.0}).tolist() == [1, 3, 2, 2]
-    with pytest.raises(InputError, match="--norms-of m: none of the 4 words has a vector there"):
+    with pytest.raises(InputError, match="norms_of m: none of the 4 words has a vector there"):
         word_weights("norms", names, scaled, norms={"yak": 1.0})
 
 
 def test_settings():
-    assert AverageConfig(weighting=("sif",)).needs_counts and not AverageConfig().needs_counts
+    assert WordWeighting(weighting=("sif",)).needs_counts and not WordWeighting().needs_counts
     for settings, message in (
-        ({"weighting": ("idf",)}, "there is no weighting 'idf'; there are average, sif, blacklist, inverse-frequency"),
-        ({"weighting": ("sif", "sif")}, "each weighting is measured once"),
-        ({"weighting": ("norms",)}, "--weighting norms and --norms-of go together"),
-        ({"norms_of": "m"}, "--weighting norms and --norms-of go together"),
+        ({"weighting": ("idf",)}, "weighting must be .* one of average, sif, blacklist, inverse-frequency"),
+        ({"weighting": ("sif", "sif")}, "names one twice"),
+        ({"weighting": ("norms",)}, "must be given together"),
+        ({"norms_of": "m"}, "must be given together"),
         ({"sif_a": 0.0}, "sif_a must be above 0"),
         ({"blacklist": 0}, "blacklist must be at least 1"),
     ):
         with pytest.raises(InputError, match=message):
-            AverageConfig(**settings)
+            WordWeighting(**settings)
 
 
 def test_counts():

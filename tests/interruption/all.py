@@ -18,30 +18,22 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBAC
 
 
 def warm_up() -> None:
-    """Import what the commands import while they run; onnxruntime starts threads and has to wait."""
+    """Import what the commands import while they run, but for onnxruntime, which starts threads."""
     import importlib
+    import pkgutil
 
-    from paranmt_hf.cli import COMMANDS
+    import paranmt_hf
     from paranmt_hf.util.optional import available
 
     for module in (
         "datasets matplotlib.figure matplotlib.pyplot model2vec onnx sacrebleu sentencepiece torch tokenizers "
         "transformers.models.marian.modeling_marian transformers.models.marian.tokenization_marian "
         "transformers.models.bert.modeling_bert transformers.generation.utils sentence_transformers "
-        "paranmt_hf.training.trainer paranmt_hf.training.sent2vec.loop tests.training.toys"
+        "tests.training.toys"
     ).split():
         importlib.import_module(module)
-    for module in (
-        "corpus.build corpus.import_pairs corpus.score corpus.select corpus.stats corpus.paraphrase_corpus "
-        "corpus.parsing.parse training.train training.average training.rotate training.convert "
-        "training.tuning.tune training.supervised.supervise training.sent2vec.train_sent2vec "
-        "encoders.export.export evaluation.evaluate lexicon.verbs search.index search.mine "
-        "apps.annotate.annotate paraphrase.train_paraphraser paraphrase.train_controlled "
-        "paraphrase.paraphrase_file paraphrase.augment paraphrase.adversarial"
-    ).split():
-        importlib.import_module(f"paranmt_hf.{module}")
-    for module in COMMANDS.values():
-        importlib.import_module(f"paranmt_hf.cli.{module}")
+    for info in pkgutil.walk_packages(paranmt_hf.__path__, "paranmt_hf."):
+        importlib.import_module(info.name)
     # The names of weights of all models, hundreds of patterns, which each fork would compile.
     importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("marian")
     if available("openai"):
@@ -49,7 +41,6 @@ def warm_up() -> None:
         importlib.import_module("py3langid.langid")
     if available("mteb"):
         importlib.import_module("mteb")
-        importlib.import_module("paranmt_hf.evaluation.mteb.run")
     # What is there for good need not be looked through, and so copied, in each fork.
     gc.collect()
     gc.freeze()

@@ -111,6 +111,7 @@ def _export(format: str, model: str) -> Case:
         f"export {format}",
         lambda root: ["export", f"{root}/model", "--format", format, "--out", f"{root}/out"],
         lambda root: _encoder(root / "model", model=model),
+        {"out/export.json": ("speed", "own_speed")},
     )
 
 

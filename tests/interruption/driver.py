@@ -26,7 +26,7 @@ from tests.interruption.shim import Shim
 SECONDS = 30
 KILLED = -signal.SIGKILL
 # Of a result, and of its being scored again.
-OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\.tmp"
+OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\..*\.tmp"
 # A folder, or a file of rows.
 RESULT = r"out(\.jsonl|\.parquet)?"
 Tree = dict[str, bytes | None]

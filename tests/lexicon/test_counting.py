@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.lexicon import counting, merging, word_sets
-from paranmt_hf.lexicon.counting import count_word_pairs, runs_of
-from paranmt_hf.lexicon.merging import merged
+from paranmt_hf.lexicon import counting, word_sets
+from paranmt_hf.lexicon.counting import count_word_pairs, merged, runs_of
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.lexicon.toys import Oracle, random_pairs, table
@@ -55,7 +54,7 @@ def test_counts_equal_brute_force(tmp_path, seed, monkeypatch):
     # Small blocks, several runs, small ranges.
     monkeypatch.setattr(counting, "BLOCK_PRODUCTS", 200)
     monkeypatch.setattr(counting, "BLOCK_ROWS", 9)
-    monkeypatch.setattr(merging, "RANGE_ENTRIES", 50)
+    monkeypatch.setattr(counting, "RANGE_ENTRIES", 50)
     sets = write_sets(tmp_path / "sets", pairs)
     runs = count_word_pairs(sets, tmp_path / "runs", 36 * 300, lambda count: None)
     assert len(runs) > 3
@@ -106,8 +105,8 @@ def test_a_run_holds_the_largest_counts_that_it_may(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "WEIGHTS", np.array([0, 1, 2**4, 2**4 + 1]))
     monkeypatch.setattr(counting, "RUN_PAIRS", 7)
     monkeypatch.setattr(counting, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(merging, "BITS", 4)
-    monkeypatch.setattr(merging, "MASK", 15)
+    monkeypatch.setattr(counting, "BITS", 4)
+    monkeypatch.setattr(counting, "MASK", 15)
     sets = write_sets(tmp_path / "sets", [("a b", "b a")] * 20)
     runs = count_word_pairs(sets, tmp_path / "runs", 10**9, lambda count: None)
     assert len(runs) == 3

@@ -6,11 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import merging, writing
-from paranmt_hf.lexicon.building import build
-from paranmt_hf.lexicon.config import LexiconConfig
-from paranmt_hf.lexicon.lexicon import Lexicon, Paraphrase
-from paranmt_hf.lexicon.record import LexiconSettings
+from paranmt_hf.lexicon import counting, pmi
+from paranmt_hf.lexicon.build import build
+from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig, LexiconSettings, Paraphrase
 from tests.lexicon.toys import Oracle, random_pairs, table
 
 ANIMALS = [
@@ -59,8 +57,8 @@ def test_words_that_stand_beside_each_other_are_no_paraphrases(tmp_path):
 
 
 def test_rows_equal_brute_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "RANGE_ENTRIES", 60)
-    monkeypatch.setattr(writing, "GROUP_ROWS", 20)
+    monkeypatch.setattr(counting, "RANGE_ENTRIES", 60)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 20)
     pairs = random_pairs(120, seed=6)
     oracle, rows = Oracle(pairs), rows_of(make(tmp_path / "x", pairs))
     assert {(row["word"], row["paraphrase"]): row["count"] for row in rows} == dict(oracle.across)
@@ -74,7 +72,7 @@ def test_rows_equal_brute_force(tmp_path, monkeypatch):
 
 def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
     # Row groups so small that a word's rows lie in several.
-    monkeypatch.setattr(writing, "GROUP_ROWS", 7)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 7)
     lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
     rows = rows_of(lexicon)
     assert pq.read_metadata(lexicon.folder / "lexicon.parquet").num_row_groups > 20
@@ -89,7 +87,7 @@ def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
 
 
 def test_only_the_row_groups_of_a_word_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "GROUP_ROWS", 7)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 7)
     lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
     read = []
     original = pq.ParquetFile.read_row_group

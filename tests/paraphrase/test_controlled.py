@@ -370,9 +370,9 @@ def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_pa
     def run(model=network, parser=trees, **settings):
         return paraphrased(model, parser, LINES, tmp_path / "out.tsv", **settings)
 
-    with pytest.raises(InputError, match=r"'\(S\(NP\)' is no template"):
+    with pytest.raises(InputError, match=r"'\(S\(NP\)' is not a template"):
         run(templates=["(S(NP)"])
-    with pytest.raises(InputError, match="is no template, which has no words"):
+    with pytest.raises(InputError, match="is not a template, which has no words"):
         run(templates=["(S (NP the) (VP))"])
     with pytest.raises(
         InputError, match=r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* near ones are \(SQ\(VBZ\)\("
@@ -384,7 +384,7 @@ def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_pa
         run()
     with pytest.raises(InputError, match="is not syntactically controlled, so it knows no templates"):
         run(trained_plain, templates=2)
-    with pytest.raises(InputError, match="nowhere.tsv: there is no such file, nor a parser of that name"):
+    with pytest.raises(InputError, match="nowhere.tsv: there is no such file"):
         run(parser=tmp_path / "nowhere.tsv", templates=2)
     with pytest.raises(InputError, match="so it needs templates"):
         Paraphraser(network)

@@ -161,7 +161,7 @@ def test_templates_of_a_file(tmp_path, monkeypatch):
         def trees(self, texts):
             return [read_tree("(ROOT (S (NP (NN a)) (VP (VB b))))") if text == "a b" else None for text in texts]
 
-    monkeypatch.setattr(parsers, "named_parsers", lambda **_: {"link-grammar": Toy})
+    monkeypatch.setattr(parsers, "LinkGrammar", lambda **_: Toy())
     path = tmp_path / "out.tsv"
     rows = ["b a\ta b\t1\t(S (NP) (VP))", "NA\ta c\t1\t(S (NP) (VP))", "null\td\t1\t", "e\t\t0\t"]
     path.write_text("\n".join(["source\tparaphrase\trank\ttemplate", *rows]) + "\n")

@@ -1,10 +1,10 @@
-"""Pairs out of neighbours, and margins."""
+"""ItemPairs out of neighbours, and margins."""
 
 import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.search.margin import Pairs, margins, mean_similarity, pairs_between, pairs_within
+from paranmt_hf.search.margin import ItemPairs, margins, mean_similarity, pairs_between, pairs_within
 from paranmt_hf.search.neighbours import Neighbours
 from tests.search.oracles import best, clustered, similarities
 
@@ -52,7 +52,7 @@ def test_margins_by_hand():
     second.scores = torch.tensor([[0.9, 0.1]])
     means = mean_similarity(first, 2), mean_similarity(second, 2)
     assert means[0] == pytest.approx([0.7]) and means[1] == pytest.approx([0.5])
-    pair = Pairs(np.array([0]), np.array([0]), np.array([0.9], np.float32))
+    pair = ItemPairs(np.array([0]), np.array([0]), np.array([0.9], np.float32))
     assert margins(pair, *means, "ratio") == pytest.approx([0.9 / 0.6])
     assert margins(pair, *means, "distance") == pytest.approx([0.3])
 
@@ -61,7 +61,7 @@ def test_means_of_fewer_neighbours_and_ratios_over_nothing():
     found = Neighbours(2, 3)
     found.scores[0, 0] = 0.5
     assert mean_similarity(found, 3).tolist() == [0.5, 0]
-    pair = Pairs(np.array([1]), np.array([1]), np.array([0.2], np.float32))
+    pair = ItemPairs(np.array([1]), np.array([1]), np.array([0.2], np.float32))
     zeros = np.zeros(2)
     assert margins(pair, zeros, zeros, "ratio").tolist() == [np.inf]
     assert margins(pair, zeros, zeros, "distance") == pytest.approx([0.2])

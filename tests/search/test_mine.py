@@ -1,25 +1,25 @@
 """Pairs that are mined."""
 
-import json
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.errors import InputError
-from paranmt_hf.search import mine as module
 from paranmt_hf.search import neighbours
-from paranmt_hf.search.mine import MineConfig, Mining, mine, mine_pairs
+from paranmt_hf.search.mine import MineConfig, Mining, mine
 from tests.cli.commands import fails
 from tests.search.test_index import corpus, scorer, sentences  # noqa: F401 - a fixture
 
 
-def mining(folder, *files, **settings):
-    names = files or ("text.txt",)
+def mined(folder, out="pairs.parquet", first="text.txt", second=None, **settings):
+    """Mine the pairs of a file, or between two."""
+    options = {name: settings.pop(name) for name in ("release", "made_by") if name in settings}
     config = MineConfig(**{"min_score": 0.0, **settings})
-    return Mining(*(folder / name for name in names), encoder=scorer(folder), config=config)
+    other = None if second is None else folder / second
+    return mine(folder / first, folder / out, second=other, encoder=scorer(folder), config=config, **options)
 
 
 def rows_of(path):
@@ -38,11 +38,11 @@ def peers(folder, top):
     return {(texts.index(distinct[i]) + 1, texts.index(distinct[j]) + 1): score for score, i, j in found}
 
 
-@pytest.mark.parametrize("settings", [{}, {"method": "lists", "lists": 6, "probes": 6}])
+@pytest.mark.parametrize("settings", [{}, {"lists": 6, "probes": 6}])
 def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):  # noqa: F811
     monkeypatch.setattr(neighbours, "BLOCK", 37)
-    made = mine_pairs(mining(corpus, min_score=-1.0, top=5, **settings), corpus / "pairs.parquet")
-    rows, wanted = rows_of(made.path), peers(corpus, 5)
+    made = mined(corpus, "pairs.parquet", min_score=-1.0, top=5, **settings)
+    rows, wanted = rows_of(made.folder), peers(corpus, 5)
     found = {(row["first_line"], row["second_line"]): row["cosine"] for row in rows}
     # Sentences of the same words have the same vector, so some neighbours may change places with equal ones.
     least = np.array(sorted(wanted.values(), reverse=True))
@@ -55,40 +55,40 @@ def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypa
 
 
 def test_the_best_of_them_and_mutual_ones(corpus):  # noqa: F811
-    every = rows_of(mine_pairs(mining(corpus, top=3), corpus / "a.parquet").path)
-    best = rows_of(mine_pairs(mining(corpus, top=3, max_pairs=20), corpus / "b.parquet").path)
+    every = rows_of(mined(corpus, "a.parquet", top=3).folder)
+    best = rows_of(mined(corpus, "b.parquet", top=3, max_pairs=20).folder)
     assert best == every[:20] and [row["cosine"] for row in every] == sorted(
         (r["cosine"] for r in every), reverse=True
     )
-    mutual = rows_of(mine_pairs(mining(corpus, top=3, pairing="mutual"), corpus / "c.parquet").path)
+    mutual = rows_of(mined(corpus, "c.parquet", top=3, pairing="mutual").folder)
     keys = [{(row["first"], row["second"]) for row in rows} for rows in (every, mutual)]
     assert keys[1] < keys[0]
 
 
 def test_margins_are_those_of_the_paper(corpus):  # noqa: F811
-    made = mine_pairs(mining(corpus, top=5, margin="ratio", margin_neighbours=3), corpus / "pairs.parquet")
+    made = mined(corpus, "pairs.parquet", top=5, margin="ratio", margin_neighbours=3)
     texts = list(dict.fromkeys(sentences(200)))
     vectors = scorer(corpus).load().encode(texts)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     found = vectors @ vectors.T
     np.fill_diagonal(found, -np.inf)
     means = np.sort(found, axis=1)[:, -3:].mean(axis=1)
-    rows = rows_of(made.path)
+    rows = rows_of(made.folder)
     assert [row["margin"] for row in rows] == sorted((row["margin"] for row in rows), reverse=True)
     for row in rows:
         i, j = texts.index(row["first"]), texts.index(row["second"])
         assert row["margin"] == pytest.approx(found[i, j] / (means[i] / 2 + means[j] / 2), abs=1e-5)
     least = rows[len(rows) // 2]["margin"]
-    wide = mining(corpus, top=5, margin="ratio", margin_neighbours=3, min_margin=least)
-    assert all(row["margin"] >= least for row in rows_of(mine_pairs(wide, corpus / "wide.parquet").path))
+    wide = mined(corpus, "wide.parquet", top=5, margin="ratio", margin_neighbours=3, min_margin=least)
+    assert all(row["margin"] >= least for row in rows_of(wide.folder))
 
 
-@pytest.mark.parametrize("settings", [{}, {"method": "lists", "lists": 4, "probes": 4}])
+@pytest.mark.parametrize("settings", [{}, {"lists": 4, "probes": 4}])
 def test_between_two_files(corpus, settings):  # noqa: F811
     other = [*sentences(40, seed=1), *sentences(3)]
     (corpus / "other.txt").write_text("\n".join(other) + "\n")
-    made = mine_pairs(mining(corpus, "text.txt", "other.txt", top=2, **settings), corpus / "pairs.parquet")
-    rows, texts = rows_of(made.path), sentences(200)
+    made = mined(corpus, "pairs.parquet", second="other.txt", top=2, **settings)
+    rows, texts = rows_of(made.folder), sentences(200)
     for row in rows:
         assert (
             texts.index(row["first"]) == row["first_line"] - 1 and other.index(row["second"]) == row["second_line"] - 1
@@ -108,15 +108,15 @@ def test_between_two_files(corpus, settings):  # noqa: F811
 
 def test_copies(corpus):  # noqa: F811
     (corpus / "twice.txt").write_text("red sun\nblue bird\nred sun\n")
-    made = mine_pairs(mining(corpus, "twice.txt", copies=True, min_score=0.9), corpus / "pairs.parquet")
-    assert [(row["first_line"], row["second_line"]) for row in rows_of(made.path)] == [(1, 3)]
-    with pytest.raises(InputError, match="no two sentences have a cosine of at least 0.9; lower it, or take another"):
-        mine_pairs(mining(corpus, "twice.txt", min_score=0.9), corpus / "none.parquet")
+    made = mined(corpus, "pairs.parquet", first="twice.txt", copies=True, min_score=0.9)
+    assert [(row["first_line"], row["second_line"]) for row in rows_of(made.folder)] == [(1, 3)]
+    with pytest.raises(InputError, match="no two sentences have a cosine of at least 0.9; lower it"):
+        mined(corpus, "none.parquet", first="twice.txt", min_score=0.9)
 
 
 def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
     monkeypatch.setattr(neighbours, "BLOCK", 37)
-    whole = rows_of(mine_pairs(mining(corpus, top=3), corpus / "whole.parquet").path)
+    whole = rows_of(mined(corpus, "whole.parquet", top=3).folder)
     real, steps = neighbours.within, []
 
     def stopped(vectors, found, *, done=0):
@@ -127,44 +127,43 @@ def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
             yield part
 
     monkeypatch.setattr(neighbours, "within", stopped)
-    settings = {"top": 3, "checkpoint_seconds": 0.0}
+    monkeypatch.setattr("paranmt_hf.search.mine.CHECKPOINT_SECONDS", 0.0)
     for _ in range(9):
         try:
-            made = mine_pairs(mining(corpus, **settings), corpus / "pairs.parquet")
+            made = mined(corpus, "pairs.parquet", top=3)
         except KeyboardInterrupt:
             continue
         break
     assert steps == [0, 3, 6, 9, 12, 15, 18][: len(steps)] and len(steps) > 3
-    assert rows_of(made.path) == whole
+    assert rows_of(made.folder) == whole
     assert not list(corpus.glob("*.work"))
 
 
 def test_a_lower_threshold_goes_on_with_the_vectors(corpus, monkeypatch):  # noqa: F811
-    wide = mining(corpus, margin="distance", min_margin=2.0)
-    with pytest.raises(InputError, match="at least 0 and a margin of at least 2; lower it, or take another encoder"):
-        mine_pairs(wide, corpus / "p.parquet")
+    with pytest.raises(InputError, match="at least 0 and a margin of at least 2; lower it, or choose another encoder"):
+        mined(corpus, "p.parquet", margin="distance", min_margin=2.0)
     assert (corpus / "p.parquet.work").exists()
-    monkeypatch.setattr("paranmt_hf.search.index.encoded", None)
-    assert mine_pairs(mining(corpus, min_score=0.5), corpus / "p.parquet").pairs > 10
+    monkeypatch.setattr("paranmt_hf.search.indexed_vectors.encoded", None)
+    assert mined(corpus, "p.parquet", min_score=0.5).record.pairs > 10
     assert not (corpus / "p.parquet.work").exists()
 
 
 def test_a_file_that_is_there(corpus):  # noqa: F811
-    made = mine_pairs(mining(corpus), corpus / "pairs.parquet")
-    again = mine_pairs(mining(corpus), corpus / "pairs.parquet")
-    assert made.fresh and not again.fresh and again.pairs == made.pairs
-    with pytest.raises(InputError, match="was mined with other settings: pairs.mining.top: was 10, now 4"):
-        mine_pairs(mining(corpus, top=4), corpus / "pairs.parquet")
+    made = mined(corpus, "pairs.parquet")
+    again = mined(corpus, "pairs.parquet")
+    assert made.fresh and not again.fresh and again.record.pairs == made.record.pairs
+    with pytest.raises(InputError, match="was made with other settings: pairs.mining.top: was 10, now 4"):
+        mined(corpus, "pairs.parquet", top=4)
     (corpus / "mine.parquet").write_text("my own")
-    with pytest.raises(InputError, match=r"mine.parquet is no file of mined pairs; choose another --out or move it"):
-        mine_pairs(mining(corpus), corpus / "mine.parquet")
+    with pytest.raises(InputError, match="there is no .*mine.parquet.json, which says what .*mine.parquet is"):
+        mined(corpus, "mine.parquet")
     assert (corpus / "mine.parquet").read_text() == "my own"
 
 
 def test_a_release(corpus):  # noqa: F811
-    pairs = rows_of(mine_pairs(mining(corpus, top=3), corpus / "pairs.parquet").path)
+    pairs = rows_of(mined(corpus, "pairs.parquet", top=3).folder)
     options = {"release": ReleaseConfig(license="cc-by-4.0"), "made_by": "people"}
-    built = mine(mining(corpus, top=3), corpus / "mined", **options)
+    built = mined(corpus, "mined", top=3, **options)
     rows = pq.read_table(corpus / "mined" / "data").to_pylist()
     assert [(row["reference"], row["translation"]) for row in rows] == [(row["first"], row["second"]) for row in pairs]
     assert [row["id"] for row in rows] == list(range(len(rows))) and {row["origin"] for row in rows} == {"mined"}
@@ -173,26 +172,28 @@ def test_a_release(corpus):  # noqa: F811
     assert built.record.settings["pairs"]["kind"] == "mined" and built.record.made_by == "people"
     card = (corpus / "mined" / "README.md").read_text()
     assert "an encoder found them near to each other" in card and "`id` is the rank of the pair, best first" in card
-    assert not mine(mining(corpus, top=3), corpus / "mined", **options).fresh
+    assert not mined(corpus, "mined", top=3, **options).fresh
     assert not list(corpus.glob("*.work"))
     with pytest.raises(InputError, match="was built with other settings: pairs.mining.top: was 3, now 2"):
-        mine(mining(corpus, top=2), corpus / "mined", **options)
+        mined(corpus, "mined", top=2, **options)
 
 
 def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(corpus)
-    words = ["mine", "text.txt", "--vectors", "vectors.txt", "--out", "out"]
+    words = ["mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a corpus needs a licence")
-    fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin is for --margin ratio or distance")
+    fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(
-        capsys, [*words, "--margin", "ratio", "--top", "3"], "margin_neighbours 4 is above top 3, the neighbours kept"
+        capsys,
+        [*words, "--margin", "ratio", "--top", "3"],
+        "margin_neighbours 4 is above top 3",
     )
     fails(
         capsys,
-        [*words, "--second-column", "x"],
-        "--second-column is the column of a second file, and there is one file",
+        [*words, "--license", "mit", "--second-column", "x"],
+        "needs a second corpus",
     )
-    fails(capsys, [*words, "--min-score", "2"], "min_score must be from -1 to 1, was 2.0")
+    fails(capsys, [*words, "--min-score", "2"], "must be from -1 to 1, was 2.0")
     fails(capsys, ["mine", "none.txt", *words[2:], "--license", "mit"], "none.txt: there is no such file")
     assert not list(corpus.glob("out*"))
     assert main([*words[:-1], "pairs.parquet", "--min-score", "0.9"]) == 0
@@ -201,12 +202,10 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     assert "min-score: 0.9" in (corpus / "pairs.parquet.paranmt.yaml").read_text()
 
 
-def test_the_state_is_of_one_search(corpus, monkeypatch):  # noqa: F811
+def test_the_state_is_of_one_search(corpus):  # noqa: F811
     """What was compared for other neighbours is compared again."""
-    first = mining(corpus, top=2)
-    first.run(corpus / "work")
-    found = Mining(corpus / "text.txt", encoder=scorer(corpus), config=MineConfig(top=4, min_score=0.0)).run(
-        corpus / "work"
-    )
-    assert json.loads(pq.read_metadata(found).metadata[module.IDENTITY_KEY])["pairs"]["mining"]["top"] == 4
-    assert rows_of(found) == rows_of(mine_pairs(mining(corpus, top=4), corpus / "pairs.parquet").path)
+    sources = [SentenceFile(corpus / "text.txt")]
+    first, other = (Mining(sources, scorer(corpus), MineConfig(top=top, min_score=0.0)) for top in (2, 4))
+    first.pairs(corpus / "work")
+    assert rows_of(other.pairs(corpus / "work")) == rows_of(mined(corpus, top=4).folder)
+    assert (corpus / "work" / "pairs.parquet.work" / "first" / "vectors.npy").exists(), "for pairs of other settings"

@@ -1,7 +1,5 @@
 """The measure of overfitting of trained models: the table, and what it tells."""
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,10 +7,10 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.data_configs import OverfittingConfig
-from paranmt_hf.evaluation.evaluate import evaluate_overfitting
+from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.overfitting import mean_margin
+from paranmt_hf.training.pair_margins import OverfittingConfig, evaluate_overfitting
 from paranmt_hf.training.train import train
 from tests.training.toys import synonyms
 
@@ -34,17 +32,19 @@ def root(tmp_path_factory):
 def test_a_long_training_sets_its_pairs_apart(root):
     config = OverfittingConfig(pool=20)
     models = [root / "little", root / "long"]
-    little, long = evaluate_overfitting(models, root / "pairs.parquet", development=root / "other.tsv", config=config)
-    assert long.margins.train > little.margins.train and (long.pairs, long.model) == (60, str(root / "long"))
-    assert long.margins.difference == long.margins.train - long.margins.development
+    data = root / "pairs.parquet"
+    little, long = evaluate_overfitting(models, data=data, development=root / "other.tsv", config=config)
+    assert long.value("train") > little.value("train") and long.model == str(root / "long")
+    assert [row.items for row in long.tables["Pairs"]] == [60, 30, None]
+    assert long.value("difference") == long.value("train") - long.value("development")
     from paranmt_hf.encoders.loading import load
 
     expected = mean_margin(load(root / "long"), *synonyms(60), pool=20)
-    assert long.margins.train == pytest.approx(expected, abs=1e-6)
-    (alone,) = evaluate_overfitting(root / "long", root / "pairs.parquet", config=OverfittingConfig(pairs=30))
-    assert alone.pairs == 30 and alone.margins.development is None
-    with pytest.raises(InputError, match="name a model to measure"):
-        evaluate_overfitting([], root / "pairs.parquet")
+    assert long.value("train") == pytest.approx(expected, abs=1e-6)
+    (alone,) = evaluate_overfitting(root / "long", data=data, config=OverfittingConfig(pairs=30))
+    assert [(row.name, row.items) for row in alone.rows] == [("train", 30)]
+    with pytest.raises(InputError, match="name a model to evaluate"):
+        evaluate_overfitting([], data=data)
 
 
 def test_the_command(root, capsys):
@@ -58,7 +58,7 @@ def test_the_command(root, capsys):
     ]
     words += ["--development", str(root / "other.tsv"), "--json", str(root / "result.json")]
     assert main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["model", "train", "dev", "difference"]
-    records = json.loads((root / "result.json").read_text())
-    assert [f"{record['margins']['train']:.3f}" for record in records] == [line.split()[1] for line in lines[1:3]]
+    out = capsys.readouterr().out
+    results = read_results(root / "result.json")
+    assert [row.name for row in results[0].rows] == ["train", "development", "difference"]
+    assert all(f"{each.value('train'):+.3f}" in out for each in results)

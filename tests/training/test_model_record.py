@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from paranmt_hf.corpus.pairs import languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import BAG, SEQUENCE
-from paranmt_hf.training.card import command, data, hub_datasets, languages, limits, sources, summary
+from paranmt_hf.training.card import command, data, hub_datasets, limits, sources, summary
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
 

@@ -45,9 +45,7 @@ def test_others_have_something_else(monkeypatch):
             value.copy_(own + (rank == 2))
 
     monkeypatch.setattr(distributed.distributed, "all_gather", all_gather)
-    with pytest.raises(
-        InputError, match="^process 2 of 4 does not have the same order of pairs as rank 0; all"
-    ):
+    with pytest.raises(InputError, match="^process 2 of 4 does not have the same order of pairs as rank 0; all"):
         Processes(0, 4).check_same("order of pairs", 7, 8)
 
 
@@ -84,7 +82,5 @@ def test_processes_that_nobody_brought_together(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(
-        InputError, match="^the 2 processes cannot connect: .*MASTER_ADDR.*; start them by torch"
-    ):
+    with pytest.raises(InputError, match="^the 2 processes cannot connect: .*MASTER_ADDR.*; start them by torch"):
         distributed.join.__wrapped__(CPU)

@@ -9,14 +9,14 @@ import pytest
 import yaml
 
 from paranmt_hf import load
-from paranmt_hf.cli import _parser, main
-from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.training import average, distributed, train
+from paranmt_hf.training import average, distributed
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.recipes import read_recipe, recipe_names, train_recipe
-from tests.cli.commands import fails
+from paranmt_hf.training.recipes import read_recipe, recipe_names, train_steps
+from paranmt_hf.training.record import TrainingRecord
+from tests.cli.commands import fails, kept_options
 from tests.training.test_model_record import TRAINING
 from tests.training.toys import synonyms, write_data
 
@@ -27,7 +27,7 @@ OWN |= {"first-pairs", "max-pairs", "text", "teacher-cache"}
 
 
 def options(*words):
-    return resolved_options(_parser("train").parse_args(["train", *words]))
+    return kept_options(["train", "--out", "out", *words])
 
 
 def settings(found):
@@ -73,11 +73,9 @@ def test_the_guide_names_all():
 
 def test_what_is_missing_is_asked_for_by_name(capsys):
     command = ["train", "--recipe", "word-trigram", "--out", "o"]
-    fails(capsys, command, "recipe word-trigram needs --data, --text, --vectors and --teacher")
-    fails(capsys, ["train", "--recipe", "trigram", "--out", "o", "--data", "x"], "recipe trigram needs --teacher")
-    with pytest.raises(SystemExit):
-        main(["train", "--recipe", "best", "--data", "x", "--out", "o"])
-    assert "invalid choice: 'best'" in capsys.readouterr().err
+    fails(capsys, [*command, "--teacher", "t"], "recipe word-trigram needs --data, --text and --vectors")
+    fails(capsys, command, "--neighbours is about a teacher's similarities; name one with --teacher")
+    fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of lstm, ")
 
 
 def test_it_runs(tmp_path, monkeypatch, capsys):
@@ -113,7 +111,7 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     (tmp_path / "other").mkdir()
     record = TRAINING.to_json()
     (tmp_path / "other" / "training.json").write_text(json.dumps(record))
-    fails(capsys, [*command, "other"], "other is not an encoder of this recipe")
+    fails(capsys, [*command, "other"], "choose another place")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "notes.txt").touch()
     fails(capsys, [*command, "notes"], "notes holds no training.json")
@@ -132,13 +130,12 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     def twice(*arguments):
         raise AssertionError("averaged by two processes")
 
-    monkeypatch.setattr(train, "train", lambda data, folder, **options: steps.append(folder.name))
     monkeypatch.setattr(average, "average_encoders", twice)
     monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
     settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
-    found = train_recipe(read_recipe("word"), ["x"], out, **settings)
+    train_steps(read_recipe("word"), lambda out, **options: steps.append(out.name), out, **settings)
     assert steps == ["1-teacher", "2-margin"]
-    assert (found.folder, found.record.pairs) == (out, TRAINING.pairs)
+    assert TrainingRecord.read(out).pairs == TRAINING.pairs
 
 
 def test_text_alone(tmp_path, monkeypatch, capsys):

@@ -27,7 +27,6 @@ VALUES = {
         },
         "development": None,
         "development_checksum": None,
-        "mine_over": None,
         "processes": None,
         "through_trainer": False,
     },

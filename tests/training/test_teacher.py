@@ -54,10 +54,10 @@ def test_setting_decides_the_weights():
     assert combined_loss(vectors, keys, sentences, listwise, taught) == listwise_loss(vectors, taught.of(keys), 0.3)
     for name, value in (("weigh_similar", True), ("neighbours", True), ("second_teacher", "x")):
         with pytest.raises(
-            InputError, match=f"--{name.replace('_', '-')} is about a teacher's similarities; name one with --teacher"
+            InputError, match=f"`{name}` is about a teacher's similarities; name one with `teacher`"
         ):
             TrainConfig(**{name: value})
-    with pytest.raises(InputError, match="--second-teacher is the --teacher again"):
+    with pytest.raises(InputError, match="`second_teacher` is the `teacher` again"):
         TrainConfig(teacher="x", second_teacher="x")
     with pytest.raises(InputError, match="--weigh-similar is for --teacher-loss squares"):
         TrainConfig(teacher="any", weigh_similar=True, teacher_loss="listwise")

@@ -140,9 +140,7 @@ def test_full_disk_while_the_encoder_is_written(tmp_path, data, monkeypatch):
 
     monkeypatch.setattr(saving, "save", full)
     try:
-        with pytest.raises(
-            InputError, match=r"cannot write .*: .*too large.*; make room"
-        ):
+        with pytest.raises(InputError, match=r"cannot write .*: .*too large.*; make room"):
             train(data, tmp_path / "out", **small())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -121,7 +121,7 @@ def test_each_mines_alone(tmp_path, data):
     done, _ = run(data, tmp_path / "out", 2, "--mine-over", "rank")
     assert done.returncode == 0, done.stderr[-3000:]
     record = json.loads((tmp_path / "out" / "training.json").read_text())
-    assert record["settings"]["mine_over"] == "rank"
+    assert record["settings"]["training"]["mine_over"] == "rank"
     assert record["settings"]["processes"] == 2
     losses = record["history"]["losses"]
     assert losses[-1][1] < 0.9 * losses[0][1]

@@ -3,6 +3,8 @@
 import errno
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,24 +14,45 @@ from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.files import ChecksummedFile, checksum, replacing, write_bytes, writing
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path, shared):
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-    with replacing(path, shared=shared) as aside:
-        assert aside.parent == tmp_path
-        assert aside.name == (f".file.{os.getpid()}.tmp" if shared else ".file.tmp")
+    with replacing(path) as aside:
+        assert aside.parent == tmp_path and aside.name.startswith(".file.") and aside.suffix == ".tmp"
         aside.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_a_kill_left_is_overwritten(tmp_path):
-    (tmp_path / ".file.tmp").write_bytes(b"half of something long")
+def test_two_that_write_one_file_do_not_mix(tmp_path):
+    """Two `vectors distill` at once left a file with mixed dimensions."""
+    path = tmp_path / "file"
+    with replacing(path) as first, first.open("w") as one:
+        one.write("one")
+        one.flush()
+        with replacing(path) as second:
+            second.write_text("2")
+            one.write(" one")
+        assert path.read_text() == "2"
+    assert path.read_text() == "one one" and [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_killed_processes_left_is_deleted(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path; from paranmt_hf.util.files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as aside: aside.write_text('half'); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "file")]).returncode == -9
+    (left,) = tmp_path.iterdir()
+    left.with_name(f".file.{os.getpid()}-00000000.tmp").touch()
+    # Those of other files, and of processes that are running, are not.
+    others = [".file.txt.1-0.tmp", f".file.{os.getppid()}-00000000.tmp", ".file.tmp"]
+    for name in others:
+        (tmp_path / name).touch()
     with replacing(tmp_path / "file") as aside:
         aside.write_bytes(b"new")
-    assert [(entry.name, entry.read_bytes()) for entry in tmp_path.iterdir()] == [("file", b"new")]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([*others, "file"])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, InputError])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, describe_differences, from_json, read_json, to_json
 
 
 @dataclass(frozen=True)
@@ -229,3 +229,34 @@ def test_files(tmp_path):
             read_json(path, "a sample")
     path.write_text('{"a": [1, null]}')
     assert read_json(path, "a sample") == {"a": [1, None]}
+
+
+def test_identities_as_json():
+    assert as_json({"a": (1, 2), 3: {"b": None}}) == {"a": [1, 2], "3": {"b": None}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differences"),
+    [
+        ({}, {}, ""),
+        ({"a": 1}, {"a": 1}, ""),
+        ({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 2, "d": 4}}, "b.d: was 3, now 4"),
+        ({"a": 1}, {"b": 2}, "a: was 1, now None; b: was None, now 2"),
+        ({"a": {"x": 1}}, {"a": None}, "a: was {'x': 1}, now None"),
+        ({"a": 1}, {"a": None}, "a: was 1, now None"),
+        ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, f"a: not the same '{'x' * 99}..."),
+        ({"a": "x" * 200}, {"a": "y"}, f"a: was '{'x' * 99}..., now 'y'"),
+        (
+            {"data": f"sha256:{'a' * 64}", "files": ["b" * 64]},
+            {"data": f"sha256:{'c' * 64}", "files": ["d" * 64]},
+            f"data: was 'sha256:{'a' * 12}', now 'sha256:{'c' * 12}'; files: was ['{'b' * 12}'], now ['{'d' * 12}']",
+        ),
+        (
+            dict.fromkeys("abcdefg", 1),
+            dict.fromkeys("abcdefg", 2),
+            "; ".join(f"{name}: was 1, now 2" for name in "abcde") + "; and 2 more",
+        ),
+    ],
+)
+def test_differences(old, new, differences):
+    assert describe_differences(old, new) == differences

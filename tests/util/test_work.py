@@ -9,20 +9,16 @@ from pathlib import Path
 import pytest
 
 from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.util.run import work_folder
 from paranmt_hf.util.work import (
-    as_json,
     clear,
-    describe_differences,
     finished,
     folder_aside,
-    is_free,
     keep_identity,
     locked,
     owner_of,
-    put_in_place,
     remove,
     remove_leftover,
-    work_folder,
 )
 
 
@@ -32,21 +28,6 @@ def hold(folder, command="build", *, worth=lambda folder: True):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_names(tmp_path):
-    assert work_folder(tmp_path / "out.v1") == tmp_path / "out.v1.work"
-
-
-def test_what_is_free(tmp_path):
-    out = tmp_path / "out"
-    assert is_free(out)
-    out.mkdir()
-    assert is_free(out)
-    (out / ".hidden").touch()
-    assert not is_free(out)
-    (tmp_path / "file").touch()
-    assert not is_free(tmp_path / "file")
 
 
 def test_a_folder_is_held_by_one(tmp_path):
@@ -219,49 +200,6 @@ def test_finished(tmp_path):
     (out / "other").touch()
     with pytest.raises(InputError, match="^.* holds no record; choose another --out$"):
         finish(out, {"a": 1})
-
-
-def test_identities_as_json():
-    assert as_json({"a": (1, 2), 3: {"b": None}}) == {"a": [1, 2], "3": {"b": None}}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "differences"),
-    [
-        ({}, {}, ""),
-        ({"a": 1}, {"a": 1}, ""),
-        ({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 2, "d": 4}}, "b.d: was 3, now 4"),
-        ({"a": 1}, {"b": 2}, "a: was 1, now None; b: was None, now 2"),
-        ({"a": {"x": 1}}, {"a": None}, "a: was {'x': 1}, now None"),
-        ({"a": 1}, {"a": None}, "a: was 1, now None"),
-        ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, f"a: not the same '{'x' * 99}..."),
-        ({"a": "x" * 200}, {"a": "y"}, f"a: was '{'x' * 99}..., now 'y'"),
-        (
-            {"data": f"sha256:{'a' * 64}", "files": ["b" * 64]},
-            {"data": f"sha256:{'c' * 64}", "files": ["d" * 64]},
-            f"data: was 'sha256:{'a' * 12}', now 'sha256:{'c' * 12}'; files: was ['{'b' * 12}'], now ['{'d' * 12}']",
-        ),
-        (
-            dict.fromkeys("abcdefg", 1),
-            dict.fromkeys("abcdefg", 2),
-            "; ".join(f"{name}: was 1, now 2" for name in "abcde") + "; and 2 more",
-        ),
-    ],
-)
-def test_differences(old, new, differences):
-    assert describe_differences(old, new) == differences
-
-
-def test_put_in_place(tmp_path):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "a").touch()
-    (tmp_path / "out").mkdir()
-    put_in_place(tmp_path / "made", tmp_path / "out")
-    assert names(tmp_path) == ["out"] and names(tmp_path / "out") == ["a"]
-    (tmp_path / "made").mkdir()
-    with pytest.raises(OSError, match="not empty"):
-        put_in_place(tmp_path / "made", tmp_path / "out")
-    assert names(tmp_path / "out") == ["a"]
 
 
 def test_a_folder_appears_whole(tmp_path):

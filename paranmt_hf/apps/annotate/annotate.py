@@ -36,7 +36,8 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_suffix, replacing
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.work import finished, folder_aside, result_folder
+from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.work import finished, folder_aside
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

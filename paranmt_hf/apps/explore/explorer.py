@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import Range
+from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
@@ -41,7 +41,7 @@ class View:
         origin: Where the rows come from, as the column `origin` has it; None for anywhere.
     """
 
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
     text: str = ""
     side: Side = "either"
     origin: str | None = None

@@ -11,7 +11,7 @@ from paranmt_hf.corpus.check_release import check_release, draw_histograms
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.check_folder import left_here, read_notes, refuse_unsafe
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
@@ -154,7 +154,7 @@ def plan_model(
     name: str,
     *,
     about: AboutModel,
-    results: str | Path | Sequence[ResultsRecord] | None = None,
+    results: str | Path | Sequence[Results] | None = None,
     notes: str | Path | None = None,
     **where: Unpack[Where],
 ) -> Plan:
@@ -174,7 +174,7 @@ def plan_model(
             those of other weights.
     """
     from paranmt_hf.encoders.loading import load
-    from paranmt_hf.encoders.saving import code_files
+    from paranmt_hf.encoders.model_folder import code_files
 
     target = Target(name, "model", **where)
     folder = Path(folder).expanduser()
@@ -209,7 +209,7 @@ def publish_model(
     name: str,
     *,
     about: AboutModel,
-    results: str | Path | Sequence[ResultsRecord] | None = None,
+    results: str | Path | Sequence[Results] | None = None,
     notes: str | Path | None = None,
     **where: Unpack[Where],
 ) -> Published:
@@ -222,7 +222,7 @@ def _plan_encoder(
     made: Any,  # noqa: ANN401 - the record of how it came to be
     target: Target,
     about: AboutModel,
-    results: ResultsRecord | None,
+    results: Results | None,
     notes: str,
 ) -> Plan:
     from paranmt_hf.hub.model_card import eval_results, model_card

@@ -6,14 +6,14 @@ import ctypes
 import os
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.settings import Advanced, Range, RunOnly, check
 
-# More than any cluster of today has; each worker is a process.
-MOST = 10_000
-# What drivers for GPUs show on Linux: Nvidia's, AMD's, and those of Windows below it.
+MAX_WORKERS = 10_000
+# Files of GPU drivers on Linux: Nvidia's, AMD's, and Windows' below it.
 DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
@@ -22,26 +22,26 @@ class EngineConfig:
     """Where and with how many workers a job runs.
 
     Attributes:
-        engine: `local`, processes of this machine; `ray`, tasks of a Ray cluster.
-        workers: Worker processes; with 1 the work is done in this process. 0 is for `resolved` to say.
-        threads: Cores that one worker uses, likewise.
-        gpus: GPUs that one worker uses, likewise.
+        engine: Processes of this machine (local), or tasks of a Ray cluster.
+        workers: Number of worker processes; 0 is one for each GPU, else up to 8 cores.
+        threads: Cores of a worker; 0 is an even share.
+        gpus: GPUs of a worker; 0 is one if there are GPUs.
     """
 
-    engine: Literal["local", "ray"] = setting("local", "local processes, or a Ray cluster")
-    workers: int = setting(0, "worker processes (default: one per GPU, else up to 8 cores)", at_least=0, at_most=MOST)
-    threads: int = setting(0, "cores of one worker (default: an even share)", at_least=0, at_most=MOST)
-    gpus: int = setting(0, "GPUs of one worker (default: 1 where there are GPUs)", at_least=0, at_most=MOST)
+    engine: Annotated[Literal["local", "ray"], Advanced, RunOnly] = "local"
+    workers: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
+    threads: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), Advanced, RunOnly] = 0
+    gpus: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), Advanced, RunOnly] = 0
 
     def __post_init__(self) -> None:
         check(self)
 
     def resolved(self) -> EngineConfig:
-        """The same with every 0 replaced by what suits this machine."""
+        """Replace every 0 by what suits this machine."""
         gpus = count_gpus()
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = visible_cores()
         if self.engine == "local" and self.gpus > gpus:
-            raise InputError(f"{self.gpus} GPUs for each worker are asked for, and torch sees {gpus} on this machine")
+            raise InputError(f"`gpus` is {self.gpus}, and torch sees {gpus} on this machine", option="gpus")
         each = self.gpus or min(1, gpus)
         workers = self.workers or (gpus // each if each and gpus else min(cores, 8))
         return EngineConfig(self.engine, workers, self.threads or max(1, cores // workers), each)
@@ -57,7 +57,7 @@ def count_gpus() -> int:
 
 
 def has_driver() -> bool:
-    """Whether there may be a driver for GPUs: without one torch sees none, and its import takes over a second."""
+    """Tell whether there may be a GPU driver; without one, torch, whose import takes over a second, is not asked."""
     if sys.platform != "linux" or any(map(os.path.exists, DRIVERS)):
         return True
     try:

@@ -21,8 +21,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, write_bytes
-from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.work import as_json, describe_differences
+from paranmt_hf.util.records import as_json, describe_differences, from_json, read_json
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
-from paranmt_hf.util.work import describe_differences
+from paranmt_hf.util.records import describe_differences
 
 # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
 WINDOW = 2000

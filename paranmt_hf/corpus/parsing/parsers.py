@@ -1,54 +1,132 @@
-"""Parsers of English: the protocol, link-grammar, stanza, and how sentences are parsed."""
+"""Parsers that give constituency trees: by name, from a file, or your own; how sentences are parsed."""
 
 from __future__ import annotations
 
 import os
-import queue
-import re
-import shutil
-import subprocess
-import threading
-import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
-from paranmt_hf.corpus.parsing.trees import Tree, read_tree
+from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
+from paranmt_hf.corpus.parsing.templates import linearised, read_template
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
+from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import check_regular, writing
+from paranmt_hf.util.files import check_regular, checksum, writing
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 
-# Parsers that have a name.
-NAMED = ("link-grammar", "stanza")
-# Stands where a sentence stands in a line with its tree, and is none: the line says which parser gave the trees.
+NAMED_PARSERS = ("link-grammar", "stanza")
+# The first field of the first line of a file of kept trees; the second is the name of the parser.
 PARSER_LINE = "#parser"
 
 
 class Parser(Protocol):
-    """Something that gives the constituency trees of sentences.
+    """Gives the constituency trees of sentences.
 
     Attributes:
-        name: What it is called, with its version and whatever else decides about its trees.
-        at_once: How many sentences it is given at a time; None for all of them.
+        name: Its name, with its version and everything else that determines its trees.
+        at_once: Number of sentences of a call of `trees`; None for all of them.
     """
 
     name: str
     at_once: int | None
 
     def trees(self, sentences: Sequence[str]) -> Iterable[Tree | None]:
-        """Parse sentences.
+        """Parse sentences, each on one line, white space normalised; None for a sentence without a tree."""
 
-        Args:
-            sentences: Each on one line, white space normalised.
 
-        Returns:
-            The tree of each, in their order; None for a sentence that has none.
-        """
+def open_parser(
+    parser: str | Path | Parser, *, text: Path | None = None, processes: int = 1, languages: Collection[str] = ()
+) -> Parser:
+    """Find a parser.
+
+    Args:
+        parser: `link-grammar`, `stanza`, a file of trees, or a parser.
+        text: The text whose lines a file of trees may follow; see `TreeFile`.
+        processes: Number of processes of link-grammar.
+        languages: ISO 639-1 codes of the sentences; the parsers with a name parse English.
+    """
+    if not isinstance(parser, str | Path):
+        return parser
+    if str(parser) in NAMED_PARSERS:
+        if others := sorted(set(languages) - {ENGLISH}):
+            raise InputError(
+                f"{parser} parses English, and the sentences are in {', '.join(others)}; name a file of trees, or "
+                "pass a parser in Python",
+                option="parser",
+            )
+        return StanzaParser() if str(parser) == "stanza" else LinkGrammar(processes=processes)
+    path = Path(parser).expanduser()
+    if not path.exists():
+        raise InputError(
+            f"parser {parser}: there is no such file; expected {', '.join(NAMED_PARSERS)} or a file of trees",
+            option="parser",
+        )
+    return TreeFile(path, text)
+
+
+@dataclass(frozen=True)
+class SentenceTrees:
+    """Linearised trees of sentences, by a parser."""
+
+    parser: Parser
+
+    def trees(self, sentences: list[str]) -> list[str | None]:
+        """Give the linearised tree of each sentence; None for a sentence without one."""
+        step = self.parser.at_once or max(1, len(sentences))
+        found: list[str | None] = []
+        for start in range(0, len(sentences), step):
+            block = self.parser.trees(sentences[start : start + step])
+            found += [None if tree is None else linearised(tree) for tree in block]
+        return found
+
+    def template(self, text: str) -> str:
+        """Read a template that a person wrote."""
+        return read_template(text)
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """What gives trees in worker processes.
+
+    Attributes:
+        parser: Name of a parser, the folder of an index of trees, or a parser, which workers receive pickled.
+        name: Name of the parser with its version.
+        checksum: Checksum of the file of trees; None for other parsers.
+    """
+
+    parser: str | Path | Parser
+    name: str
+    checksum: str | None = None
+
+    @classmethod
+    def of(cls, parser: str | Path | Parser, index: Path, *, languages: Collection[str] = ()) -> TreeSource:
+        """Find a parser (see `open_parser`) before the work; a file of trees will have its index in `index`."""
+        opened = open_parser(parser, languages=languages)
+        if isinstance(opened, TreeFile):
+            return cls(index, opened.name, checksum(opened.path))
+        return cls(parser if not isinstance(parser, Path) else str(parser), opened.name)
+
+    def write_index(self, parser: str | Path | Parser) -> None:
+        """Write the index of a file of trees, unless it is there."""
+        if self.checksum is not None and isinstance(self.parser, Path) and not self.parser.exists():
+            write_index(TreeFile(Path(str(parser)).expanduser()), self.parser)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trees, as JSON values."""
+        return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
+
+    def load(self) -> SentenceTrees:
+        """Start the parser."""
+        parser = TreeIndex(self.parser, self.name) if isinstance(self.parser, Path) else open_parser(self.parser)
+        if parser.name != self.name:
+            raise InputError(f"this worker has {parser.name}, expected {self.name}; install the same version")
+        return SentenceTrees(parser)
 
 
 def parse(
@@ -59,18 +137,18 @@ def parse(
     keep: Path | None = None,
     label: str = "parse",
 ) -> list[str | None]:
-    """Parse sentences in blocks, with progress; only what is cut from a tree stays in memory.
+    """Parse sentences in blocks, each distinct one once; only what `cut` returns stays in memory.
 
     Args:
         parser: The parser.
-        sentences: What to parse; each distinct one is parsed once.
-        cut: What of a tree is wanted, such as its top levels; else all of it, in brackets.
-        keep: A file where trees are kept as they come, a line `SENTENCE<tab>TREE` for each sentence. What stands there
-            already, of this or an earlier run, is not parsed again. `TreeFile` reads it too.
-        label: What is done, for the progress.
+        sentences: The sentences.
+        cut: Returns the part of a tree that is needed, such as its top levels.
+        keep: A file to which trees are appended, a line `SENTENCE<tab>TREE` for each sentence, as `TreeFile` reads
+            them. Sentences in it are not parsed again.
+        label: Label of the progress bar.
 
     Returns:
-        What was cut from the tree of each sentence, in their order; None for one that has no tree.
+        What was cut from the tree of each sentence [sentence]; None for a sentence without a tree.
     """
     distinct = list(dict.fromkeys(sentences))
     found = _read_kept(keep, parser.name, set(distinct), cut) if keep is not None else {}
@@ -90,7 +168,7 @@ def parse(
 
 
 def _read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[Tree], str]) -> dict[str, str | None]:
-    """Read the trees of an earlier run; half a line that a kill left at the end is cut off."""
+    """Read the trees of an earlier run; an incomplete last line is cut off."""
     check_regular(path)
     head = f"{PARSER_LINE}\t{parser}\n"
     found: dict[str, str | None] = {}
@@ -100,8 +178,7 @@ def _read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[
         if first != head.encode():
             if not head.encode().startswith(first):
                 raise InputError(
-                    f"{path} begins with {_brief(first)}, expected trees of {parser}; name another file to keep trees "
-                    "in"
+                    f"{path} begins with {_brief(first)}, expected trees of {parser}; name another file to keep trees"
                 )
             file.truncate(0)
             file.write(head.encode())
@@ -129,208 +206,6 @@ def _append(path: Path, lines: Sequence[str]) -> None:
         os.fsync(file.fileno())
 
 
-def read_at(tree: str, where: str) -> Tree:
-    """Read a tree of a file."""
-    try:
-        return read_tree(tree)
-    except InputError as error:
-        raise InputError(f"{where}: {error}; mend that line or empty its tree") from None
-
-
-def named_parsers(*, seconds: int, processes: int) -> dict[str, Callable[[], Parser]]:
-    """List the parsers that have a name.
-
-    Args:
-        seconds: What a sentence may take, for parsers that can take long.
-        processes: How many run at once, for parsers that are programs.
-    """
-
-    def link_grammar() -> Parser:
-        from paranmt_hf.corpus.parsing.parsers import LinkGrammar
-
-        return LinkGrammar(seconds=seconds, processes=processes)
-
-    def stanza() -> Parser:
-        from paranmt_hf.corpus.parsing.parsers import StanzaParser
-
-        return StanzaParser()
-
-    return dict(zip(NAMED, (link_grammar, stanza), strict=True))
-
-
-def check_reads(parser: object, languages: Collection[str]) -> None:
-    """Refuse a parser that has a name where text is not English, which is what these read.
-
-    Args:
-        parser: Its name, a file of trees, or a parser.
-        languages: ISO 639-1 codes of what is to be parsed.
-    """
-    others = sorted(set(languages) - {ENGLISH})
-    if others and str(parser) in NAMED:
-        raise InputError(
-            f"{parser} reads English here, and the sentences are of {', '.join(others)}: give a file of trees, or in "
-            "Python a parser of your own"
-        )
-
-
-PROGRAM = "link-parser"
-# Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
-OPTIONS = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
-# Changes nothing, and is answered with one line, which ends what a sentence got.
-MARK, ANSWER = "!width=16381\n", "width set to 16381"
-# The program looks at the clock only now and then; past so many seconds more it is stopped.
-GRACE = 10
-START_SECONDS = 60
-
-
-class LinkGrammar:
-    """The program `link-parser` with its English dictionary.
-
-    Its trees have categories of the Penn Treebank for phrases and none for words and punctuation, so entropies are not
-    to be compared with those of other parsers. A sentence has no tree where it has no complete linkage, or where that
-    is not found in time.
-
-    Args:
-        seconds: What a sentence may take.
-        processes: How many run at once.
-    """
-
-    def __init__(self, *, seconds: int = 5, processes: int = 1) -> None:
-        program = shutil.which(PROGRAM)
-        if program is None:
-            raise InputError(
-                f"link-grammar needs the program {PROGRAM}, which is not installed: apt-get install link-grammar "
-                "(Debian, Ubuntu), or take trees from a file"
-            )
-        self._command = [program, "en", *(f"-{name}={value}" for name, value in OPTIONS.items())]
-        self._command.append(f"-timeout={seconds}")
-        self._processes = [_Process(self._command, seconds + GRACE) for _ in range(processes)]
-        self.at_once: int | None = 100 * processes
-        self.name = f"link-grammar {_version(program)}, at most {seconds} s for a sentence"
-
-    def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """Parse sentences; see `Parser`. The programs run on until this object is gone."""
-        if not sentences:
-            return []
-        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for index in range(len(sentences)):
-            waiting.put(index)
-        found: list[Tree | None] = [None] * len(sentences)
-
-        def work(process: _Process) -> None:
-            while (index := _next(waiting)) is not None:
-                found[index] = process.parse(sentences[index])
-
-        with ThreadPoolExecutor(len(self._processes)) as pool:
-            try:
-                list(pool.map(work, self._processes))
-            except BaseException:
-                # Ctrl-C shall not wait for all that is in the queue.
-                while _next(waiting) is not None:
-                    pass
-                raise
-        return found
-
-
-def _next(waiting: queue.SimpleQueue[int]) -> int | None:
-    try:
-        return waiting.get_nowait()
-    except queue.Empty:
-        return None
-
-
-class _Process:
-    """A running program, started when first needed, and anew when it hangs or dies."""
-
-    def __init__(self, command: Sequence[str], seconds: float) -> None:
-        self._command, self._seconds = command, seconds
-        self._stop: weakref.finalize | None = None
-
-    def _start(self) -> None:
-        # It holds back what it writes unless that goes to a terminal.
-        ours, terminal = os.openpty()
-        try:
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=terminal,
-                stderr=subprocess.DEVNULL,
-                encoding="utf8",
-                # Else Ctrl-C would reach it too.
-                start_new_session=True,
-            )
-        finally:
-            os.close(terminal)
-        assert process.stdin is not None
-        self._input: IO[str] = process.stdin
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(ours, self._lines), daemon=True).start()
-        self._stop = weakref.finalize(self, _end, process)
-        if self._ask("", START_SECONDS) is None:
-            self._stop()
-            raise InputError(
-                f"{self._command[0]} does not start or knows no English: apt-get install "
-                "link-grammar-dictionaries-en, or take trees from a file"
-            )
-
-    def parse(self, sentence: str) -> Tree | None:
-        if not sentence.strip():
-            return None
-        if self._stop is None or not self._stop.alive:
-            self._start()
-        # A blank before it, because at the start of a line `!` is a command and `%` a comment.
-        lines = self._ask(f" {' '.join(sentence.split())}\n", self._seconds)
-        if lines is None:
-            assert self._stop is not None
-            self._stop()
-            return None
-        tree = next((line for line in lines if line.startswith("(")), None)
-        try:
-            return None if tree is None else read_tree(tree)
-        except InputError:
-            # It may write a word with a bracket in it as it is.
-            return None
-
-    def _ask(self, text: str, seconds: float) -> list[str] | None:
-        """Send a line and read what comes back; None if that takes too long, or the program ended."""
-        try:
-            self._input.write(text + MARK)
-            self._input.flush()
-            lines: list[str] = []
-            while (line := self._lines.get(timeout=seconds)) is not None:
-                if line == ANSWER:
-                    return lines
-                lines.append(line)
-        except (queue.Empty, OSError):
-            pass
-        return None
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    with suppress(OSError):
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def _read(terminal: int, lines: queue.SimpleQueue[str | None]) -> None:
-    # The end of a terminal is an error to some systems.
-    with suppress(OSError), open(terminal, encoding="utf8", errors="replace") as stream:
-        for line in stream:
-            lines.put(line.rstrip("\r\n"))
-    lines.put(None)
-
-
-def _version(program: str) -> str:
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{program} cannot be run: {error}; install it again, or take trees from a file") from None
-    found = re.search(r"link-grammar-([\w.]+)", done.stdout + done.stderr)
-    return found[1] if found else "of unknown version"
-
-
 PROCESSORS = "tokenize,pos,constituency"
 GET_MODELS = f"python -c \"import stanza; stanza.download('en', processors='{PROCESSORS}')\""
 
@@ -346,17 +221,17 @@ class StanzaParser:
             self._pipeline = stanza.Pipeline(
                 "en", processors=PROCESSORS, download_method=None, tokenize_no_ssplit=True, verbose=False
             )
-        # Stanza has an error of its own for each thing that may be missing, most but not all of them OSErrors.
+        # Stanza has several errors for missing files, not all of them OSErrors.
         except Exception as error:
             reason = " ".join(str(error).split())
             raise InputError(
-                f"stanza's English models cannot be loaded ({reason}); fetch them once, where there is a network: "
+                f"stanza's English models cannot be loaded ({reason}); download them: "
                 f"{GET_MODELS}, or take trees from a file"
             ) from None
         self.name = f"stanza {stanza.__version__}"
 
     def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """Parse sentences; see `Parser`. One that stanza takes for several has the tree of the first."""
+        """Parse sentences; a sentence that stanza splits has the tree of its first part."""
         present = [index for index, sentence in enumerate(sentences) if sentence.strip()]
         documents = self._pipeline.bulk_process([sentences[index] for index in present])
         found: list[Tree | None] = [None] * len(sentences)
@@ -368,5 +243,5 @@ class StanzaParser:
 
 
 def _plain(tree: Any) -> Tree:  # noqa: ANN401 - a tree of stanza
-    """Turn a tree of stanza, whose words are nodes without children, into ours."""
+    """Convert a tree of stanza, whose words are nodes without children."""
     return Tree(tree.label, tuple(_plain(child) if child.children else child.label for child in tree.children))

@@ -1,4 +1,8 @@
-"""Templates of parsed pairs and how often they occur; the record of parsed pairs."""
+"""Templates of parsed pairs and their counts, and the record of parsed pairs.
+
+Iyyer et al. (2018), section 3.3: a template is the top two levels of a linearised parse, and the most frequent ones
+are the targets of paraphrases.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,106 +19,143 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.parsing.templates import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
-from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import percent, text_table
 
 TEMPLATES_FILE = "templates.tsv"
-HEAD = ("template", "count", "example")
-# Counts that wait before they are added up.
-WAITING = 500_000
+TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "example": pa.string()})
+HEAD = "\t".join(TEMPLATE_COLUMNS.names)
+# Number of counts after which equal templates are summed.
+MAX_WAITING_COUNTS = 500_000
 
 
 @dataclass(frozen=True)
-class TemplateCount:
-    """A template of a corpus.
+class ParseSettings:
+    """What determines parsed pairs: the pairs and the parser."""
+
+    data: dict[str, Any]
+    parser: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TreeCounts:
+    """Numbers of references and translations with a tree, and of pairs of which both have one."""
+
+    reference: int
+    translation: int
+    both: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseRecord(Record):
+    """The record of parsed pairs.
 
     Attributes:
-        template: The template, `(S(NP)(VP))`.
-        count: Sentences that have it.
-        example: The first of them.
+        source: Names of the sources of the pairs, without their folders.
+        parser: Name of the parser with its version.
+        rows: Number of pairs.
+        trees: Numbers of trees.
+        left_out: Number of pairs that were not chosen, by reason.
+        templates: Number of distinct templates of the references.
+        files: SHA-256 of each file of pairs and of the templates.
     """
 
-    template: str
-    count: int
-    example: str
+    FILE: ClassVar[str] = "parses.json"
+    KIND: ClassVar[str] = "parsed pairs (paranmt parse)"
+
+    settings: ParseSettings
+    source: str
+    parser: str
+    rows: int
+    trees: TreeCounts
+    left_out: dict[str, int]
+    templates: int
+    files: dict[str, str]
+
+
+def parsed_files(folder: Path) -> list[Path]:
+    """Find the Parquet files of parsed pairs, in order, and compare them with the record."""
+    files = ParseRecord.read(folder).files
+    return [_checked(folder / name, digest) for name, digest in files.items() if name != TEMPLATES_FILE]
+
+
+def _checked(path: Path, digest: str | None) -> Path:
+    if not path.is_file() or checksum(path) != digest:
+        raise InputError(f"{path} is missing or differs from its record; run `paranmt parse` again", path=path)
+    return path
 
 
 class TemplateCounter:
-    """Counts templates; memory grows with the number of different ones."""
+    """Counts templates; the memory grows with the number of distinct ones."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
         self._waiting = 0
 
     def add(self, parses: pa.ChunkedArray, sentences: pa.ChunkedArray) -> None:
-        """Count the templates of sentences.
-
-        Args:
-            parses: Linearised trees [sentence]; null counts for nothing.
-            sentences: The sentences [sentence], from which examples are taken, the first of each template.
-        """
+        """Count the templates of linearised trees [sentence], nulls left out; the first sentence is the example."""
         templates = templates_of(parses)
-        present = templates.is_valid()
         ones = pa.array(np.ones(len(templates), np.int64))
-        added = pa.table([templates, ones, sentences], names=HEAD).filter(present)
+        added = pa.table([templates, ones, sentences], names=TEMPLATE_COLUMNS.names).filter(templates.is_valid())
         self._parts.append(_summed(added))
         self._waiting += self._parts[-1].num_rows
-        if self._waiting > WAITING:
+        if self._waiting > MAX_WAITING_COUNTS:
             self._parts, self._waiting = [_summed(pa.concat_tables(self._parts))], 0
 
     def table(self) -> pa.Table:
-        """Templates with their counts and examples, the most frequent first, of equal ones the first by its text."""
-        parts = self._parts or [pa.table([[], [], []], pa.schema(zip(HEAD, _TYPES, strict=True)))]
+        """Templates, counts and examples, the most frequent first, equally frequent ones by their text."""
+        parts = self._parts or [TEMPLATE_COLUMNS.empty_table()]
         return _summed(pa.concat_tables(parts)).sort_by([("count", "descending"), ("template", "ascending")])
 
 
-_TYPES = (pa.string(), pa.int64(), pa.string())
-
-
 def _summed(table: pa.Table) -> pa.Table:
-    """Add up the counts of equal templates; of their examples the first stays."""
+    """Sum the counts of equal templates; their first example stays."""
     encoded = table["template"].combine_chunks().dictionary_encode()
     indices = encoded.indices.to_numpy()
     counts = np.zeros(len(encoded.dictionary), np.int64)
     np.add.at(counts, indices, table["count"].to_numpy())
     _, first = np.unique(indices, return_index=True)
-    return pa.table([encoded.dictionary, counts, table["example"].take(first)], names=HEAD)
+    return pa.table([encoded.dictionary, counts, table["example"].take(first)], names=TEMPLATE_COLUMNS.names)
 
 
 def write_template_counts(table: pa.Table, path: Path) -> None:
-    """Write what `TemplateCounter.table` gives: a line with the names of the columns, and one for each template.
-
-    Args:
-        table: Templates, counts and examples, in the order in which they are written.
-        path: The file: fields between tabs; white space in examples becomes a blank.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Write the table of a `TemplateCounter` as tab-separated lines; white space in examples becomes a blank."""
     examples = pc.replace_substring_regex(table["example"], r"\s+", " ")
     columns = [table["template"], table["count"].cast(pa.string()), examples]
     with replacing(path) as aside, aside.open("w", encoding="utf8", newline="\n") as file:
-        file.write("\t".join(HEAD) + "\n")
-        for batch in pa.table(columns, names=HEAD).to_batches():
+        file.write(HEAD + "\n")
+        for batch in pa.table(columns, names=TEMPLATE_COLUMNS.names).to_batches():
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             file.writelines("\t".join(row) + "\n" for row in rows)
 
 
+@dataclass(frozen=True)
+class TemplateCount:
+    """A template such as `(S(NP)(VP))`, the number of sentences that have it, and the first of them."""
+
+    template: str
+    count: int
+    example: str
+
+
 def read_template_counts(path: Path, most: int | None = None) -> list[TemplateCount]:
-    """Read a file of templates and their counts, the most frequent first.
+    """Read templates and their counts, the most frequent first.
 
     Args:
-        path: The file, or the folder that `paranmt parse` made.
-        most: So many are read; all of them if left out.
+        path: The file, or the folder of `paranmt parse`.
+        most: Maximum number of templates; None for all.
     """
     path = path / TEMPLATES_FILE if path.is_dir() else path
     check_regular(path)
     if not path.is_file():
-        raise InputError(f"there are no templates {path}; `paranmt parse` writes them")
+        raise InputError(f"there are no templates {path}; `paranmt parse` writes them", path=path)
     with path.open("rb") as file:
-        if file.readline().rstrip(b"\r\n") != "\t".join(HEAD).encode():
+        if file.readline().rstrip(b"\r\n") != HEAD.encode():
             raise InputError(
-                f"{path}, line 1: expected {', '.join(HEAD)} between tabs; `paranmt parse` writes such files"
+                f"{path}, line 1: expected {', '.join(TEMPLATE_COLUMNS.names)} with tabs between them, as "
+                "`paranmt parse` writes them",
+                path=path,
             )
         return list(itertools.islice(_counts(path, file), most))
 
@@ -122,97 +163,20 @@ def read_template_counts(path: Path, most: int | None = None) -> list[TemplateCo
 def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
     for number, line in enumerate(lines, 2):
         fields = decode_line(line.rstrip(b"\r\n"), path, number).split("\t")
-        if len(fields) != len(HEAD) or not fields[0].startswith("(") or not fields[1].isdecimal():
-            raise InputError(f"{path}, line {number}: expected a template, its count and an example between tabs")
+        if len(fields) != len(TEMPLATE_COLUMNS) or not fields[0].startswith("(") or not fields[1].isdecimal():
+            raise InputError(f"{path}, line {number}: expected a template, its count and an example with tabs between")
         yield TemplateCount(fields[0], int(fields[1]), fields[2])
-
-
-RECORD_FILE = "parses.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParseRecord:
-    """The content of `parses.json`.
-
-    Attributes:
-        version: Version of this package that wrote it.
-        settings: What determined the trees: the pairs, and the parser.
-        inputs: Names, without their folders, of what the pairs are from, and what the parser calls itself.
-        rows: Pairs.
-        trees: How many sentences of each side have a tree, and of how many pairs `both` do.
-        left_out: Pairs that were not chosen, by reason.
-        templates: Different templates of the references.
-        files: Each file of pairs, and the templates, with their SHA-256.
-    """
-
-    version: str
-    settings: dict[str, Any]
-    inputs: dict[str, str]
-    rows: int
-    trees: dict[str, int]
-    left_out: dict[str, int]
-    templates: int
-    files: dict[str, str]
-
-
-# What others read of inputs and counts.
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    parser: str
-
-
-@dataclass(frozen=True)
-class _Trees:
-    reference: int
-
-
-@dataclass(frozen=True)
-class _Shown:
-    inputs: _Inputs
-    trees: _Trees
-
-
-def read_parsed(folder: Path) -> ParseRecord:
-    """Read the record of parsed pairs."""
-    path = folder / RECORD_FILE
-    if not path.is_file():
-        what = f"it holds no {RECORD_FILE}" if folder.is_dir() else "there is no such folder"
-        raise InputError(f"{folder} holds no parsed pairs of this program: {what}; `paranmt parse` makes them")
-    values = read_json(path, "the record of parsed pairs")
-    record = from_json(ParseRecord, values, path)
-    from_json(_Shown, values, path)
-    return record
-
-
-def check_templates(folder: Path, record: ParseRecord) -> None:
-    """Refuse counts of templates that are not those that were written."""
-    _check(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE))
-
-
-def parsed_files(folder: Path) -> list[Path]:
-    """Find the Parquet files of parsed pairs, in order, as they were written."""
-    files = {folder / name: digest for name, digest in read_parsed(folder).files.items() if name != TEMPLATES_FILE}
-    for path, digest in files.items():
-        _check(path, digest)
-    return list(files)
-
-
-def _check(path: Path, digest: str | None) -> None:
-    if not path.is_file() or checksum(path) != digest:
-        raise InputError(f"{path} is missing or is not as it was written; run `paranmt parse` again")
 
 
 @dataclass(frozen=True)
 class Templates:
-    """The most frequent templates of a corpus.
+    """The most frequent templates of parsed pairs.
 
     Attributes:
         counts: Templates, the most frequent first.
-        total: References with a tree, whatever its template.
-        different: Different templates among them.
-        parser: What gave the trees.
+        total: Number of references with a tree.
+        different: Number of distinct templates.
+        parser: Name of the parser.
     """
 
     counts: list[TemplateCount]
@@ -228,23 +192,20 @@ class Templates:
     @property
     def cumulative_shares(self) -> list[float]:
         """Share of each template and those before it, in [0, 1]."""
-        sums, done = [], 0
-        for each in self.counts:
-            done += each.count
-            sums.append(done / self.total)
-        return sums
+        return [count / self.total for count in itertools.accumulate(each.count for each in self.counts)]
 
-    def text(self) -> str:
-        """Write a table for a terminal, the examples at its end."""
+    def summary(self) -> str:
+        """A table for a terminal."""
         head = ["template", "count", "share %", "cumulative %"]
         figures = zip(self.counts, self.shares, self.cumulative_shares, strict=True)
         rows = [[each.template, f"{each.count:,}", percent(share), percent(total)] for each, share, total in figures]
-        lines = text_table(head, rows).split("\n")
         examples = ["example", *(each.example for each in self.counts)]
-        return "\n".join(f"{line}  {example}" for line, example in zip(lines, examples, strict=True))
+        lines = [f"{self.different:,} templates of {self.total:,} references, by {self.parser}"]
+        lines += [f"{line}  {found}" for line, found in zip(text_table(head, rows).split("\n"), examples, strict=True)]
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the table as JSON values."""
+        """The table as JSON values."""
         figures = zip(self.counts, self.shares, self.cumulative_shares, strict=True)
         return {
             "parser": self.parser,
@@ -256,19 +217,18 @@ class Templates:
         }
 
 
-def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> Templates:
-    """Read the most frequent templates of the references of parsed pairs.
+def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> Templates:
+    """Show the most frequent templates of the references of parsed pairs.
 
     Args:
-        parsed: The folder that `paranmt parse` made.
-        top: So many of them; None for all.
+        parsed: The folder of `paranmt parse`.
+        top: Maximum number of templates; None for all.
     """
     if top is not None and top < 1:
-        raise InputError(f"top must be at least 1, got {top}")
+        raise InputError(f"top must be at least 1, was {top}", option="top")
     folder = Path(parsed).expanduser()
-    record = read_parsed(folder)
-    check_templates(folder, record)
-    counts = read_template_counts(folder, top)
-    if not counts or record.trees["reference"] < 1:
+    record = ParseRecord.read(folder)
+    counts = read_template_counts(_checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE)), top)
+    if not counts or record.trees.reference < 1:
         raise InputError(f"no reference of {folder} has a tree, so there are no templates; use another parser")
-    return Templates(counts, record.trees["reference"], record.templates, record.inputs["parser"])
+    return Templates(counts, record.trees.reference, record.templates, record.parser)

@@ -13,33 +13,31 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, tab_fields
 from paranmt_hf.corpus.draws import mix, salt
-from paranmt_hf.corpus.parsing.parsers import read_at
-from paranmt_hf.corpus.parsing.trees import Tree
+from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.work import folder_aside
 
-# Of a line with a tree; a sentence of 1,000 characters has a tree of about ten times that.
+# Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
 MAX_CHARACTERS = 1_000_000
 
 
 class TreeFile:
     """A parser that looks trees up in a file.
 
-    Its lines are `SENTENCE<tab>TREE`, in any order. Or they are trees alone, and line n is the tree of line n of the
-    text that is measured; that text must be a file with a sentence on each line. A line without a tree is a sentence
-    that the parser had none for.
+    Its lines are `SENTENCE<tab>TREE` in any order, or trees alone, of which line n belongs to line n of a text. The
+    tree may be empty.
 
     Args:
         path: The file; plain, .gz, .xz or .zst.
-        text: The text that is measured, if it is a file of lines.
+        text: The text, a file with a sentence on each line; None if the sentences are not in such a file.
     """
 
     def __init__(self, path: Path, text: Path | None = None) -> None:
         existing([path])
         self.name = f"the file {path.name}"
-        # The file is read once for all sentences.
+        # The file is read once.
         self.at_once: int | None = None
-        self._path = path
+        self.path = path
         self._reader: TabFile | LineFiles
         if tab_fields(path) > 1:
             columns = {"sentence": 1, "tree": 2}
@@ -57,9 +55,9 @@ class TreeFile:
         return iter(self._reader.batches(Report()))
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look the trees of sentences up; None for those that are not in the file or have no tree there."""
+        """Look up the tree of each sentence; None if it is not in the file or has no tree."""
         wanted = pa.array(sentences, pa.string()).unique()
-        # As text, and the line: trees take ten times the memory.
+        # Text, with the number of its line, takes a tenth of the memory of trees.
         found: dict[str, tuple[str | None, int]] = {}
         for batch in self.batches():
             chosen = batch.filter(pc.is_in(batch["sentence"], value_set=wanted))
@@ -67,67 +65,54 @@ class TreeFile:
                 found.setdefault(sentence, (tree, line + 1))
         if len(wanted) and not found:
             raise InputError(
-                f"{self._path} has trees of none of the {len(wanted):,} sentences that are measured, such as "
-                f"{wanted[0].as_py()!r}; parse that corpus (paranmt stats --write-samples gives its sentences)"
+                f"{self.path} has no tree of the {len(wanted):,} sentences, such as {wanted[0].as_py()!r}; parse the "
+                "same sentences (`paranmt stats --write-samples` writes a sample)"
             )
         for sentence in sentences:
             text, line = found.get(sentence, (None, 0))
-            yield read_at(text, f"{self._path}:{line}") if text else None
+            yield read_at(text, f"{self.path}:{line}") if text else None
 
 
-SCHEMA = pa.schema({"sentence": pa.large_string(), "tree": pa.large_string(), "line": pa.int64()})
-TREES, HASHES, ROWS = "trees.arrow", "hashes.npy", "rows.npy"
-# Values of a byte.
-BYTES = 256
+INDEX_SCHEMA = pa.schema({"sentence": pa.large_string(), "tree": pa.large_string(), "line": pa.int64()})
+TREES, HASHES, TREE_ROWS = "trees.arrow", "hashes.npy", "rows.npy"
+BYTE_VALUES = 256
 
 
 def write_index(file: TreeFile, folder: Path) -> None:
-    """Write the trees of a file so that sentences are found among them without reading it again.
-
-    Takes the memory of 32 bytes for each line of the file.
-
-    Args:
-        file: The trees.
-        folder: Where to; it appears whole or not at all.
-    """
+    """Write the index of a file of trees into a folder, atomically; takes 32 bytes of memory for each line."""
     with folder_aside(folder) as aside:
         hashes = [np.empty(0, np.uint64)]
-        with pa.OSFile(str(aside / TREES), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        with pa.OSFile(str(aside / TREES), "wb") as sink, pa.ipc.new_file(sink, INDEX_SCHEMA) as writer:
             for batch in file.batches():
-                table = pa.table([batch["sentence"], batch["tree"], pc.add(batch["id"], 1)], names=SCHEMA.names)
-                writer.write_table(table.cast(SCHEMA))
+                table = pa.table([batch["sentence"], batch["tree"], pc.add(batch["id"], 1)], names=INDEX_SCHEMA.names)
+                writer.write_table(table.cast(INDEX_SCHEMA))
                 hashes.append(sentence_hashes(batch["sentence"]))
         joined = np.concatenate(hashes)
-        # Of two trees of a sentence the first counts.
+        # The first tree of a sentence counts.
         order = np.argsort(joined, kind="stable")
         np.save(aside / HASHES, joined[order])
-        np.save(aside / ROWS, order)
+        np.save(aside / TREE_ROWS, order)
 
 
 class TreeIndex:
-    """A parser that looks trees up in what `write_index` wrote.
-
-    Args:
-        folder: The index.
-        name: What the file of trees is called, for errors and as the name of the parser.
-    """
+    """A parser that looks up trees in an index; `name` is that of the file of trees."""
 
     at_once: int | None = 10_000
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
         self._trees = pa.ipc.open_file(pa.memory_map(str(folder / TREES))).read_all()
-        self._hashes, self._rows = (np.load(folder / file, mmap_mode="r") for file in (HASHES, ROWS))
+        self._hashes, self._rows = (np.load(folder / file, mmap_mode="r") for file in (HASHES, TREE_ROWS))
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look the trees of sentences up; None for those that are not in the file or have no tree there."""
+        """Look up the tree of each sentence; None if it is not in the file or has no tree."""
         wanted = pa.array(sentences, pa.large_string())
         hashes = sentence_hashes(wanted)
         places = np.searchsorted(self._hashes, hashes)
         inside = np.flatnonzero(places < len(self._hashes))
         present = inside[self._hashes[places[inside]] == hashes[inside]]
         found = self._trees.take(pa.array(self._rows[places[present]]))
-        entries = zip(*(found[name].to_pylist() for name in SCHEMA.names), strict=True)
+        entries = zip(*(found[name].to_pylist() for name in INDEX_SCHEMA.names), strict=True)
         texts = dict(zip(present.tolist(), entries, strict=True))
         for index, sentence in enumerate(sentences):
             own, text, line = texts.get(index, ("", None, 0))
@@ -135,11 +120,7 @@ class TreeIndex:
 
 
 class IndexedFile:
-    """A parser that looks trees up in a file, which is read once; its index lies in a temporary folder.
-
-    Args:
-        file: The trees.
-    """
+    """A parser that looks up trees in a file, which is read once, by an index in a temporary folder."""
 
     def __init__(self, file: TreeFile) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
@@ -148,24 +129,17 @@ class IndexedFile:
         self.name, self.at_once = file.name, self._index.at_once
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look the trees of sentences up, as `TreeIndex` does."""
+        """Look up the tree of each sentence."""
         return self._index.trees(sentences)
 
 
 def sentence_hashes(column: pa.Array) -> np.ndarray:
-    """Hash sentences by their bytes: the same on every machine.
-
-    Args:
-        column: Text [sentence], without nulls.
-
-    Returns:
-        Hashes [sentence], uint64: the sum of a random-looking number for each byte at its place.
-    """
+    """Hash text [sentence] without nulls by its bytes; returns [sentence], uint64, the same on every machine."""
     column = column.cast(pa.large_binary())
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
     lengths = np.diff(offsets)
     text = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     places = np.arange(len(text)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-    values = mix((places * BYTES + text).astype(np.uint64) + salt(0))
+    values = mix((places * BYTE_VALUES + text).astype(np.uint64) + salt(0))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])[offsets - offsets[0]]
     return mix(np.diff(sums) + lengths.astype(np.uint64))

@@ -8,9 +8,8 @@ from typing import Literal
 
 from paranmt_hf.errors import InputError
 
-# What parsers of the Penn Treebank's kind put around the tree of a sentence.
+# Labels of the node that Penn Treebank parsers put around the tree of a sentence.
 WRAPPERS = frozenset({"ROOT", "TOP", "S1", ""})
-# No sentence is nested as deeply.
 MAX_DEPTH = 200
 PIECES = re.compile(r"[()]|[^\s()]+")
 
@@ -24,11 +23,11 @@ READINGS: dict[Reading, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A node of a tree with what is below it.
+    """A node of a tree with everything below it.
 
     Attributes:
-        label: Its category; empty where the brackets have none.
-        children: Nodes and words, in the order of the sentence.
+        label: Its category; may be empty.
+        children: Nodes and words in the order of the sentence.
     """
 
     label: str
@@ -36,26 +35,22 @@ class Tree:
 
     @property
     def nodes(self) -> list[Tree]:
-        """The children that are nodes, words left out."""
+        """The children that are not words."""
         return [child for child in self.children if isinstance(child, Tree)]
 
     def __str__(self) -> str:
-        """Write the tree in brackets on one line; brackets in words become -LRB- and -RRB-, blanks in them `_`."""
+        """Write the tree in brackets on one line; in words, brackets become -LRB- and -RRB- and blanks `_`."""
         children = [str(child) if isinstance(child, Tree) else written(child) for child in self.children]
         return f"({' '.join([written(self.label), *children])})"
 
 
 def written(word: str) -> str:
-    """Write a word or label so that it neither breaks the brackets nor has blanks in it."""
+    """Escape brackets and blanks in a word or label."""
     return "_".join(word.replace("(", "-LRB-").replace(")", "-RRB-").split())
 
 
 def read_tree(text: str) -> Tree:
-    """Read a bracketed tree.
-
-    Args:
-        text: One tree. Words that are brackets must be written otherwise, as the Penn Treebank does: `-LRB-`.
-    """
+    """Read a bracketed tree, in which words that are brackets are written `-LRB-` and `-RRB-`."""
     open_nodes: list[tuple[str, list[Tree | str]]] = []
     root: Tree | None = None
     awaits_label = False
@@ -87,8 +82,16 @@ def read_tree(text: str) -> Tree:
     return root
 
 
+def read_at(tree: str, where: str) -> Tree:
+    """Read a tree of a file; `where` is its place, for errors."""
+    try:
+        return read_tree(tree)
+    except InputError as error:
+        raise InputError(f"{where}: {error}; correct that line or leave its tree empty") from None
+
+
 def without_wrapper(tree: Tree) -> Tree:
-    """Take away a node ROOT, TOP, S1 or without a label that is around the tree of a sentence and nothing else."""
+    """Remove a node ROOT, TOP, S1 or without a label around the tree of a sentence."""
     while tree.label in WRAPPERS and len(tree.nodes) == len(tree.children) == 1:
         (tree,) = tree.nodes
     return tree
@@ -97,18 +100,16 @@ def without_wrapper(tree: Tree) -> Tree:
 def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
     """Cut a tree to its top levels.
 
-    ParaNMT-50M (Wieting & Gimpel 2018) computes the entropy of parses, table 1, of "the top two levels" of each tree,
-    and elsewhere describes such a template as the level immediately below the root along with the root: that is
-    `two-levels`. Since "two levels" may also be meant without the root, there is `two-below`; and because its parser
-    puts a node ROOT around each sentence, `with-wrapper`.
+    ParaNMT-50M (Wieting & Gimpel 2018), table 1, has the entropy of "the top two levels" of each tree, and elsewhere
+    describes such a template as the root and the level immediately below: `two-levels`. If the root does not count,
+    that is `two-below`; if the node ROOT that its parser puts around each sentence counts, `with-wrapper`.
 
     Args:
-        tree: The tree of a sentence. Words are no nodes; a part of speech over a word is one.
-        reading: Which nodes count, see `READINGS`. All but `with-wrapper` take a node ROOT, TOP, S1 or without a
-            label that has one child away first.
+        tree: The tree of a sentence, in which words are not nodes and parts of speech are.
+        reading: Which nodes count; see `READINGS`.
 
     Returns:
-        What remains, bracketed: `(S (NP) (VP) (.))`.
+        The top levels in brackets: `(S (NP) (VP) (.))`.
     """
     cut = tree if reading == "with-wrapper" else without_wrapper(tree)
     return _cut(cut, 2 if reading == "two-below" else 1)

@@ -22,8 +22,7 @@ from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, write_bytes, writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, read_json, to_json
-from paranmt_hf.util.work import as_json
+from paranmt_hf.util.records import as_json, from_json, read_json, to_json
 
 # Seconds of a pass after which what is judged is worth keeping.
 KEEP_SECONDS = 20.0

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from paranmt_hf.encoders.composition import Composition, composition_of
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.export.card import card
-from paranmt_hf.encoders.export.formats import Encode, Format
-from paranmt_hf.encoders.export.model2vec import MODEL2VEC
-from paranmt_hf.encoders.export.onnx import ONNX
-from paranmt_hf.encoders.export.stock import STATIC, TOKENIZERS
-from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
-from paranmt_hf.encoders.export.trigram_tokenizer import alphabet_of
+from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS, Encode, Format, card
+from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
+from paranmt_hf.encoders.export.tokenizers import alphabet_of
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import ASSETS, locate
+from paranmt_hf.hub.repository import ASSETS, Model, locate
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.work import finished, folder_aside, refuse_inside, result_folder
+from paranmt_hf.util.records import Record, made_with
+from paranmt_hf.util.run import Result, result_folder, run
 
-# Says beside an export of what it is one.
-EXPORT_FILE = "export.json"
 # In the order in which a better one is looked for.
 FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 # How often the sample is encoded to measure the speed.
@@ -44,29 +36,63 @@ CHECKS = (
 
 
 @dataclass(frozen=True)
-class Exported:
-    """What `export_encoder` wrote.
+class ExportSettings:
+    """What determines an export: its format, the name of the encoder, and its commit or checksum."""
+
+    format: str
+    model: str
+    revision: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRecord(Record):
+    """The content of an export's `export.json`.
 
     Attributes:
-        folder: Where it is.
-        format: Name of the format.
+        settings: What determines the export.
         encoder: The encoder by the names of the paper, such as `WORD,TRIGRAM`.
         dimension: Dimensions of a sentence vector.
-        difference: Largest difference from our vectors, or of model2vec from a cosine of 1; None where the package
-            that reads the format is not installed, so that nothing was checked.
-        speed: Sentences of the embedded sample a second, as a reader encodes them on this machine; None as above.
-        own_speed: Sentences a second of `encode` here.
-        alphabet: Number of characters that trigrams of the vocabulary hold; None without trigrams.
+        difference: Largest difference from our vectors, or of model2vec from a cosine of 1; None if the package that
+            reads the format is not installed, so that nothing was checked.
+        speed: Sentences of the embedded sample per second, as a reader encodes them on this machine; None as above.
+        own_speed: Sentences per second of `encode` here.
+        alphabet: Number of characters in the trigrams of the vocabulary; None without trigrams.
     """
 
-    folder: Path
-    format: str
+    FILE: ClassVar[str] = "export.json"
+    KIND: ClassVar[str] = "an export (`paranmt export`)"
+
+    settings: ExportSettings
     encoder: str
     dimension: int
     difference: float | None
     speed: float | None
     own_speed: float
     alphabet: int | None
+
+
+class Exported(Result[ExportRecord]):
+    """An encoder in the format of another library."""
+
+    def summary(self) -> str:
+        """Describe the export and how it compares with the encoder."""
+        record, format = self.record, self.record.settings.format
+        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) / 1e6
+        lines = [f"{self.folder}: {record.encoder} as {format}, {record.dimension} dimensions, {size:.1f} MB"]
+        if record.difference is None or record.speed is None:
+            lines.append("not compared with the encoder, because the package that reads it is not installed")
+        else:
+            measure = "1 - cosine" if record.settings.format == "model2vec" else "difference"
+            lines.append(
+                f"largest {measure} from the encoder's vectors, on the embedded sample: {record.difference:.0e}"
+            )
+            lines.append(f"{record.speed:,.0f} sentences per second here; paranmt_hf.load: {record.own_speed:,.0f}")
+        if record.alphabet is not None:
+            lines.append(
+                f"trigrams by stock components of the tokenizers library, slower than paranmt_hf.load; equal for any "
+                f"text: trigrams with other characters than the {record.alphabet} known ones have no row anyway"
+            )
+        return "\n  ".join([*lines, f"how to load it: {self.folder / 'README.md'}"])
 
 
 def export_encoder(
@@ -86,39 +112,41 @@ def export_encoder(
     """
     if format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen, out = FORMATS[format], result_folder(out)
+    chosen = FORMATS[format]
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)
-    refuse_inside(out, source.folder)
-    identity = {"format": format, "model": source.name, "revision": source.revision}
-    made = finished(out, identity, _read_record, lambda record: record, made="exported")
-    refuse_not_finite(source.folder)
+    out = result_folder(out, ExportRecord, sources=[source.folder])
+    settings = ExportSettings(format, source.name, source.revision)
+    return run(
+        out,
+        settings,
+        ExportRecord,
+        lambda work, folder: _export(source, chosen, settings, folder, out.name),
+        result=Exported,
+        command="export",
+    )
+
+
+def _export(source: Model, format: Format, settings: ExportSettings, folder: Path, name: str) -> ExportRecord:
     encoder = load(source, device="cpu")
-    composition = _check(encoder, chosen, source.name)
+    composition = _check(encoder, format, source.name)
+    format.write(encoder, folder)
     titles = [part.family.title for part in composition.parts]
-    if made is not None:
-        checked = _measure(encoder, out, chosen)
-    else:
-        with folder_aside(out, doing="write the folder") as aside:
-            chosen.write(encoder, aside)
-            (aside / "README.md").write_text(card(out.name, chosen, titles, source), encoding="utf8")
-            (aside / EXPORT_FILE).write_text(json.dumps(identity, indent=1), encoding="utf8")
-            _make_readable(aside)
-            checked = _measure(encoder, aside, chosen)
+    (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8")
+    _make_readable(folder)
+    difference, speed, own_speed = _measure(encoder, folder, format)
     trigrams = [part.vocabulary.units for part in composition.parts if part.family.units == "trigram"]
-    alphabet = {character for units in trigrams for character in alphabet_of(units)}
-    return Exported(out, format, composition.title, composition.dimension, *checked, len(alphabet) or None)
-
-
-def _read_record(folder: Path) -> dict[str, Any]:
-    """Read what determined an export."""
-    if not (folder / EXPORT_FILE).is_file():
-        raise InputError(f"{folder} exists and is not an empty folder; name another one or delete it")
-    record = read_json(folder / EXPORT_FILE, "the record of an export; delete the folder")
-    if not isinstance(record, dict):
-        raise InputError(f"{folder / EXPORT_FILE} is damaged: it holds no object; delete the folder")
-    return record
+    return ExportRecord(
+        settings=settings,
+        encoder=composition.title,
+        dimension=composition.dimension,
+        difference=difference,
+        speed=speed,
+        own_speed=own_speed,
+        alphabet=len({character for units in trigrams for character in alphabet_of(units)}) or None,
+        **made_with("numpy", "tokenizers", "sentence-transformers", format.package or "torch"),
+    )
 
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import parse_sentence, read_lines
+from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.lines import parse_number, parse_sentence, read_lines
-from paranmt_hf.evaluation.transfer.protocol import TASKS
+from paranmt_hf.evaluation.pair_set import parse_number, parse_sentence, read_lines
 from paranmt_hf.util.files import check_regular
 
+TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Split = Literal["positive", "negative", "train", "dev", "test"]
 # How a task is evaluated: nested cross-validation over all of it, cross-validation on train, or a dev set.
 Way = Literal["nested", "train", "dev", "relatedness"]
@@ -100,9 +101,6 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
 
     Returns:
         The tasks, and the names of those that are not there.
-
-    Raises:
-        InputError: There is no task, one of `names` is not there, or a file is missing beside others or damaged.
     """
     folder = Path(folder)
     check_regular(folder)

@@ -7,36 +7,45 @@ are its vector u, of a pair of sentences |u - v| and u * v.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
+from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import cosines
 from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer.heads import (
+    MOST_PASSES,
+    PASSES,
     Features,
     Tick,
+    TransferConfig,
     check_folds,
     dev_fits,
     nested_cross_validation,
     nested_fits,
     train_fits,
+    train_relatedness,
     tuned_on_dev,
     tuned_on_train,
 )
-from paranmt_hf.evaluation.transfer.protocol import TransferConfig
-from paranmt_hf.evaluation.transfer.record import TaskRecord, TransferRecord, averages
-from paranmt_hf.evaluation.transfer.relatedness import MOST_PASSES, PASSES, train_relatedness
 from paranmt_hf.text.protocols import Encoder, fitted
+from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.version import __version__
 
 # Sentences that are encoded between two reports of progress.
 _BLOCK = 4096
+# The averages of accuracies that papers print.
+AVERAGES: Mapping[str, tuple[str, ...]] = {
+    # Sent2Vec (arXiv:1703.02507), table 1.
+    "Mean of 6": ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC"),
+    # Sentence-BERT, SimCSE and others.
+    "Mean of 7": ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),
+}
 _LIBRARIES = ("scikit-learn", "numpy", "torch")
 
 
@@ -47,8 +56,7 @@ def evaluate_transfer(
     name: str | None = None,
     config: TransferConfig | None = None,
     left_out: Sequence[str] = (),
-    weights: str | None = None,
-) -> TransferRecord:
+) -> Results:
     """Evaluate an encoder on transfer tasks.
 
     Args:
@@ -57,10 +65,6 @@ def evaluate_transfer(
         name: Name of the model in the result; by default that of its class.
         config: Folds and seed.
         left_out: Names of tasks that are not among those given, for the record.
-        weights: Checksum of the encoder's weights, for the record.
-
-    Raises:
-        InputError: There are no tasks, a vector is not finite, or a task has too few items for so many folds.
     """
     config = config or TransferConfig()
     if isinstance(data, str | Path):
@@ -76,18 +80,38 @@ def evaluate_transfer(
             check_folds(items.labels, 1 if task.way == "dev" else config.folds, task.name, nested=task.way == "nested")
     name = name or type(encoder).__name__
     store = _VectorStore(encoder, name)
-    results = [_evaluate_task(task, store, config) for task in tasks]
-    return TransferRecord(
+    rows = [_evaluate_task(task, store, config) for task in tasks]
+    said = [*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())]
+    if left_out:
+        said.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
+    if zeros := sum(row.details["zero_vectors"] for row in rows):
+        said.append(f"{zeros:,} sentences have a vector of zeros.")
+    means = averages(rows)
+    found = {row.name for row in rows}
+    said += [
+        f"{title} is not printed, because {', '.join(part for part in parts if part not in found)} is missing."
+        for title, parts in AVERAGES.items()
+        if not set(parts) <= found
+    ]
+    return Results(
+        kind="transfer",
         model=name,
-        dimension=store.vectors.shape[1],
-        tasks=results,
-        left_out=list(left_out),
-        averages=averages(results),
-        protocol=config.describe(),
-        versions={"paranmt-hf": __version__, **{library: version(library) for library in _LIBRARIES}},
-        notes=[*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())],
-        weights=weights,
+        tables={"Task": rows, "Mean": means},
+        data={task.name: task.checksum for task in tasks},
+        settings={"dimension": store.vectors.shape[1], **config.describe()},
+        versions={"paranmt-hf": __version__, **versions(_LIBRARIES)},
+        notes=said,
     )
+
+
+def averages(rows: Sequence[Row]) -> list[Row]:
+    """Compute the averages of `AVERAGES` whose tasks are all there."""
+    figures = {row.name: row.main for row in rows}
+    return [
+        Row(name=title, values={"mean": sum(figures[part] for part in parts) / len(parts)})
+        for title, parts in AVERAGES.items()
+        if set(parts) <= figures.keys()
+    ]
 
 
 class _VectorStore:
@@ -136,7 +160,7 @@ class _VectorStore:
         return Features(first, part.labels)
 
 
-def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> TaskRecord:
+def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> Row:
     from sklearn.exceptions import ConvergenceWarning
 
     store.encode(task)
@@ -147,51 +171,51 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
         "relatedness": MOST_PASSES // PASSES,
     }[task.way]
     with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
-        # Raw vectors seldom let a head come to its end within the steps that SentEval gives it.
+        # Raw vectors seldom let a head converge within the steps that SentEval gives it.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        dev, test, others, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
-    return TaskRecord(
-        name=task.name,
-        items={part: len(items) for part, items in task.parts.items()},
-        measure="pearson" if task.way == "relatedness" else "accuracy",
-        test=test,
-        dev=dev,
-        others=others,
-        penalties=list(penalties),
-        zero_vectors=int((~store.vectors.any(axis=1)).sum()),
-        checksum=task.checksum,
-    )
+        values, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
+    parts = {part: len(items) for part, items in task.parts.items()}
+    details = {
+        "parts": parts,
+        "penalties": list(penalties),
+        "zero_vectors": int((~store.vectors.any(axis=1)).sum()),
+    }
+    return Row(name=task.name, values=values, items=sum(parts.values()), details=details)
 
 
 def _trained(
     task: TransferTask, store: _VectorStore, config: TransferConfig, tick: Tick
-) -> tuple[float, float, dict[str, float], Sequence[float]]:
-    """Figures on development and test items, other figures, and penalties."""
+) -> tuple[dict[str, float], Sequence[float]]:
+    """Figures on the test items, the figure on those that the head was chosen by, and penalties."""
     features = {part: store.features(items) for part, items in task.parts.items()}
     if task.way == "relatedness":
-        return *_relatedness(task, features, store, config, tick), ()
+        return _relatedness(task, features, store, config, tick), ()
     if task.way == "nested":
         tuned = nested_cross_validation(features["all"], config, tick, task.name)
     elif task.way == "train":
         tuned = tuned_on_train(features["train"], features["test"], config, tick, task.name)
     else:
         tuned = tuned_on_dev(features["train"], features["dev"], features["test"], config, tick, task.name)
-    others = {"f1": f1(tuned.predictions, features["test"].labels)} if task.name == "MRPC" else {}
-    return tuned.dev, tuned.accuracy, others, tuned.penalties
+    values = {"accuracy": tuned.accuracy, "dev": tuned.dev}
+    if task.name == "MRPC":
+        values["f1"] = f1(tuned.predictions, features["test"].labels)
+    return values, tuned.penalties
 
 
 def _relatedness(
     task: TransferTask, features: dict[str, Features], store: _VectorStore, config: TransferConfig, tick: Tick
-) -> tuple[float, float, dict[str, float]]:
+) -> dict[str, float]:
+    """Figures of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
     found = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
     gold = features["test"].labels
     untrained = np.concatenate([cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
-    others = {
+    return {
+        "pearson": pearson(found.scores, gold),
+        "dev": found.dev,
         "spearman": spearman(found.scores, gold),
         "mse": float(np.mean((found.scores - gold) ** 2)),
-        "cosine_spearman_all": spearman(untrained, np.concatenate([part.labels for part in task.parts.values()])),
+        "cosine_spearman": spearman(untrained, np.concatenate([part.labels for part in task.parts.values()])),
     }
-    return found.dev, pearson(found.scores, gold), others
 
 
 def f1(predictions: np.ndarray, labels: np.ndarray) -> float:

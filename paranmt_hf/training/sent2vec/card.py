@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.encoders.families import FAMILIES
-from paranmt_hf.evaluation.record import ResultsRecord
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.markdown import escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
 from paranmt_hf.training.record import TRAINING_PICTURE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
+from paranmt_hf.util.records import to_json
 
 
 def sent2vec_card(
@@ -23,14 +25,16 @@ def sent2vec_card(
     folder: Path,
     training: Sent2VecRecord,
     about: AboutModel | None = None,
-    results: ResultsRecord | None = None,
+    results: Results | None = None,
 ) -> dict[str, Any]:
     """Put the record of a card together; what `model_card` takes."""
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     stock = all(entry["type"].startswith("sentence_transformers.") for entry in modules)
     said: dict[str, Any] = asdict(about) if about is not None else {}
     stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
-    stored |= {name: getattr(results, name) if results is not None else None for name in ("mean", "development")}
+    stored |= {"mean": None, "development": None}
+    if results is not None:
+        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
     return {
         "name": name,
         **{key: value for key, value in said.items() if value is not None},
@@ -46,9 +50,9 @@ def sent2vec_card(
         "languages": [],
         "stock": stock,
         "limits": FAMILIES["sent2vec" if training.ngrams else "word"].limits,
-        "results": None if results is None else results.figures(),
+        "results": None if results is None else results.to_json(),
         "precisions": {"as stored": stored},
-        "speed": None if results is None else results.to_json().get("speed"),
+        "speed": None if results is None or results.speed is None else to_json(results.speed),
     }
 
 
@@ -62,7 +66,7 @@ def own_sent2vec_card(folder: Path, name: str, training: Sent2VecRecord) -> str:
     return model_card(sent2vec_card(name, folder, training))
 
 
-def missing_of_sent2vec(training: Sent2VecRecord, about: AboutModel, results: ResultsRecord | None) -> list[str]:
+def missing_of_sent2vec(training: Sent2VecRecord, about: AboutModel, results: Results | None) -> list[str]:
     """What a reader of the card would miss, in sentences."""
     missing = []
     if results is None:

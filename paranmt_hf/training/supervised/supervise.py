@@ -16,14 +16,13 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.modules.lstm import padded
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import UnitCounter, lookup
+from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer.data import JUDGEMENTS, Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.relatedness import target_distributions
+from paranmt_hf.evaluation.transfer.heads import target_distributions
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
@@ -116,8 +115,6 @@ def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) 
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
-    if encoder.init_from:
-        refuse_not_finite(locate(encoder.init_from).folder)
     encoder, start, vectors = resolve_encoder(encoder)
     return _Setup(config, task, encoder, start, vectors)
 

@@ -32,10 +32,9 @@ from paranmt_hf.training.train import Quiet, fit
 from paranmt_hf.training.tuning.grid import KIND_OF, Order, apply
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, from_json, read_json, to_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.tables import markdown_table, percent, text_table
-from paranmt_hf.util.work import as_json
 from paranmt_hf.util.yaml_files import as_yaml
 
 RECORD, TABLE, OPTIONS = "tune.json", "trials.tsv", "best.yaml"
@@ -290,7 +289,7 @@ class Trials:
         measured: dict[str, float | None] = {}
         # The pairs of a small development set may have no negatives; it can be ranked all the same.
         with suppress(InputError):
-            measured = asdict(margins.measure(Quiet(model)))
+            measured = {row.name: row.main for row in margins.measure(Quiet(model))}
         return TuneTrial(
             number,
             combination,

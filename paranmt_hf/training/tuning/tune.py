@@ -35,18 +35,9 @@ from paranmt_hf.training.tuning.trials import (
     read_tune,
 )
 from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.work import (
-    as_json,
-    finished,
-    is_free,
-    keep_identity,
-    locked,
-    put_in_place,
-    remove,
-    remove_leftover,
-    result_folder,
-    work_folder,
-)
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.run import is_free, put_in_place, result_folder, work_folder
+from paranmt_hf.util.work import finished, keep_identity, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)

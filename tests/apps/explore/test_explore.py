@@ -135,5 +135,5 @@ def test_neighbours_come_from_an_index(made, tmp_path):
     assert len(found) == 20
     cosines = [entry["similarity"] for entry in found]
     assert cosines == sorted(cosines, reverse=True)
-    with pytest.raises(InputError, match="is no index: it holds no index.json; make one with `paranmt search index`"):
+    with pytest.raises(InputError, match="holds no index.json; expected an index"):
         explore(made, index=tmp_path)

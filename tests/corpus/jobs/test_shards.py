@@ -163,7 +163,7 @@ def test_workers_share_cores_and_gpus(monkeypatch):
     with pytest.raises(InputError, match="threads must be a whole number from 0 to 10,000, was 1.5"):
         EngineConfig(threads=1.5)
     monkeypatch.setattr(engine, "count_gpus", lambda: 1)
-    with pytest.raises(InputError, match="2 GPUs for each worker are asked for, and torch sees 1"):
+    with pytest.raises(InputError, match="`gpus` is 2, and torch sees 1"):
         EngineConfig(gpus=2).resolved()
 
 

@@ -9,8 +9,9 @@ from collections import Counter
 
 import pytest
 
-from paranmt_hf.corpus.parsing import parsers
-from paranmt_hf.corpus.parsing.parsers import LinkGrammar, StanzaParser, named_parsers, parse
+from paranmt_hf.corpus.parsing import link_grammar
+from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
+from paranmt_hf.corpus.parsing.parsers import StanzaParser, open_parser, parse
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
@@ -87,9 +88,9 @@ def test_a_file_of_sentences_and_trees(tmp_path):
     # White space is normalised as that of corpora; of two trees the first counts; what is not asked for is not read.
     assert list(TreeFile(path).trees(SENTENCES)) == TREES
     assert list(TreeFile(path).trees(["c", "unknown"])) == [Tree("S", ("c",)), None]
-    with pytest.raises(InputError, match=r"trees.tsv.gz:2: expected a tree, .* mend that line or empty its tree"):
+    with pytest.raises(InputError, match=r"trees.tsv.gz:2: expected a tree, .* correct that line"):
         list(TreeFile(path).trees(["other"]))
-    with pytest.raises(InputError, match=r"trees of none of the 2 sentences that are measured, such as 'x'"):
+    with pytest.raises(InputError, match=r"has no tree of the 2 sentences, such as 'x'"):
         list(TreeFile(path).trees(["x", "y", "x"]))
     assert list(TreeFile(path).trees([])) == []
 
@@ -134,7 +135,7 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM)
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(parsers, "GRACE", 1)
+    monkeypatch.setattr(link_grammar, "GRACE", 1)
     return path
 
 
@@ -172,7 +173,7 @@ def test_a_program_that_does_not_start(program):
 def test_no_program(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="needs the program link-parser, which is not installed: apt-get install"):
-        named_parsers(seconds=1, processes=1)["link-grammar"]()
+        open_parser("link-grammar")
 
 
 @pytest.mark.skipif(shutil.which("link-parser") is None, reason="needs the program link-parser (Debian: link-grammar)")
@@ -229,7 +230,7 @@ def stanza(monkeypatch):
 
 
 def test_stanza(stanza):
-    parser = named_parsers(seconds=1, processes=1)["stanza"]()
+    parser = open_parser("stanza")
     assert parser.name == "stanza 1.15.0"
     expected = [Tree("ROOT", (Tree("S", ("(",)),)), None, read_tree("(ROOT (X two))")]
     assert parser.trees(["(", " ", "two"]) == expected
@@ -237,9 +238,7 @@ def test_stanza(stanza):
 
 def test_stanza_without_models(stanza):
     stanza.missing = True
-    with pytest.raises(
-        InputError, match=r"Resources file not found at: resources.json\); fetch them once, .*download"
-    ):
+    with pytest.raises(InputError, match=r"Resources file not found at: resources.json\); download them"):
         StanzaParser()
 
 

@@ -44,7 +44,7 @@ def test_counts_by_hand():
 @given(st.lists(st.lists(st.integers(0, len(TREES) - 1), max_size=9), max_size=5), st.sampled_from([0, 3, 1000]))
 def test_counts_are_those_of_all_shards(shards, waiting):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(template_counts, "WAITING", waiting)
+        patch.setattr(template_counts, "MAX_WAITING_COUNTS", waiting)
         table = counted(shards)
     found = [
         (TEMPLATES[number], f"{shard} {place}") for shard, row in enumerate(shards) for place, number in enumerate(row)
@@ -75,8 +75,8 @@ def test_no_trees_at_all(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "line 1: expected template, count, example between tabs"),
-        (b"(S)\t1\ta\n", "line 1: expected template, count, example between tabs"),
+        (b"", "line 1: expected template, count, example with tabs between"),
+        (b"(S)\t1\ta\n", "line 1: expected template, count, example with tabs between"),
         (b"template\tcount\texample\n(S)\t1\ta\n(S)\t1\n", "line 3: expected a template, its count and an example"),
         (b"template\tcount\texample\n(S)\tone\ta\n", "line 2: expected a template, its count and an example"),
         (b"template\tcount\texample\nS\t1\ta\n", "line 2: expected a template, its count and an example"),

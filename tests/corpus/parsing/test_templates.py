@@ -110,8 +110,8 @@ def test_tokens_by_hand():
         ([")", "(S"], "a tree that begins with a node, got '\\)' at index 0"),
         (["(S", ")", "(NP", ")"], "expected one tree, but a second one begins at index 2"),
         (["(S", ")", ")", "(NP"], "expected one tree, but a second one begins at index 3"),
-        (["(S", "NP"], "'NP' at index 1 is no token of a tree"),
-        (["(S", "(NP)"], "'\\(NP\\)' at index 1 is no token of a tree"),
+        (["(S", "NP"], "'NP' at index 1 is not a token of a tree"),
+        (["(S", "(NP)"], "'\\(NP\\)' at index 1 is not a token of a tree"),
     ],
 )
 def test_tokens_that_are_no_tree(tokens, reason):
@@ -143,11 +143,11 @@ def test_templates_that_people_write(text, template):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is no template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
+        ("", "is not a template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
         ("(S(NP)", "1 closing brackets are missing"),
         ("(S(NP)(VP)))", "after its last bracket there is more at character 12"),
         ("NP VP", "begins with an opening bracket, got 'NP' at character 1"),
-        ("(S (NP) VP)", "has no words: 'VP' at character 9; a node is written \\(VP\\)"),
+        ("(S (NP) VP)", "has no words: 'VP' at character 9; write nodes as \\(VP\\)"),
         ("(S (NP he))", "has no words: 'he' at character 8"),
         ("(S (NP (DT)))", "one level below it: the node at character 8 is deeper"),
         ("(ROOT (S (NP (DT))))", "the node at character 14 is deeper"),

@@ -35,7 +35,7 @@ def test_trees_of_a_file(tmp_path):
         Tree("NP", ("Übung", "é")),
     ]
     assert list(index.trees([])) == []
-    with pytest.raises(InputError, match=r"^trees.tsv.gz:2: expected a tree, .* mend that line or empty its tree"):
+    with pytest.raises(InputError, match=r"^trees.tsv.gz:2: expected a tree, .* correct that line"):
         list(index.trees(["other"]))
 
 

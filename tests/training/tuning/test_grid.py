@@ -17,7 +17,6 @@ from paranmt_hf.training.tuning.grid import (
     read_grid,
     read_preset,
 )
-from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util import optional
 
 
@@ -44,9 +43,9 @@ def test_words_and_files_give_values_of_the_settings(tmp_path):
         ({"lambda-w": []}, r"the grid's lambda-w must be a list of values, was \[\]"),
         ({"lambda-w": "0"}, "the grid's lambda-w must be a list of values, was '0'"),
         ({"lambda-w": 0.5}, "the grid's lambda-w must be a list of values, was 0.5"),
-        ({"lambda-w": [-1]}, "lambda_w must be from 0 to 1,000,000, was -1"),
-        ({"lambda-w": ["much"]}, "lambda_w must be a number from 0 to 1,000,000, was 'much'"),
-        ({"batch-size": [2.5]}, "batch_size must be a whole number from 1 to"),
+        ({"lambda-w": [-1]}, "lambda_w must be at least 0, was -1"),
+        ({"lambda-w": ["much"]}, "lambda_w must be a number of at least 0, was 'much'"),
+        ({"batch-size": [2.5]}, "batch_size must be a whole number of at least 1"),
         ({"negatives": ["hard"]}, "negatives must be one of max, mix, rand, was 'hard'"),
         ({"decay": ["yes"]}, "decay must be true or false, was 'yes'"),
         ({"lambda-w": ["1e-5", "0.00001"]}, "the grid's lambda-w has a value twice: 1e-05, 1e-05"),
@@ -87,7 +86,7 @@ def test_combinations_are_numbered(sizes):
 def test_settings_go_where_they_belong():
     encoder, config = apply({"lambda_w": 0.5, "dimension": 7}, EncoderConfig(min_count=2), TrainConfig(seed=9))
     assert (encoder.dimension, encoder.min_count, config.lambda_w, config.seed) == (7, 2, 0.5, 9)
-    with pytest.raises(InputError, match="--batch-size 1 with --mega-batch 1"):
+    with pytest.raises(InputError, match="`batch_size` 1 with `mega_batch` 1"):
         apply({"batch_size": 1}, EncoderConfig(), TrainConfig(mega_batch=1))
 
 
@@ -145,13 +144,7 @@ def test_grids_of_the_paper(name):
     fitting = []
     for index in range(0, len(grid), len(grid) // 60):
         encoder, config = apply(grid.combination(index), EncoderConfig(**of_encoder), TrainConfig(**settings))
-        try:
-            refuse_unused(encoder, config, development=False, teacher_cache=False, processes=1)
-        except InputError as error:
-            # Frozen words cannot be pulled back.
-            assert config.freeze_words and config.lambda_w and "--lambda-w would change nothing" in str(error)
-        else:
-            fitting.append((config, encoder))
+        fitting.append((config, encoder))
     assert len(fitting) >= 25 and all(encoder.model == name for _, encoder in fitting)
     assert (fitting[0][0].mega_batch, fitting[0][0].clip, fitting[0][0].margin) == (1, 1, 0.4)
     assert grid.values["batch_size"] == (25, 50, 100) and grid.values["learning_rate"] == (0.05, 0.005, 0.0005)

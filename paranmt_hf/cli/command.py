@@ -1,0 +1,400 @@
+"""A command: the options of a function, derived from its signature, its docstring and its settings; and the call.
+
+Parsing and help are tyro's. It gets a flat dataclass for each group of options instead of the settings themselves, so
+that values of a file are defaults, and settings are made only when all their values are known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import (
+    Advanced,
+    Expected,
+    Prefixed,
+    RunOnly,
+    checked,
+    expected_fields,
+    expected_of,
+    parsed,
+)
+
+KINDS = (int, float, bool, str, Path, dict)
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option or positional argument of a command.
+
+    Attributes:
+        name: Its Python name, unique in the command; `batch_size` is `--batch-size`.
+        field: Name of the field or parameter that it sets.
+        parameter: Parameter of the function that it sets or is a part of.
+        expected: The values that it takes.
+        default: Its default; `MISSING` if it must be given.
+        help: What it does.
+        positional: Whether it is given without its name.
+    """
+
+    name: str
+    field: str
+    parameter: str
+    expected: Expected
+    default: Any
+    help: str
+    positional: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed; a positional argument in capitals."""
+        return self.name.upper() if self.positional else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def advanced(self) -> bool:
+        """Whether only `--help-all` shows it."""
+        return Advanced in self.expected.markers
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the table.
+
+    Attributes:
+        name: What is typed after `paranmt`: `train`, `lexicon build`.
+        target: Module and function: `paranmt_hf.training.train:train`.
+        summary: What it does, in one line, for the list of commands.
+        example: A command line.
+        kept: Name of the file with its options in the folder of its result, if it changes a folder; a command with
+            `--out` writes `paranmt.yaml`.
+    """
+
+    name: str
+    target: str
+    summary: str
+    example: str
+    kept: str | None = None
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The function; its module is imported."""
+        module, name = self.target.split(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Settings class of each parameter that has one."""
+        return {name: expected.kind for name, expected, _ in self._parameters if is_dataclass(expected.kind)}
+
+    @cached_property
+    def _parameters(self) -> list[tuple[str, Expected, inspect.Parameter]]:
+        found = []
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            expected = expected_of(_evaluated(parameter.annotation, self.function))
+            if expected.kind in KINDS or expected.choices() or is_dataclass(expected.kind):
+                found.append((name, expected, parameter))
+            elif parameter.default is parameter.empty or _is_unknown(expected.kind):
+                raise TypeError(f"{name} of {self.target} has a type that is unknown or has no text form")
+        return found
+
+    @cached_property
+    def options(self) -> list[Option]:
+        """All options, positional arguments first."""
+        found: list[Option] = []
+        explained = _explained(self.function)
+        for name, expected, parameter in self._parameters:
+            if is_dataclass(expected.kind):
+                found += self._of_settings(name, expected)
+                continue
+            default = MISSING if parameter.default is parameter.empty else parameter.default
+            if default is MISSING and expected.optional:
+                default = None
+            positional = (default is MISSING or default == ()) and name != "out"
+            positional = positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+            found.append(Option(name, name, name, expected, default, explained.get(name, ""), positional))
+        names = [option.name for option in found]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
+        return sorted(found, key=lambda option: not option.positional)
+
+    def _of_settings(self, parameter: str, group: Expected) -> Iterator[Option]:
+        """One option for each field of a settings class."""
+        explained = _explained(group.kind)
+        for entry in fields(group.kind):
+            name = entry.name
+            if Prefixed in group.markers:
+                name = parameter if name == "name" else f"{parameter}_{name}"
+            expected = expected_fields(group.kind)[entry.name]
+            if Advanced in group.markers:
+                expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})
+            default = _default(entry)
+            if default is MISSING and group.optional:
+                default = None
+            text = explained.get(entry.name) or entry.metadata.get("help", "")
+            yield Option(name, entry.name, parameter, expected, default, text)
+
+    @cached_property
+    def writes_json(self) -> bool:
+        """Whether `--json FILE` writes the result: its class has `to_json`."""
+        returned = inspect.signature(self.function).return_annotation
+        return hasattr(_evaluated(returned, self.function), "to_json")
+
+    @cached_property
+    def flags(self) -> dict[str, str]:
+        """How each parameter and field is typed."""
+        return {option.field: option.flag for option in self.options} | {
+            option.name: option.flag for option in self.options
+        }
+
+    def values_of(self, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
+        """Convert the values of a file, by the names of options, as the command line converts its words.
+
+        Args:
+            given: Names, with `-` or `_`, and values; null is the same as nothing.
+            where: The file, for errors.
+        """
+        known = {option.name: option for option in self.options}
+        found = {}
+        for key, value in given.items():
+            name = str(key).replace("-", "_")
+            if name not in known:
+                near = get_close_matches(name, known)
+                hint = f"perhaps you meant {near[0].replace('_', '-')}" if near else "see --help-all"
+                raise InputError(f"{where}: `paranmt {self.name}` has no option {key!r}; {hint}")
+            if value is None:
+                continue
+            expected = known[name].expected
+            if isinstance(value, Mapping | list) and not (isinstance(value, list) and expected.several):
+                kind = "a mapping" if isinstance(value, Mapping) else "a list"
+                raise InputError(f"{where}: {key} must be one value, was {kind}", option=name)
+            try:
+                found[name] = checked(str(key), parsed(value, expected), expected)
+            except InputError as error:
+                raise InputError(f"{where}: {error}", option=name) from None
+        return found
+
+    def parse(self, given_words: Sequence[str], file_values: Mapping[str, Any]) -> dict[str, Any]:
+        """Parse a command line.
+
+        Args:
+            given_words: What follows the name of the command.
+            file_values: Values that replace defaults, from a file or the name of a recipe.
+
+        Returns:
+            The value of each option, by its name, and of `json`, `config` and `debug`.
+        """
+        import tyro
+
+        words = ["--help" if word == "--help-all" else word for word in given_words]
+        # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
+        brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
+        groups: dict[str, list[Option]] = {"": []}
+        for option in self.options:
+            if not (brief and option.advanced):
+                groups.setdefault(option.parameter if option.parameter in self.settings else "", []).append(option)
+        parts: list[tuple[str, Any]] = []
+        for name, options in groups.items():
+            own = [_tyro_field(option, file_values, self.flags) for option in options]
+            made = make_dataclass(name or "own", own, kw_only=True)
+            made.__doc__ = _documentation(self.settings[name]).short_description if name else None
+            parts.append((name or "own", made if name else Annotated[made, tyro.conf.arg(name="")]))
+        parts.append(("general", make_dataclass("general", _general(self.writes_json), kw_only=True)))
+        line: Any = tyro.cli(
+            make_dataclass("arguments", parts, kw_only=True),
+            prog=f"paranmt {self.name}",
+            description=self._description(brief),
+            args=words,
+            config=(tyro.conf.OmitArgPrefixes,),
+        )
+        found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in self.options}
+        for name, _ in parts:
+            found |= vars(getattr(line, name))
+        return self._checked(found)
+
+    def _checked(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Check all values against their options."""
+        for option in self.options:
+            value = values[option.name]
+            if option.expected.several and not value:
+                if option.default is MISSING:
+                    print(f"paranmt {self.name}: {option.flag} is missing; see --help", file=sys.stderr)
+                    raise SystemExit(2)
+                values[option.name] = option.default
+            elif value is not None:
+                values[option.name] = checked(option.name, parsed(value, option.expected), option.expected)
+        return values
+
+    def _description(self, brief: bool) -> str:
+        text = _documentation(self.function)
+        parts = [text.short_description or self.summary]
+        if text.long_description and not brief:
+            parts.append(text.long_description)
+        hidden = sum(option.advanced for option in self.options)
+        if brief and hidden:
+            parts.append(f"--help-all shows {hidden} more options.")
+        parts.append(f"example:\n  {self.example}")
+        return with_flags("\n\n".join(parts), self.flags)
+
+    def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
+        """Call the function with the values of its options."""
+        arguments: dict[str, Any] = {}
+        for name, expected, _ in self._parameters:
+            if name not in self.settings:
+                arguments[name] = values[name]
+                continue
+            own = [option for option in self.options if option.parameter == name]
+            given = {option.field: values[option.name] for option in own}
+            required = {entry.name for entry in fields(expected.kind) if _default(entry) is MISSING}
+            changed = any(values[option.name] != option.default for option in own)
+            if expected.optional and not changed and any(given[field] is None for field in required):
+                arguments[name] = None
+                continue
+            try:
+                arguments[name] = expected.kind(**given)
+            except InputError as error:
+                raise reworded(error, {option.field: option.flag for option in own}) from None
+        return self.function(**arguments)
+
+    def kept_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that decide the result, as `--config` takes them."""
+        kept = [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
+        given = [option for option in kept if values[option.name] not in (None, ())]
+        return {option.name.replace("_", "-"): _as_written(values[option.name]) for option in given}
+
+
+def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
+    """Name options as they are typed: parameters in backquotes, and the one that the error is about."""
+    text = with_flags(str(error), flags)
+    if error.option is not None and error.option in flags:
+        text = re.sub(rf"^{error.option}\b", flags[error.option], text)
+    again = type(error)(text, path=error.path)
+    again.__cause__ = error.__cause__
+    return again
+
+
+def with_flags(text: str, flags: Mapping[str, str]) -> str:
+    """Show parameters in backquotes as they are typed."""
+    return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), text)
+
+
+def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[str, str]) -> tuple[str, Any, Any]:
+    """A field of the dataclass from which tyro makes its parser."""
+    import tyro
+
+    expected = option.expected
+    default = file_values.get(option.name, option.default)
+    kind: Any = str if expected.kind is dict else expected.kind
+    if expected.several:
+        if default is not MISSING:
+            # tyro narrows the type to that of a default.
+            default = tuple(float(each) if kind is float else each for each in default or ())
+        kind = tuple[kind, ...]
+    elif expected.optional or default is None:
+        kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`
+    if isinstance(default, dict):
+        default = _as_written(default)
+    text = with_flags(option.help, flags)
+    if expected.kind is float and str(expected.range):
+        text = f"{text.removesuffix('.')}; {expected.range}."
+    hint: Any = "" if default in (None, (), "", False) else lambda label: f"(default: {label})"
+    if default is MISSING:
+        hint = "(required)"
+    configuration = tyro.conf.arg(name=option.name, help=text, metavar=_metavar(option), help_behavior_hint=hint)
+    markers = [tyro.conf.Positional] if option.positional else []
+    made: Any = field() if default is MISSING else field(default=default)
+    return option.name, Annotated[(kind, configuration, *markers)], made
+
+
+def _metavar(option: Option) -> str | None:
+    expected = option.expected
+    if expected.kind is bool:
+        return None
+    if option.positional:
+        name = option.flag
+    elif choices := expected.choices():
+        name = f"{{{','.join(map(str, choices))}}}"
+    else:
+        name = {int: "INT", float: "FLOAT", Path: "PATH", dict: "NAME=VALUE,..."}.get(expected.kind, "TEXT")
+    return f"{name} [{name} ...]" if expected.several else name
+
+
+def _general(writes_json: bool) -> list[tuple[str, Any, Any]]:
+    """Options of every command."""
+    import tyro
+
+    def option(name: str, kind: Any, default: Any, help: str) -> tuple[str, Any, Any]:  # noqa: ANN401
+        hint = tyro.conf.arg(name=name, help=help, help_behavior_hint="", metavar=None if kind is bool else "FILE")
+        return name, Annotated[kind, hint, tyro.conf.FlagCreatePairsOff], field(default=default)
+
+    config = "Options by their names, such as the paranmt.yaml next to a result; the command line replaces them."
+    result = [option("json", Path | None, None, "Write the result into this file.")] if writes_json else []
+    return [
+        *result,
+        option("config", Path | None, None, config),
+        option("debug", bool, False, "Show the traceback of an error."),
+        option("help_all", bool, False, "Show this help with all options."),
+    ]
+
+
+def _default(entry: Field[Any]) -> Any:  # noqa: ANN401
+    return entry.default_factory() if entry.default_factory is not MISSING else entry.default
+
+
+class _Names(dict[str, Any]):
+    """Names of a module; one that only type checkers import is a class of its own."""
+
+    def __missing__(self, name: str) -> type:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return type(name, (_Unknown,), {})
+
+
+class _Unknown:
+    """A class that only type checkers import."""
+
+
+def _is_unknown(kind: Any) -> bool:  # noqa: ANN401
+    return isinstance(kind, type) and issubclass(kind, _Unknown)
+
+
+def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Evaluate an annotation."""
+    names = _Names(vars(import_module(function.__module__)))
+    return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # noqa: S307
+
+
+def _documentation(documented: Any) -> Any:  # noqa: ANN401
+    from docstring_parser import DocstringStyle, parse
+
+    return parse(inspect.getdoc(documented) or "", style=DocstringStyle.GOOGLE)
+
+
+def _explained(documented: Any) -> dict[str, str]:  # noqa: ANN401
+    """What the docstring says of each parameter or field, on one line."""
+    kinds = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else [documented]
+    found: dict[str, str] = {}
+    for kind in kinds:
+        if kind.__doc__:
+            found |= {one.arg_name: " ".join((one.description or "").split()) for one in _documentation(kind).params}
+    return found
+
+
+def _as_written(value: Any) -> Any:  # noqa: ANN401
+    """A value as a person writes it."""
+    if isinstance(value, list | tuple):
+        return [_as_written(part) for part in value]
+    if isinstance(value, dict):
+        return ",".join(f"{name}={part}" for name, part in value.items())
+    return os.fspath(value) if isinstance(value, Path) else value

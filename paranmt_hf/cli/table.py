@@ -1,0 +1,213 @@
+"""The commands: each is a public function of its feature."""
+
+from __future__ import annotations
+
+from paranmt_hf.cli.command import Command
+
+# What stands above commands that have commands below them.
+FAMILIES = {
+    "experiment": "tables and figures of the papers",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
+    "lexicon": "word paraphrases found in a corpus",
+    "search": "index a corpus, and find its sentences nearest to queries",
+}
+
+GROUPS: dict[str, list[Command]] = {
+    "corpus": [
+        Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a release by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
+        Command(
+            "stats",
+            "paranmt_hf.corpus.stats:describe_corpora",
+            "measure how diverse the sentences of corpora are, side by side",
+            "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json",
+        ),
+        Command(
+            "parse",
+            "paranmt_hf.corpus.parsing.parse:parse_pairs",
+            "parse the sentences of pairs, and count their templates",
+            "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
+        ),
+        Command(
+            "templates",
+            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
+            "show the most frequent templates of parsed pairs",
+            "paranmt templates parsed --top 20 --json templates.json",
+        ),
+    ],
+    "encoders": [
+        Command(
+            "train",
+            "paranmt_hf.training.train:train",
+            "train a sentence encoder on paraphrase pairs",
+            "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+    ],
+    "evaluation": [
+        Command(
+            "evaluate sts",
+            "paranmt_hf.evaluation.evaluate:evaluate",
+            "evaluate encoders on semantic textual similarity",
+            "paranmt evaluate sts models/word embedded --data FOLDER_WITH_STS --json results.json",
+        ),
+        Command(
+            "evaluate transfer",
+            "paranmt_hf.evaluation.evaluate:transfer",
+            "evaluate encoders on transfer tasks",
+            "paranmt evaluate transfer models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json",
+        ),
+        Command(
+            "evaluate mteb",
+            "paranmt_hf.evaluation.mteb:evaluate_mteb",
+            "evaluate encoders on tasks of the library mteb",
+            "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word",
+        ),
+        Command(
+            "evaluate contrast",
+            "paranmt_hf.evaluation.contrast:evaluate_contrast",
+            "evaluate encoders on triples of sentences",
+            "paranmt evaluate contrast models/word embedded --json contrast.json",
+        ),
+        Command(
+            "evaluate overfitting",
+            "paranmt_hf.training.pair_margins:evaluate_overfitting",
+            "how far training pairs stand out from their negatives",
+            "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
+        ),
+    ],
+    "paraphrases": [],
+    "search": [
+        Command(
+            "search index",
+            "paranmt_hf.search.index:build_index",
+            "build an index of the distinct sentences of a corpus",
+            "paranmt search index sentences.txt --out index",
+        ),
+        Command(
+            "search query",
+            "paranmt_hf.search.index:search",
+            "find the sentences of an index nearest to queries",
+            'paranmt search query index "a man is playing a guitar ." --top 5',
+        ),
+        Command(
+            "mine",
+            "paranmt_hf.search.mine:mine",
+            "find pairs of sentences that mean the same",
+            "paranmt mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
+        ),
+        Command(
+            "lexicon build",
+            "paranmt_hf.lexicon.build:build_lexicon",
+            "build a lexicon from a corpus",
+            "paranmt lexicon build paranmt50m --out lexicon",
+        ),
+        Command(
+            "lexicon nearest",
+            "paranmt_hf.lexicon.build:nearest_words",
+            "show the paraphrases of words",
+            "paranmt lexicon nearest lexicon laughed happy --top 10",
+        ),
+        Command(
+            "lexicon evaluate",
+            "paranmt_hf.lexicon.build:evaluate_lexicon",
+            "evaluate a lexicon on word similarity",
+            "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
+        ),
+    ],
+    "more": [
+        Command(
+            "experiment paranmt-table4",
+            "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
+            "which source of text gives the best encoders",
+            "paranmt experiment paranmt-table4 news captions --development FOLDER_WITH_STS --out sources",
+        ),
+        Command(
+            "experiment paranmt-table5",
+            "paranmt_hf.experiments.paranmt_table5:paranmt_table5",
+            "which tenth of a corpus, by which score, gives the best",
+            "paranmt experiment paranmt-table5 paranmt50m --development FOLDER_WITH_STS --out folds",
+        ),
+        Command(
+            "experiment paranmt-table6",
+            "paranmt_hf.experiments.paranmt_table6:paranmt_table6",
+            "which size of mega-batches gives the best encoders",
+            "paranmt experiment paranmt-table6 paranmt50m --development FOLDER_WITH_STS --out mega-batches",
+        ),
+        Command(
+            "experiment paragram-figure1",
+            "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
+            "how much encoders learn from how many pairs",
+            "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
+            "experiment paragram-table7",
+            "paranmt_hf.experiments.paragram_table7:paragram_table7",
+            "correlation with people by the length of sentences",
+            "paranmt experiment paragram-table7 embedded --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "experiment paragram-table8",
+            "paranmt_hf.experiments.paragram_table8:paragram_table8",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt experiment paragram-table8 models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "experiment paragram-section6",
+            "paranmt_hf.experiments.paragram_section6:paragram_section6",
+            "norms of word vectors next to the frequency of words",
+            "paranmt experiment paragram-section6 models/word glove.txt --frequencies paranmt50m",
+        ),
+        Command(
+            "experiment sent2vec-figure1",
+            "paranmt_hf.experiments.sent2vec_figure1:sent2vec_figure1",
+            "norms of word vectors against frequency, as a picture",
+            "paranmt experiment sent2vec-figure1 models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "experiment paragram-section5",
+            "paranmt_hf.experiments.paragram_section5:paragram_section5",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt experiment paragram-section5 models/word --data FOLDER_WITH_STS --training paranmt50m",
+        ),
+        Command(
+            "doctor",
+            "paranmt_hf.apps.doctor:diagnose",
+            "show what is installed and what commands would choose",
+            "paranmt doctor --online",
+        ),
+    ],
+}
+
+COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
+
+# Commands that are not converted yet, with their module in `cli/`.
+OLD = {
+    "quickstart": "quickstart",
+    "build": "build",
+    "paraphrase-corpus": "paraphrase_corpus",
+    "import": "import_pairs",
+    "score": "score",
+    "explore": "explore",
+    "report": "report",
+    "annotate": "annotate",
+    "tune": "tune",
+    "train-sent2vec": "train_sent2vec",
+    "train-paraphraser": "train_paraphraser",
+    "train-controlled": "train_controlled",
+    "paraphrase": "paraphrase",
+    "augment": "augment",
+    "adversarial": "adversarial",
+    "evaluate": "evaluate",
+    "supervise": "supervise",
+    "average": "average",
+    "rotate": "rotate",
+    "convert": "convert",
+    "negatives": "negatives",
+    "vectors": "vectors",
+    "publish": "publish",
+    "export": "export",
+}

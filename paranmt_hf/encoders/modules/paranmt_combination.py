@@ -1,0 +1,135 @@
+"""Combinations of encoders, added or concatenated and trained jointly. ParaNMT-50M, section 4 (WORD+TRIGRAM, ...)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers.base.modules.input_module import InputModule
+from torch import nn
+
+from .paranmt_averages import TrigramEmbedding, WordEmbedding
+from .paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, MaxPooling, PeepholeLSTM
+
+PARTS_FILE = "parts.json"
+OWN = {
+    kind.__name__: kind
+    for kind in (
+        WordEmbedding,
+        TrigramEmbedding,
+        AverageDirections,
+        MaxPooling,
+        LastStateRNN,
+        IdentityRNN,
+        PeepholeLSTM,
+    )
+}
+STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
+
+
+class Combination(InputModule):
+    """Encoders of the same sentence: the sum of their vectors, or the vectors side by side.
+
+    Args:
+        parts: The modules of each encoder, in order; the first module of each reads text.
+        mode: `add` (the paper's `+`; equal dimensions) or `concatenate` (the paper's comma).
+    """
+
+    config_keys = ["mode"]
+    config_file_name = "combination_config.json"
+    # Texts of any length are read to their end.
+    max_seq_length = math.inf
+
+    def __init__(self, parts: Sequence[Sequence[nn.Module]], mode: str = "concatenate") -> None:
+        super().__init__()
+        if mode not in ("add", "concatenate"):
+            raise ValueError(f"mode must be 'add' or 'concatenate', was {mode!r}")
+        if not parts or not all(parts):
+            raise ValueError("a combination needs encoders, each of at least one module")
+        self.parts = nn.ModuleList([nn.Sequential(*part) for part in parts])
+        self.mode = mode
+        widths = self.dimensions
+        if mode == "add" and len(set(widths)) > 1:
+            raise ValueError(f"encoders that are added need equal dimensions, were {widths}")
+
+    @property
+    def dimensions(self) -> list[int]:
+        """Dimensions of each encoder's sentence vector."""
+        return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
+
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Let each encoder read the texts; the names of its features end with the encoder's number."""
+        features: dict[str, Any] = {}
+        for number, part in enumerate(self.parts):
+            read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
+            features.update({f"{name}_{number}": value for name, value in read.items()})
+        # By this feature the trainer of sentence-transformers recognises a text column.
+        return {"input_ids": features["input_ids_0"], **features}
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Encode and combine: adds `sentence_embedding` [sentence, dimension]."""
+        vectors = []
+        for number, part in enumerate(self.parts):
+            suffix = f"_{number}"
+            own = {name.removesuffix(suffix): features[name] for name in features if name.endswith(suffix)}
+            vectors.append(part(own)["sentence_embedding"])
+        features["sentence_embedding"] = (
+            torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
+        )
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """Number of dimensions of a sentence vector."""
+        return self.dimensions[0] if self.mode == "add" else sum(self.dimensions)
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
+        """Write each module into a folder of its own, and their list."""
+        self.save_config(output_path)
+        listed = []
+        for number, part in enumerate(self.parts):
+            folders = []
+            for step, module in enumerate(list(part)):  # type: ignore[call-overload]
+                name = type(module).__name__
+                folder = Path(output_path) / f"{number}_{step}_{name}"
+                folder.mkdir(parents=True, exist_ok=True)
+                module.save(str(folder), safe_serialization=True)
+                folders.append({"folder": folder.name, "type": name})
+            listed.append(folders)
+        (Path(output_path) / PARTS_FILE).write_text(json.dumps(listed, indent=2), encoding="utf8")
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Combination:
+        """Read what `save` wrote, from a folder or the Hub."""
+        hub = {key: kwargs[key] for key in kwargs if key in ("token", "cache_folder", "revision", "local_files_only")}
+        config = cls.load_config(model_name_or_path, subfolder=subfolder, **hub)
+        if "mode" not in config:
+            raise ValueError(
+                f"{model_name_or_path} does not say in {cls.config_file_name} how its encoders are combined"
+            )
+        path = cls.load_file_path(model_name_or_path, PARTS_FILE, subfolder=subfolder, **hub)
+        if path is None:
+            raise ValueError(f"{model_name_or_path} has no {PARTS_FILE}, so it is not a combination of encoders")
+        parts = []
+        for folders in json.loads(Path(path).read_text(encoding="utf8")):
+            modules = []
+            for entry in folders:
+                if not (entry["folder"].replace("_", "").isalnum()):
+                    raise ValueError(f"{PARTS_FILE} names the folder {entry['folder']!r}, which is not a plain name")
+                inside = f"{subfolder}/{entry['folder']}" if subfolder else entry["folder"]
+                modules.append(_module_class(entry["type"]).load(model_name_or_path, subfolder=inside, **hub))
+            parts.append(modules)
+        return cls(parts, **config)
+
+
+def _module_class(name: str) -> Any:  # noqa: ANN401
+    """Find a module's class among those that a combination may hold; nothing else is imported."""
+    if name in OWN:
+        return OWN[name]
+    if name in STOCK:
+        return getattr(importlib.import_module("sentence_transformers.sentence_transformer.modules"), name)
+    raise ValueError(f"a combination holds {', '.join([*OWN, *STOCK])}, not {name!r}")

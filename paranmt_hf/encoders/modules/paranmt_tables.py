@@ -1,0 +1,268 @@
+"""The tables of averaging encoders as arrays: their files, and which row a hashed word n-gram has.
+
+Needs no torch, so `StaticEncoder` and the modules of torch read the same files by the same functions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.json", "model.safetensors"
+PRECISIONS = ("float32", "float16", "int8")
+# Tensors of the rows, of the scale of each row of 8 bits, and of the buckets that have a row.
+WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
+NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
+
+# Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams,
+# those of one word included. The paper leaves the hash open; this is that of the authors' program, so that its models
+# can be read: that of the n-gram one word shorter, times this, plus the id of its last word, modulo 2**64.
+FACTOR = np.uint64(116049371)
+# Maximum number of words of an n-gram, and of buckets.
+LONGEST, MOST_BUCKETS = 20, 2**31 - 1
+# Up to this number of buckets their rows are in a table of four bytes each.
+DIRECT = 2**25
+# What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
+_BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
+
+
+def read_json(path: Path, expected: type) -> Any:  # noqa: ANN401
+    """Read a JSON file that holds a `list` or a `dict`.
+
+    Raises:
+        ValueError: It is missing or damaged, with its name.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+    if not isinstance(found, expected):
+        raise ValueError(f"{path} is damaged (expected a JSON {'list' if expected is list else 'object'})")
+    return found
+
+
+def read_units(path: Path) -> list[str]:
+    """Read the unit of each row.
+
+    Raises:
+        ValueError: The file is missing or damaged, or holds something other than texts.
+    """
+    units = read_json(path, list)
+    for unit in units:
+        if not isinstance(unit, str):
+            raise ValueError(f"{path} must be a list of texts, and holds {unit!r}")
+    try:
+        "".join(units).encode()
+    except UnicodeEncodeError as error:
+        # JSON may hold halves of characters, which no text does.
+        raise ValueError(f"{path} holds half of a character ({error.object[error.start]!r})") from error
+    return units
+
+
+def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read a table.
+
+    Args:
+        path: File of the tensors.
+        units: Unit of each row.
+        further: Tensor with an entry for each row behind those of the units, if there are any.
+
+    Returns:
+        The rows [row, dimension], float32, and the further tensor.
+
+    Raises:
+        ValueError: The file is missing or damaged, its tensors do not fit together or do not fit the units.
+    """
+    try:
+        stored = load_file(path)
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except (SafetensorError, OSError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+    for name in (WEIGHT, *([further] if further else [])):
+        if name not in stored:
+            raise ValueError(f"{path} has no tensor {name}")
+    entries = stored[further] if further else None
+    more, rows = (0 if entries is None else len(entries)), len(stored[WEIGHT])
+    if len(units) + more != rows:
+        raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
+    for name, tensor in stored.items():
+        if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
+            raise ValueError(NOT_FINITE.format(path=path, name=name))
+    return restore(stored), entries
+
+
+def unequal(units: int, further: int, rows: int) -> str:
+    """What to say where there are not as many rows as units."""
+    more = f" and {further} more" if further else ""
+    return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
+
+
+def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
+    """Turn rows [row, dimension] into the tensors to write; `int8` keeps each row's largest magnitude as 127."""
+    if precision == "int8":
+        scale = np.maximum(np.abs(rows).max(axis=1) / np.float32(127), np.finfo(np.float32).tiny)
+        return {WEIGHT: np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), SCALE: scale}
+    return {WEIGHT: np.ascontiguousarray(rows, precision)}
+
+
+def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
+    """Turn what was written into rows [row, dimension], float32."""
+    rows = stored[WEIGHT]
+    if rows.ndim == 2 and rows.dtype.kind == "f":
+        return np.require(rows, np.float32, ["C", "A", "W"])
+    scale = stored.get(SCALE)
+    if rows.ndim != 2 or rows.dtype != np.int8 or scale is None or scale.shape != rows.shape[:1]:
+        found = "none" if scale is None else f"the shape {list(scale.shape)}"
+        raise ValueError(
+            f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8 with {SCALE}, a number for each of "
+            f"{len(rows)} rows; found {found}"
+        )
+    return rows.astype(np.float32) * scale.astype(np.float32)[:, None]
+
+
+def blank_tokens(text: str) -> list[str]:
+    """Split one text at its white space, as the authors' program does, and change nothing else."""
+    return [token for token in _BETWEEN.split(text) if token]
+
+
+def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+    """Hash the n-grams of two words and more of every sentence; none reaches across a sentence's end.
+
+    The hash of the words i to j begins with the id of word i; each further word turns h into h * 116049371 + id modulo
+    2**64; the bucket is the hash modulo the number of buckets.
+
+    Args:
+        rows: Id of each word [word], sentence after sentence, words without an id left out.
+        offsets: Bounds of the sentences [sentence + 1], from 0.
+        order: Number of words of the longest n-grams.
+        buckets: Number of buckets, above 0 where the order is above 1.
+
+    Returns:
+        The bucket of each n-gram [n-gram], int64, by its first word and then by its length, and the bounds of the
+        sentences in them [sentence + 1], int64.
+    """
+    lengths = np.diff(offsets)
+    order = min(order, int(lengths.max(initial=0)))
+    if order < 2:
+        return np.empty(0, np.int64), np.zeros(len(offsets), np.int64)
+    ids = rows.astype(np.uint64)
+    # Words from each one to the end of its sentence, itself included: so long is its longest n-gram.
+    left = np.repeat(offsets[1:], lengths) - np.arange(len(rows))
+    found = np.empty((len(rows), order - 1), np.int64)
+    hashed = ids
+    for size in range(2, order + 1):
+        hashed = hashed[:-1] * FACTOR + ids[size - 1 :]
+        found[: len(hashed), size - 2] = hashed % np.uint64(buckets)
+    exists = left[:, None] >= np.arange(2, order + 1)
+    ends = np.concatenate([[0], np.cumsum(np.minimum(left, order) - 1)])
+    return found[exists], ends[offsets]
+
+
+def known_rows(rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leave out the units without a row of their own, which are at row 0.
+
+    Args:
+        rows: Row of each unit [unit], sentence after sentence.
+        offsets: Bounds of the sentences [sentence + 1], from 0.
+
+    Returns:
+        What is left, in the same form.
+    """
+    known = rows != 0
+    return rows[known], np.concatenate([[0], np.cumsum(known)])[offsets]
+
+
+@dataclass(frozen=True, eq=False)
+class NgramTable:
+    """Which n-grams have a row, behind the rows of the words.
+
+    Attributes:
+        order: Number of words of the longest n-grams; 1 where there are only words.
+        buckets: Number of buckets.
+        hashes: The buckets that have a row [row], int64, ascending.
+        first: Row of the first of them.
+
+    Raises:
+        ValueError: The numbers do not fit together.
+    """
+
+    order: int
+    buckets: int
+    hashes: np.ndarray
+    first: int
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("order", self.order, 1, LONGEST),
+            ("buckets", self.buckets, int(self.order > 1), MOST_BUCKETS),
+        ):
+            if type(value) is not int or not least <= value <= most:
+                raise ValueError(f"{name} must be a whole number from {least} to {most}, was {value!r}")
+        hashes = self.hashes
+        if hashes.dtype != np.int64 or hashes.ndim != 1:
+            raise ValueError(f"hashes must be one row of int64, was {hashes.dtype} of {hashes.ndim} dimensions")
+        if len(hashes) and (hashes[0] < 0 or hashes[-1] >= self.buckets or not (np.diff(hashes) > 0).all()):
+            raise ValueError(f"hashes must ascend from 0 on and stay below {self.buckets} buckets")
+        if len(hashes) and self.order == 1:
+            raise ValueError(f"{len(hashes)} buckets of n-grams need an order above 1")
+
+    @cached_property
+    def _row_of(self) -> np.ndarray:
+        """Row of each bucket [bucket], int32, 0 where it has none."""
+        rows = np.zeros(self.buckets, np.int32)
+        rows[self.hashes] = np.arange(self.first, self.first + len(self.hashes), dtype=np.int32)
+        return rows
+
+    def look_up(self, buckets: np.ndarray) -> np.ndarray:
+        """Find the row of each bucket [bucket], int32; 0 where it has none."""
+        if len(self.hashes) == self.buckets:
+            return (buckets + self.first).astype(np.int32)
+        if self.buckets <= DIRECT:
+            return self._row_of[buckets]
+        if not len(self.hashes):
+            return np.zeros(len(buckets), np.int32)
+        found = np.minimum(np.searchsorted(self.hashes, buckets), len(self.hashes) - 1)
+        return np.where(self.hashes[found] == buckets, found + self.first, 0).astype(np.int32)
+
+    def rows(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find the rows of the n-grams of every sentence; those without a row are left out.
+
+        Args:
+            rows: Row of each known word [word], sentence after sentence.
+            offsets: Bounds of the sentences [sentence + 1], from 0.
+
+        Returns:
+            Rows [n-gram], int32, and the bounds of the sentences in them [sentence + 1].
+        """
+        buckets, bounds = ngram_buckets(rows, offsets, self.order, self.buckets)
+        return known_rows(self.look_up(buckets), bounds)
+
+    def bags(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find the rows whose mean is the vector of each sentence: its known words, and then its n-grams.
+
+        Args:
+            rows: Row of each word [word], sentence after sentence, 0 where it is unknown.
+            offsets: Bounds of the sentences [sentence + 1], from 0.
+
+        Returns:
+            Rows [unit], int32, and the bounds of the sentences in them [sentence + 1], int64.
+        """
+        words, ends = known_rows(rows, offsets)
+        ngrams, bounds = self.rows(words, ends)
+        joined = np.empty(len(words) + len(ngrams), np.int32)
+        # The words of a sentence come behind the n-grams of those before it, its n-grams behind its own words too.
+        joined[np.arange(len(words)) + np.repeat(bounds[:-1], np.diff(ends))] = words
+        joined[np.arange(len(ngrams)) + np.repeat(ends[1:], np.diff(bounds))] = ngrams
+        return joined, ends + bounds

@@ -1,0 +1,178 @@
+"""Encoders that read words in order: their modules, and how they run on padded sentences.
+
+LSTM and BLSTM: ParaNMT-50M (Wieting & Gimpel 2018), sections 4 and 5, table 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+from torch import nn
+from transformers import PreTrainedTokenizerFast
+
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
+from paranmt_hf.text.definitions import word_tokenizer
+
+# Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding.
+GROUP = 32
+
+
+def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
+    """Make the stock module that reads the words of a sentence in order.
+
+    Args:
+        units: Word of each row; the first is the unknown word.
+        weight: Word vectors [row, dimension].
+    """
+    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
+    return WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
+
+
+def lstm_modules(
+    units: list[str],
+    weight: torch.Tensor | np.ndarray,
+    *,
+    dimension: int,
+    bidirectional: bool = False,
+    average_directions: bool = False,
+    pooling: str = "mean",
+) -> list[nn.Module]:
+    """Make the modules of an (B)LSTM encoder; section 4 averages the directions, table 14 has them concatenated.
+
+    The LSTM is torch's, which has no peepholes; the paper's has.
+
+    Args:
+        units: Word of each row; the first is the unknown word.
+        weight: Word vectors [row, word dimension].
+        dimension: Width of the hidden state of one direction.
+        bidirectional: Add the LSTM that reads backwards.
+        average_directions: Average both directions' states; else they are concatenated.
+        pooling: `mean` or `max` over the words.
+    """
+    table = word_sequence(units, weight)
+    lstm = LSTM(table.get_embedding_dimension(), dimension, bidirectional=bidirectional)
+    modules: list[nn.Module] = [table, lstm]
+    width = 2 * dimension if bidirectional else dimension
+    if bidirectional and average_directions:
+        modules.append(AverageDirections(dimension))
+        width = dimension
+    return [*modules, (MaxPooling if pooling == "max" else Pooling)(width, pooling_mode=pooling)]
+
+
+def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
+    """Write a BLSTM that averages its directions and then its words with stock modules alone.
+
+    Both are means, so they may change places: a stock `Dense` of fixed weights averages the directions of the sentence
+    vector. Where the maximum is pooled they may not, and the modules stay as they are.
+
+    Args:
+        modules: The modules of an encoder.
+    """
+    directions = modules[2] if len(modules) == 4 else None
+    if not isinstance(directions, AverageDirections) or isinstance(modules[3], MaxPooling):
+        return modules
+    width = directions.dimension
+    mean = Dense(2 * width, width, bias=False, activation_function=nn.Identity(), init_weight=_halves(width))
+    return [*modules[:2], Pooling(2 * width, pooling_mode="mean"), mean]
+
+
+def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
+    """Undo `directions_behind`; modules that it did not make stay as they are."""
+    pooling, mean = modules[2:] if len(modules) == 4 else (None, None)
+    if not isinstance(pooling, Pooling) or not isinstance(mean, Dense):
+        return modules
+    width = mean.out_features
+    plain = isinstance(mean.activation_function, nn.Identity) and not mean.bias and not mean.use_residual
+    if not plain or pooling.pooling_mode != "mean" or not torch.equal(mean.linear.weight, _halves(width)):
+        return modules
+    return [*modules[:2], AverageDirections(width), Pooling(width, pooling_mode="mean")]
+
+
+def _halves(width: int) -> torch.Tensor:
+    """Weights [width, 2 x width] that average dimension i of one direction and dimension i of the other."""
+    return torch.eye(width).repeat(1, 2) / 2
+
+
+def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
+    """Do what the stock LSTM module does, without packing the sequences.
+
+    The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
+    are sorted by length and cut into groups, so that little is computed for padding.
+
+    Args:
+        features: `token_embeddings` [sentence, word, dimension] and `sentence_lengths` [sentence].
+        encoder: An LSTM of one layer.
+
+    Returns:
+        The features with the hidden states in `token_embeddings` [sentence, word, width].
+    """
+    tokens, lengths = features["token_embeddings"], features["sentence_lengths"].clamp(min=1)
+    longest = tokens.shape[1]
+    order = torch.argsort(lengths)
+    states = []
+    # Sorted and split first: the backward pass of each group then fills zeros of its own size, not of the whole batch.
+    for group, words in zip(order.split(GROUP), tokens[order].split(GROUP), strict=True):
+        width = int(lengths[group].max())
+        own = words[:, :width]
+        both = [_run(encoder, own, "")]
+        if encoder.bidirectional:
+            # Reading backwards: turn each sentence around within its length, and turn the states back.
+            places = torch.arange(width)
+            turned = torch.where(places < lengths[group, None], lengths[group, None] - 1 - places, places)
+            back = turned[:, :, None]
+            backward = _run(encoder, own.gather(1, back.expand(own.shape)), "_reverse")
+            both.append(backward.gather(1, back.expand(backward.shape)))
+        hidden = torch.cat(both, dim=2)
+        states.append(nn.functional.pad(hidden, (0, 0, 0, longest - width)))
+    features["token_embeddings"] = torch.cat(states)[torch.argsort(order)]
+    return features
+
+
+def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:
+    weights = [
+        getattr(encoder, name + suffix) for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    ]
+    zero = tokens.new_zeros(1, len(tokens), encoder.hidden_size)
+    return torch._VF.lstm(tokens, (zero, zero), weights, True, 1, 0.0, encoder.training, False, True)[0]
+
+
+@contextmanager
+def padded(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Let the stock LSTM modules among some modules run without packing, inside a `with` block."""
+    changed = [module for module in modules if isinstance(module, LSTM)]
+    for module in changed:
+        module.forward = partial(run_padded, encoder=module.encoder)
+    try:
+        yield
+    finally:
+        for module in changed:
+            del module.forward
+
+
+def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
+    """Pad sequences of rows into what the stock modules read.
+
+    Args:
+        rows: Word of each position as a row of the table [word], sentence after sentence.
+        offsets: Bounds [sentence + 1].
+
+    Returns:
+        `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
+    """
+    lengths = np.diff(offsets)
+    mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
+    ids = np.zeros(mask.shape, np.int64)
+    ids[mask] = rows
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        "sentence_lengths": torch.from_numpy(lengths.astype(np.int64)),
+    }

@@ -1,0 +1,142 @@
+"""Which part of the tokens of evaluation sets training hardly saw; PARAGRAM-PHRASE (arXiv:1511.08198), section 5.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import spearman
+from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
+from paranmt_hf.evaluation.models import Models
+from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines
+from paranmt_hf.evaluation.results import Evaluation, Results, Row
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT
+from paranmt_hf.evaluation.word_averages import count_words
+from paranmt_hf.evaluation.word_counts import WordCounts
+from paranmt_hf.experiments.pictures import check_picture, draw_coverage
+from paranmt_hf.text.tokens import WordTokenizer
+
+# Words that were seen fewer times are under-trained (section 5.1).
+UNDER_TRAINED_BELOW = 100
+
+
+def paragram_section5(
+    models: Models = (),
+    *,
+    data: StsData,
+    training: str,
+    vectors: Sequence[str | Path] = (),
+    at_least: int = UNDER_TRAINED_BELOW,
+    references: Path | None = None,
+    picture: Path | None = None,
+) -> Evaluation:
+    """Measure which part of the tokens of each set training hardly saw, next to Pearson's r.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: Folders with STS sets, TSV files, Hub ids.
+        training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
+        vectors: Files of word vectors whose averages are measured too.
+        at_least: Words that were seen fewer times are under-trained.
+        references: Figures to compare with, such as the 75th percentile of a task's systems: set, tab, Pearson x 100.
+        picture: PNG file for a picture (extra `plots`).
+    """
+    check_picture(picture)
+    if at_least < 1:
+        raise InputError(f"at_least must be at least 1, was {at_least}", option="at_least")
+    sets = sets_of(data)
+    compared = {} if references is None else read_references(references)
+    counts = count_words(training)
+    evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
+    found = Evaluation([measure_coverage(each, sets, counts, at_least, compared) for each in evaluated])
+    if picture is not None:
+        draw_coverage(found.results, picture, at_least)
+    return found
+
+
+def read_references(path: Path) -> dict[str, float]:
+    """Read figures to compare with: set, tab, figure times 100."""
+    references = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        title, tab, figure = line.partition("\t")
+        if not tab or not title.strip():
+            raise InputError(f"{path}, line {number}: expected a set such as 'STS12 MSRpar', a tab and a figure")
+        references[title.strip()] = parse_number(figure.strip(), f"{path}, line {number}", "Pearson x 100") / 100
+    return references
+
+
+def measure_coverage(
+    results: Results,
+    sets: Sequence[StsSet],
+    counts: WordCounts,
+    at_least: int = UNDER_TRAINED_BELOW,
+    references: Mapping[str, float] | None = None,
+) -> Results:
+    """Measure how many tokens of each set are of words that training hardly saw.
+
+    The last table has Spearman's rho over the sets, of the under-trained share and Pearson's r, less the reference if
+    there are some; sets without one are left out of it.
+
+    Args:
+        results: The results of a model on exactly these sets.
+        sets: The sets.
+        counts: How often training saw each word.
+        at_least: Words that were seen fewer times are under-trained.
+        references: Figures by the title of a set, in [-1, 1].
+    """
+    chosen = _independent(sets)
+    titles = [each.title for each in chosen]
+    if references and not set(references) & set(titles):
+        raise InputError(f"no reference is of one of the sets {', '.join(titles)}; it has {', '.join(references)}")
+    rows = [_row(sts_set, results, counts, at_least, references or {}) for sts_set in chosen]
+    used = [row for row in rows if not references or "reference" in row.values]
+    shares = np.array([row["under_trained"] for row in used])
+    gaps = np.array([row["pearson"] - row.values.get("reference", 0.0) for row in used])
+    tables = {"Set": rows}
+    if len(used) > 1 and np.ptp(shares) and np.ptp(gaps):
+        tables["Over the sets"] = [Row(name="Correlation", values={"spearman": spearman(shares, gaps)})]
+    seen = np.array(list(counts.counts.values()))
+    what = "Pearson's r less the reference" if references else "Pearson's r"
+    return Results(
+        kind="under-trained",
+        model=results.model,
+        tables=tables,
+        data=results.data,
+        weights=results.weights,
+        settings={"at_least": at_least},
+        notes=[
+            f"Shares of tokens whose word training saw fewer than {at_least:,} times, and never; Spearman of the "
+            f"former and {what}. Counts: {counts.source}, {int((seen > 0).sum()):,} words, of which "
+            f"{int((seen >= at_least).sum()):,} were seen {at_least:,} times or more."
+        ],
+    )
+
+
+def _row(sts_set: StsSet, results: Results, counts: WordCounts, at_least: int, references: Mapping[str, float]) -> Row:
+    table = WordTokenizer().tables([*sts_set.left, *sts_set.right])[0]
+    # Occurrences in training of each token of the set.
+    occurrences = counts.of(table.vocabulary)[table.ids]
+    if not len(occurrences):
+        raise InputError(f"{sts_set.title} has no words, so none was seen or not")
+    figure = results.value(sts_set.title)
+    assert figure is not None
+    values = {
+        "pearson": figure,
+        "under_trained": float(np.mean(occurrences < at_least)),
+        "unseen": float(np.mean(occurrences == 0)),
+    }
+    if sts_set.title in references:
+        values["reference"] = references[sts_set.title]
+    return Row(name=sts_set.title, values=values, items=len(occurrences))
+
+
+def _independent(sets: Sequence[StsSet]) -> list[StsSet]:
+    """Leave out the STS benchmark and the development set if there are yearly sets, which overlap them."""
+    if not any(each.year for each in sets):
+        return list(sets)
+    return [each for each in sets if each.year or not (each.name.startswith("STSB-") or each.name == DEVELOPMENT)]

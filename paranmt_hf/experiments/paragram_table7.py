@@ -1,0 +1,114 @@
+"""How well similarities agree with people by the length of sentences; PARAGRAM-PHRASE (arXiv:1511.08198), table 7."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
+from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
+from paranmt_hf.evaluation.models import Models
+from paranmt_hf.evaluation.pair_set import StsSet
+from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
+from paranmt_hf.experiments.pictures import check_picture, draw_lengths
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.util.settings import Advanced
+
+# Longest sentences of the bins of table 7; the last bin has all longer ones.
+TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
+
+
+def paragram_table7(
+    models: Models = (),
+    *,
+    data: StsData,
+    vectors: Sequence[str | Path] = (),
+    up_to: Sequence[int] = TABLE_7_LENGTHS,
+    bootstrap: Annotated[int, Advanced] = RESAMPLES,
+    picture: Path | None = None,
+) -> Evaluation:
+    """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of all sets together.
+
+    Sets of the yearly competitions are pooled; if there are none, all sets are.
+
+    Args:
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        data: Folders with STS sets, TSV files, Hub ids.
+        vectors: Files of word vectors whose averages are analysed too.
+        up_to: Maximum number of tokens of each bin but the last one.
+        bootstrap: Resamples for 95 % intervals; 0 for none.
+        picture: PNG file for a picture (extra `plots`).
+    """
+    check_picture(picture)
+    if not up_to or min(up_to) < 1 or list(up_to) != sorted(set(up_to)):
+        raise InputError(
+            f"up_to must be ascending whole numbers from 1, was {' '.join(map(str, up_to))}", option="up_to"
+        )
+    sets = sets_of(data)
+    evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
+    found = Evaluation([pearson_by_length(each, sets, up_to, bootstrap) for each in evaluated], (compare,), each=False)
+    if all(not row.values for each in found for row in each.rows):
+        raise InputError("no length has two pairs of different gold scores and similarities, so nothing correlates")
+    if picture is not None:
+        draw_lengths(found.results, picture)
+    return found
+
+
+def pearson_by_length(
+    results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0, seed: int = 1
+) -> Results:
+    """Correlate similarities and gold scores in bins of the length of the longer sentence; see `paragram_table7`.
+
+    Args:
+        results: The results of a model on exactly these sets.
+        sets: The sets.
+        up_to: Maximum number of tokens of each bin but the last one.
+        bootstrap: Resamples for intervals; 0 for none.
+        seed: Of the resampling.
+    """
+    # The STS benchmark is drawn from the yearly sets and would count their pairs twice.
+    chosen = [sts_set for sts_set in sets if sts_set.year] or list(sets)
+    values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
+    gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
+    lows, highs = [0, *(edge + 1 for edge in up_to)], [*up_to, lengths.max()]
+    rows = [
+        _row(_label(low, high), (lengths >= low) & (lengths <= high), values, gold, bootstrap, seed)
+        for low, high in zip(lows, highs, strict=True)
+    ]
+    rows[-1] = Row(**{**vars(rows[-1]), "name": f">= {lows[-1]}"})
+    rows.append(_row("all", np.ones(len(gold), bool), values, gold, bootstrap, seed))
+    return Results(
+        kind="lengths",
+        model=results.model,
+        tables={"Longer side": rows},
+        data=results.data,
+        weights=results.weights,
+        notes=[f"Over the pairs of {len(chosen)} sets together: {', '.join(each.title for each in chosen)}."],
+    )
+
+
+def longer_side(sets: Sequence[StsSet]) -> np.ndarray:
+    """Number of tokens of the longer sentence of each pair, set after set [pair]."""
+    left = [sentence for sts_set in sets for sentence in sts_set.left]
+    right = [sentence for sts_set in sets for sentence in sts_set.right]
+    one, other = WordTokenizer().tables(left, right)
+    return np.maximum(one.lengths, other.lengths)
+
+
+def _label(low: int, high: int) -> str:
+    if low == 0:
+        return f"<= {high}"
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bootstrap: int, seed: int) -> Row:
+    """A bin; without figures if it has fewer than two pairs or one side is constant."""
+    own, judged = values[inside], gold[inside]
+    if len(own) < 2 or np.ptp(own) == 0 or np.ptp(judged) == 0:
+        return Row(name=name, values={}, items=len(own))
+    interval = bootstrap_interval(own, judged, resamples=bootstrap, seed=seed) if bootstrap else None
+    return Row(name=name, values={"pearson": pearson(own, judged)}, items=len(own), interval=interval)

@@ -1,0 +1,135 @@
+"""Table 8 of PARAGRAM-PHRASE (arXiv:1511.08198): nearest neighbours of words in several spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Evaluation, Results, Row
+from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words_in_order
+from paranmt_hf.evaluation.word_counts import counts_by_rank
+from paranmt_hf.evaluation.word_weights import RANK
+from paranmt_hf.text.definitions import words as cut
+from paranmt_hf.text.word_vectors import WordVectors
+from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.tables import aligned_table
+
+# The neighbours of table 8 are among the most common tokens.
+COMMON_WORDS = 10_000
+
+
+def paragram_table8(
+    spaces: Sequence[str | Path],
+    *,
+    words: Sequence[str],
+    frequencies: str = RANK,
+    common: Annotated[int, Advanced] = COMMON_WORDS,
+    top: int = 10,
+) -> Evaluation:
+    """Find the nearest neighbours of words by cosine among the most common words, in several spaces side by side.
+
+    A word is not a neighbour of itself, nor is a vector of zeros; words that a space lacks are left out of all.
+
+    Args:
+        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
+        words: Words whose neighbours are shown.
+        frequencies: How often words occur: rank (the order of the first space, by Zipf's law), a list with a word and
+            its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+        common: Number of the most common words that neighbours are taken from.
+        top: Neighbours of each word.
+    """
+    check_spaces(spaces, common, top)
+    asked = [_one_word(word) for word in words]
+    if not asked:
+        raise InputError("name the words whose neighbours are shown", option="words")
+    names = [str(space) for space in spaces]
+    counts = counts_by_rank(words_in_order(spaces[0]), names[0]) if frequencies == RANK else count_words(frequencies)
+    frequent = counts.most_frequent(common)
+    found = {name: word_vectors(space, {*frequent, *asked}) for name, space in zip(names, spaces, strict=True)}
+    return find_neighbours(found, asked, frequent, counts.source, top)
+
+
+def _one_word(text: str) -> str:
+    tokens = cut(text)
+    if len(tokens) != 1:
+        raise InputError(f"{text!r} is {len(tokens)} words; neighbours are those of one word")
+    return tokens[0]
+
+
+def check_spaces(spaces: Sequence[str | Path], common: int, top: int) -> None:
+    """Refuse numbers below 1, and no spaces."""
+    if not spaces:
+        raise InputError("name encoders or files of word vectors", option="spaces")
+    for name, value in (("common", common), ("top", top)):
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, was {value}", option=name)
+
+
+def find_neighbours(
+    spaces: Mapping[str, WordVectors], words: Sequence[str], frequent: Sequence[str], source: str, top: int
+) -> Evaluation:
+    """Find the nearest neighbours of words in each space among the frequent words that all spaces have.
+
+    Args:
+        spaces: Word vectors by the name of the encoder or file.
+        words: The words, which need not be frequent.
+        frequent: Words that can be neighbours, most frequent first.
+        source: Where their frequencies come from.
+        top: Neighbours of each word.
+    """
+    known = [set(vectors.words) for vectors in spaces.values()]
+    candidates = [word for word in frequent if all(word in own for own in known)]
+    if not candidates:
+        raise InputError(
+            f"none of the {len(frequent):,} most common words has a vector in all of {', '.join(spaces)}; give other "
+            "`frequencies`"
+        )
+    if not any(word in own for word in words for own in known):
+        raise InputError(f"{' '.join(words)}: no vector in {', '.join(spaces)}; ask for other `words`")
+    note = f"Among the {len(candidates):,} most common words that all have. Frequencies: {source}."
+    results = [
+        Results(kind="neighbours", model=name, tables=nearest_words(vectors, words, candidates, top), notes=[note])
+        for name, vectors in spaces.items()
+    ]
+    return Evaluation(results, (side_by_side,), each=False)
+
+
+def nearest_words(
+    vectors: WordVectors, words: Sequence[str], candidates: Sequence[str], top: int
+) -> dict[str, list[Row]]:
+    """Find the nearest of some candidates for each word, nearest first; an empty list for a word without a vector.
+
+    Equally near ones are in the order of the candidates.
+    """
+    row_of = {word: row for row, word in enumerate(vectors.words)}
+    matrix = _unit(vectors.matrix[[row_of[word] for word in candidates]])
+    filled = (matrix != 0).any(axis=1)
+    tables: dict[str, list[Row]] = {}
+    for word in words:
+        tables[word] = []
+        if word in row_of:
+            cosines = np.clip(matrix @ _unit(vectors.matrix[[row_of[word]]])[0], -1, 1)
+            order = [r for r in np.argsort(-cosines, kind="stable").tolist() if filled[r] and candidates[r] != word]
+            tables[word] = [Row(name=candidates[r], values={"cosine": float(cosines[r])}) for r in order[:top]]
+    return tables
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    wide = rows.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths != 0)
+
+
+def side_by_side(results: Sequence[Results]) -> str:
+    """Write a table for each word, the spaces side by side."""
+    blocks = []
+    for word in results[0].tables:
+        columns = [[f"{row.name} {row.main:.2f}" for row in each.tables[word]] or ["no vector"] for each in results]
+        depth = max(map(len, columns))
+        lines = [[str(rank + 1), *((*column, *[""] * depth)[rank] for column in columns)] for rank in range(depth)]
+        blocks.append(aligned_table([word, *(each.model for each in results)], lines))
+    return "\n\n".join([*blocks, *results[0].notes])

@@ -1,0 +1,177 @@
+"""The sentences of a corpus and their vectors on disk, ready to be searched.
+
+They are stored in steps, each of which an interrupted run finds complete: sentences, their vectors, and an inverted
+index if there are too many to compare with all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.search.storage import (
+    VECTORS,
+    WRITTEN,
+    Counted,
+    Precision,
+    Sentences,
+    Vectors,
+    normalised,
+    write_in_order,
+    write_sentences,
+    write_vectors,
+)
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.settings import Advanced, Range, check
+
+if TYPE_CHECKING:
+    from paranmt_hf.search.inverted_index import InvertedIndex
+
+COUNTED, LISTED, SORTED = "sentences.json", "lists.json", "sorted.npy"
+LISTS_SEED = 1
+
+
+@dataclass(frozen=True)
+class IndexConfig:
+    """How sentences are stored and searched.
+
+    Attributes:
+        lists: Number of lists of an inverted index, of which a search compares the nearest few; 0 compares with all
+            sentences. By default 0 for few sentences, else 2 x the square root of their number.
+        precision: Number format of the stored vectors; float16 takes half the space.
+    """
+
+    lists: Annotated[int | None, Range(at_least=0), Advanced] = None
+    precision: Annotated[Precision, Advanced] = "float32"
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def count(self, sentences: int, max_exact: int) -> int:
+        """Number of lists for a number of sentences; 0 if the search is exact."""
+        if self.lists is None:
+            return 0 if sentences <= max_exact else round(2 * math.sqrt(sentences))
+        return min(sentences, self.lists)
+
+
+class IndexedVectors:
+    """The sentences of a corpus and their vectors, as `prepare` stored them.
+
+    Attributes:
+        counted: Numbers of sentences that were read, stored and dropped.
+        sentences: The sentences; their numbers are items.
+        lists: Where the vectors are, unless they are in the order of the items.
+        vectors: Their vectors; their numbers are places.
+
+    Args:
+        folder: Where they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.counted = _counted(folder)
+        self.sentences = Sentences(folder)
+        self.lists: InvertedIndex | None = None
+        if (folder / LISTED).exists():
+            # Imports torch, which the help of commands does not need.
+            from paranmt_hf.search.inverted_index import InvertedIndex
+
+            self.lists = InvertedIndex.read(folder)
+        self.vectors = Vectors(folder / (VECTORS if self.lists is None else SORTED))
+
+    def items(self, places: np.ndarray) -> np.ndarray:
+        """Turn places of vectors into items."""
+        return places if self.lists is None else self.lists.order[places]
+
+
+def _counted(folder: Path) -> Counted:
+    path = folder / COUNTED
+    return from_json(Counted, read_json(path, "numbers of sentences"), path)
+
+
+def prepare(
+    folder: Path,
+    source: SentenceFile,
+    encoder: ScorerConfig,
+    config: IndexConfig,
+    *,
+    max_exact: int,
+    copies: bool = False,
+) -> IndexedVectors:
+    """Store the sentences of a corpus and their vectors, continuing after an interruption.
+
+    Args:
+        folder: Where they are stored; what is there must be of the same arguments.
+        source: The corpus.
+        encoder: Gives the vectors.
+        config: How they are stored and searched.
+        max_exact: Maximum number of sentences up to which a search is exact by default.
+        copies: Whether copies of a sentence are items of their own.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob(".*.tmp"):
+        # A kill while a file was written leaves these.
+        path.unlink()
+    if not (folder / COUNTED).exists():
+        report = Report()
+        counted = write_sentences(source.batches(report), folder, copies=copies)
+        if not counted.items:
+            raise InputError("there is no sentence to search in: every line is empty, too long or not UTF-8")
+        write_bytes(folder / COUNTED, json.dumps(asdict(replace(counted, dropped=dict(report.dropped)))).encode())
+    items = _counted(folder).items
+    if not (folder / LISTED).exists():
+        vectors = _write_vectors(folder, items, encoder, config.precision)
+        count = config.count(items, max_exact)
+        if not count:
+            return IndexedVectors(folder)
+        _sort(folder, vectors, count, config.precision)
+    # The vectors in the order of the items, of which the sorted ones are a copy.
+    for name in (VECTORS, WRITTEN):
+        (folder / name).unlink(missing_ok=True)
+    return IndexedVectors(folder)
+
+
+def _write_vectors(folder: Path, items: int, encoder: ScorerConfig, precision: Precision) -> Vectors:
+    """Write the vectors of the sentences that have none yet."""
+    sentences, loaded = Sentences(folder), None
+
+    def encode(start: int, stop: int) -> np.ndarray:
+        nonlocal loaded
+        loaded = loaded or encoder.load()
+        return encoded(loaded, sentences.take(np.arange(start, stop)).to_pylist())
+
+    return write_vectors(folder, items, encode, precision)
+
+
+def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
+    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 for one without a known word."""
+    vectors = np.asarray(encoder.encode(sentences))
+    if not np.isfinite(vectors).all():
+        where = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"the encoder gave a vector that is not finite for {sentences[where]!r}; choose another one")
+    return normalised(vectors)
+
+
+def _sort(folder: Path, vectors: Vectors, count: int, precision: Precision) -> None:
+    """Assign the vectors to lists, and write them in the order of the lists."""
+    from paranmt_hf.search.inverted_index import InvertedIndex
+
+    lists = InvertedIndex.make(vectors, count, LISTS_SEED)
+    lists.save(folder)
+    write_in_order(vectors, lists.order, folder / SORTED, precision)
+    write_bytes(folder / LISTED, json.dumps({"lists": count}).encode())
+
+
+def holds_vectors(folder: Path) -> bool:
+    """Whether a work folder holds vectors, which take long to make."""
+    return any(folder.rglob(WRITTEN)) or any(folder.rglob(LISTED))

@@ -1,0 +1,160 @@
+"""A lexicon from a corpus: which pairs count, going on after an interruption, and what is refused."""
+
+import json
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon import build, counting, pmi
+from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
+from paranmt_hf.lexicon.lexicon import LexiconConfig
+from tests.cli.commands import fails
+from tests.lexicon.toys import Oracle, random_pairs, table
+
+
+def write_corpus(path, pairs, scores=None, lengths=None):
+    """Pairs with the columns that decide whether they count."""
+    columns = {
+        "para_score": pa.array(scores or [0.9] * len(pairs), pa.float32()),
+        "reference_length": [length for length, _ in lengths or [(5, 5)] * len(pairs)],
+        "translation_length": [length for _, length in lengths or [(5, 5)] * len(pairs)],
+    }
+    whole = table(pairs)
+    for name, column in columns.items():
+        whole = whole.append_column(name, pa.chunked_array([column]))
+    pq.write_table(whole, path)
+    return path
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def counts_of(lexicon):
+    rows = pq.read_table(lexicon.folder / "lexicon.parquet").to_pylist()
+    return {(row["word"], row["paraphrase"]): row["count"] for row in rows}
+
+
+def test_which_pairs_count(tmp_path):
+    pairs = random_pairs(8, seed=2)
+    scores = [0.349, 0.35, 0.9, None, float("nan"), 0.9, 0.9, -1.0]
+    lengths = [(5, 5)] * 5 + [(30, 30), (31, 5), (5, 5)]
+    write_corpus(tmp_path / "c.parquet", pairs, scores, lengths)
+    lexicon = build_lexicon(tmp_path / "c.parquet", tmp_path / "lexicon")
+    assert lexicon.record.pairs == 3
+    assert counts_of(lexicon) == dict(Oracle([pairs[index] for index in (1, 2, 5)]).across)
+    looser = LexiconConfig(min_score=-1.0, max_length=31)
+    assert build_lexicon(tmp_path / "c.parquet", tmp_path / "all", config=looser).record.pairs == 6
+
+
+def test_several_sources_and_a_release(tmp_path, made):
+    one, two = random_pairs(20, seed=3), random_pairs(30, seed=4)
+    files = [write_corpus(tmp_path / f"{index}.parquet", pairs) for index, pairs in enumerate((one, two))]
+    lexicon = build_lexicon(files, tmp_path / "lexicon")
+    assert counts_of(lexicon) == dict(Oracle(one + two).across)
+    found = build_lexicon(made, tmp_path / "of a release", config=LexiconConfig(min_score=-1.0))
+    assert 0 < found.record.pairs <= 60
+
+
+def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(counting, "RUN_PAIRS", 20)
+    corpus = write_corpus(tmp_path / "c.parquet", random_pairs(95, seed=5))
+    whole = build_lexicon(corpus, tmp_path / "whole")
+    assert not (tmp_path / "whole.work").exists()
+    out = tmp_path / "out"
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counting, "_write_run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            build_lexicon(corpus, out)
+    # The words are there and are not read again.
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "write_word_sets", stopped)
+        patch.setattr(build, "write_word_pairs", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            build_lexicon(corpus, out)
+    assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
+    with pytest.raises(InputError, match=r"holds unfinished work with other settings: words: was"):
+        build_lexicon(corpus, out, config=LexiconConfig(words=7))
+    # Another amount of memory is no other lexicon.
+    build_lexicon(corpus, out, config=LexiconConfig(memory=1.0))
+    assert files_of(out) == files_of(whole.folder)
+    assert not (tmp_path / "out.work").exists()
+    # A work folder that a kill at the very end left goes.
+    shutil.copytree(out, tmp_path / "out.work")
+    state = {"command": "lexicon build", "resumable": True, "identity": {}}
+    (tmp_path / "out.work" / "run.json").write_text(json.dumps(state))
+    assert build_lexicon(corpus, out).record == whole.record
+    assert not (tmp_path / "out.work").exists()
+    with pytest.raises(InputError, match="was made with other settings: words: was 100000, now 7"):
+        build_lexicon(corpus, out, config=LexiconConfig(words=7))
+
+
+def test_memory_changes_no_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
+    monkeypatch.setattr(counting, "RANGE_ENTRIES", 150)
+    corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
+    one = build_lexicon(corpus, tmp_path / "one")
+    assert one.record.word_pairs > 500
+    monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(counting, "ENTRY_BYTES", 10**6)
+    several = build_lexicon(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
+    assert files_of(several.folder) == files_of(one.folder)
+
+
+def test_a_corpus_without_pairs_that_count(tmp_path, capsys):
+    corpus = write_corpus(tmp_path / "c.parquet", random_pairs(4), [None] * 4)
+    message = "none of 4 pairs of sentences counts: expected a paraphrase score of at least 0.35 and at most 30 word"
+    fails(capsys, ["lexicon", "build", corpus, "--out", tmp_path / "out"], message, "(`paranmt score`)")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.parquet"]
+    pq.write_table(table(random_pairs(4)), corpus)
+    fails(capsys, ["lexicon", "build", corpus, "--out", tmp_path / "out"], "c.parquet has no column para_score")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.parquet"]
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lexicon")
+    pairs = [("the dog laughed", "a dog giggled"), ("he laughed", "he giggled"), ("the cat ran", "a cat sprinted")]
+    return build_lexicon(write_corpus(folder / "c.parquet", pairs * 10), folder / "lexicon")
+
+
+def test_similarity(lexicon, tmp_path):
+    (tmp_path / "simlex").write_text("laughed\tgiggled\t9\nran\tsprinted\t8\ncat\tdog\t3\nold\tnew\t1\n")
+    (tmp_path / "ppdb").write_text("giggled laughed\n")
+    found = evaluate_lexicon(lexicon, simlex=tmp_path / "simlex", ppdb=tmp_path / "ppdb")
+    ppdb, plain, adjusted = found.results
+    assert (ppdb.name, ppdb.seen, plain.name, plain.seen) == ("PPDB, listed or not (ppdb)", 1, "PMI", 2)
+    # laughed and giggled: 20 in 60 events, 20 sentences each: log 3; ran and sprinted: log 6; the others 0.
+    assert plain.spearman == adjusted.spearman == pytest.approx(0.7378647873726218)
+
+
+def test_commands(lexicon, tmp_path, capsys):
+    found = tmp_path / "found.json"
+    assert main(["lexicon", "nearest", str(lexicon.folder), "Laughed", "--top", "2", "--json", str(found)]) == 0
+    shown = capsys.readouterr().out.split("\n")
+    assert shown[0].split("  ")[0] == "Laughed, by adjusted PMI"
+    assert shown[1].split()[:3] == ["giggled", "1.10", "20"]
+    assert [row["word"] for row in json.loads(found.read_text())["Laughed"]["adjusted_pmi"]][0] == "giggled"
+    (tmp_path / "simlex").write_text("laughed\tgiggled\t9\ncat\tsprinted\t8\ncat\tdog\t3\n")
+    assert main(["lexicon", "evaluate", str(lexicon.folder), "--simlex", str(tmp_path / "simlex")]) == 0
+    assert capsys.readouterr().out.split("\n")[1].split() == ["PMI", "3", "2", "86.6"]
+    assert main(["lexicon", "nearest", str(lexicon.folder), "he", "--min-count", "11"]) == 0
+    assert "he: no paraphrase was counted at least 11 times (--min-count)" in capsys.readouterr().out
+
+
+def test_refused(lexicon, tmp_path, capsys):
+    fails(capsys, ["lexicon", "nearest", lexicon.folder, "he", "--json", tmp_path], "is a folder; name a file")
+    fails(capsys, ["lexicon", "nearest", tmp_path, "he"], "holds no lexicon.json")
+    fails(capsys, ["lexicon", "nearest", lexicon.folder, "xyz"], "'xyz' is not among the 9 words")
+    fails(capsys, ["lexicon", "evaluate", lexicon.folder, "--simlex", tmp_path / "none"], "cannot read")
+    (tmp_path / "simlex").write_text("old\tnew\t1\nhot\tcold\t2\n")
+    fails(capsys, ["lexicon", "evaluate", lexicon.folder, "--simlex", tmp_path / "simlex"], "has none of the 2 word")
