@@ -135,7 +135,7 @@ class Command:
         for entry in fields(group.kind):
             name = entry.name
             if Prefixed in group.markers:
-                name = parameter if name == "name" else f"{parameter}_{name}"
+                name = parameter if entry is fields(group.kind)[0] else f"{parameter}_{name}"
             expected = expected_fields(group.kind)[entry.name]
             if Advanced in group.markers:
                 expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})
@@ -257,8 +257,11 @@ class Command:
             own = [option for option in self.options if option.parameter == name]
             given = {option.field: values[option.name] for option in own}
             required = {entry.name for entry in fields(expected.kind) if _default(entry) is MISSING}
-            changed = any(values[option.name] != option.default for option in own)
-            if expected.optional and not changed and any(given[field] is None for field in required):
+            missing = [option.flag for option in own if option.field in required and given[option.field] is None]
+            changed = [option.flag for option in own if values[option.name] != option.default]
+            if missing and changed:
+                raise InputError(f"{changed[0]} needs {missing[0]}; give it too, or leave out {changed[0]}")
+            if missing:
                 arguments[name] = None
                 continue
             try:

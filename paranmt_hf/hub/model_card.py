@@ -272,7 +272,8 @@ def _rotation(rotation: Mapping[str, Any]) -> str:
         "principal": "the dimensions were rotated to principal components, the largest first",
     }.get(rotation["order"], escape(rotation["order"]))
     return (
-        f"After training, {order}{first} (`paranmt rotate`, of the model {code(rotation['model']['name'])}).{whole} "
+        f"After training, {order}{first} (`paranmt encoder rotate`, of the model "
+        f"{code(rotation['model']['name'])}).{whole} "
         "`truncate_dim` cuts dimensions off."
     )
 

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
-
-from paranmt_hf.encoders.building import trainable
-from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
@@ -21,16 +14,22 @@ from paranmt_hf.training.provenance import TRAINED, origin_of
 from paranmt_hf.training.record import TRAINING_FILE, Derived, DerivedRecord, basis_of, training_values
 from paranmt_hf.util.run import result_folder, run
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:
-    """Write the encoder whose weights are the mean of those of others, in full precision.
+    """Average the weights of encoders that were trained from one start, in full precision.
 
     A model that was trained further on narrower data, averaged with its start, keeps part of its gain and recovers
-    part of its loss (Wortsman et al. 2022, arXiv:2109.01903). A model that is named twice counts twice.
+    part of its loss (Wortsman et al. 2022, arXiv:2109.01903).
 
     Args:
-        models: Folders or Hub ids of at least two encoders, with equal vocabularies and dimensions.
-        out: Folder of the result; its `training.json` is that of the last model, with the models averaged.
+        models: Folders or Hub ids of at least two encoders with equal vocabularies and dimensions; one that is named
+            twice counts twice.
+        out: Folder of the mean; its `training.json` is that of the last model, and names all of them.
     """
     if len(models) < 2:
         raise InputError("name at least two models to average", option="models")
@@ -51,15 +50,21 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:
     record = DerivedRecord.from_json(values, out / TRAINING_FILE)
 
     def make(work: Path, folder: Path) -> DerivedRecord:
+        from paranmt_hf.encoders.saving import save
+
         save(_mean(located), folder)
         write_derived_card(folder, out.name, values)
         return record
 
-    return run(out, record.settings, DerivedRecord, make, result=Derived, command="average")
+    return run(out, record.settings, DerivedRecord, make, result=Derived, command="encoder average")
 
 
 def _mean(located: Sequence[Model]) -> SentenceEncoder:
     """Average the weights of encoders."""
+    import torch
+
+    from paranmt_hf.encoders.building import trainable
+
     mean = trainable(load(located[0], device="cpu"))
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
     for source in located[1:]:
@@ -82,13 +87,15 @@ def _refuse_other_bases(models: Sequence[Model]) -> None:
     if any(basis != bases[0] for basis in bases):
         name = next(model.name for model, basis in zip(models, bases, strict=True) if basis)
         raise InputError(
-            f"{name} was rotated (`paranmt rotate`), or trained from a rotated model, so it does not have the "
-            "dimensions of the other models; average first and rotate the mean"
+            f"{name} was rotated (`paranmt encoder rotate`), or trained from a rotated model, so it does not "
+            "have the dimensions of the other models; average first and rotate the mean"
         )
 
 
 def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]], list[list[Any]]]:
     """What models to be averaged must have in common, with how a BLSTM joins directions and what is pooled."""
+    from paranmt_hf.encoders.composition import take_apart
+
     composition = take_apart(list(model))
     modules = [[_described(module) for module in part.modules] for part in composition.parts]
     vocabularies = [part.vocabulary for part in composition.parts]

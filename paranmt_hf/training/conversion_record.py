@@ -17,7 +17,7 @@ from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
 from paranmt_hf.util.records import Record, to_json
-from paranmt_hf.util.settings import Count, RunOnly, check
+from paranmt_hf.util.settings import ByContent, Count, check
 
 CONVERSION_FILE = "conversion.json"
 PROGRAM = "[Sent2Vec](https://github.com/epfml/sent2vec)"
@@ -42,7 +42,7 @@ class ConvertConfig:
     cut: Literal["words", "blanks"] = "words"
     precision: Literal["float32", "float16", "int8"] = "float32"
     # What counts is its content, see `ConversionSettings`.
-    text: Annotated[str | None, RunOnly] = None
+    text: Annotated[str | None, ByContent] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -82,7 +82,7 @@ class ConversionRecord(Record):
     """
 
     FILE: ClassVar[str] = CONVERSION_FILE
-    KIND: ClassVar[str] = "an encoder made by `paranmt convert`"
+    KIND: ClassVar[str] = "an encoder made by `paranmt encoder convert`"
 
     settings: ConversionSettings
     source: str
@@ -175,7 +175,7 @@ def _data(conversion: ConversionRecord) -> str:
 def _command(conversion: ConversionRecord) -> str:
     settings, config = conversion.settings, conversion.settings.config
     words = [
-        "paranmt convert",
+        "paranmt encoder convert",
         shlex.quote(" ".join(conversion.source.split())),
         "--out FOLDER",
         f"--license {settings.license.id}",

@@ -24,57 +24,55 @@ from paranmt_hf.training.record import (
 )
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Count, Seed, check
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+# Sentence pairs whose principal components are taken, sampled at random.
+ROTATION_PAIRS = 10_000
+
 
 @dataclass(frozen=True)
 class RotateConfig:
-    """How the dimensions of an encoder are ordered (not in the papers)."""
+    """How the dimensions of an encoder are ordered (not in the papers).
 
-    order: Literal["even", "principal"] = setting(
-        "even",
-        "even: every dimension holds as much as any other; principal: principal components of the sentences of "
-        "--data, the largest first",
-    )
-    dimension: int | None = setting(None, "number of the first dimensions to keep (default: all)", at_least=1)
-    each_part: bool = setting(
-        False,
-        "rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but the first "
-        "dimensions are then those of the first table alone",
-    )
-    pairs: int = setting(
-        10_000, "maximum number of pairs of --data whose components are taken, sampled at random", at_least=1
-    )
-    seed: int = seed_setting(1, "decides the even rotation, or the sample of pairs")
+    Attributes:
+        order: even: every dimension holds as much as any other; principal: principal components of the sentences of
+            `data`, the largest first.
+        dimension: Keep only this number of the first dimensions.
+        each_part: Rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but
+            the first dimensions are then those of the first table alone.
+        seed: Decides the even rotation, or which pairs are sampled.
+    """
+
+    order: Literal["even", "principal"] = "even"
+    dimension: Count | None = None
+    each_part: bool = False
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
         if self.each_part and self.dimension is not None:
-            raise InputError(
-                "dimension with each_part would keep dimensions of the first table alone; leave one of them out",
-                option="dimension",
-            )
+            raise InputError("`dimension` with `each_part` would keep dimensions of the first table alone; give one")
 
 
 def rotate_encoder(
     model: str | Path,
     out: str | Path,
     *,
-    config: RotateConfig | None = None,
     data: str | Path | Sequence[str | Path] | None = None,
+    config: RotateConfig | None = None,
 ) -> Derived:
-    """Write an averaging encoder with its tables rotated; cosines of whole vectors stay as they are.
+    """Order the dimensions of an averaging encoder, so that cutting some off costs less; its cosines stay the same.
 
     A concatenation becomes a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
 
     Args:
-        model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one that the package carries.
-        out: Folder of the result; its `training.json` is that of the model, with the rotation.
-        config: The order, and how many dimensions are kept.
-        data: Sentences whose principal components are taken, as `train` takes them; only for that order.
+        model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one in the package.
+        out: Folder of the rotated encoder; its `training.json` is that of the model, with the rotation.
+        data: Sentences whose principal components are taken, as `paranmt train` takes them; for that order only.
+        config: The order, and the number of dimensions.
     """
     # Torch is imported only now, so that the command's help does not need it.
     from paranmt_hf.encoders.building import trainable
@@ -105,34 +103,29 @@ def rotate_encoder(
         return DerivedRecord.from_json(final, folder / TRAINING_FILE)
 
     identity = DerivedRecord.from_json(values, out / TRAINING_FILE).settings
-    return run(out, identity, DerivedRecord, make, result=Derived, command="rotate")
+    return run(out, identity, DerivedRecord, make, result=Derived, command="encoder rotate")
 
 
 def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None) -> Pairs | None:
     """The sentences whose components are taken."""
     if (config.order == "principal") != (data is not None):
         raise InputError(
-            "the order 'principal' needs sentences whose principal components are taken: give data, such as that of "
-            "training"
+            "`order` principal needs text whose principal components are taken: give `data`, such as the training data"
             if data is None
-            else "data is for the order 'principal'; leave it out, or choose that order",
-            option="data",
+            else "`data` is for `order` principal; leave it out, or choose that order"
         )
     if data is None:
         return None
     sources = [data] if isinstance(data, str | Path) else list(data)
-    return Pairs(sources, PairSelection(max_pairs=config.pairs), seed=config.seed)
+    return Pairs(sources, PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed)
 
 
 def _check(config: RotateConfig, dimension: int, tables: int) -> None:
     if config.dimension is not None and config.dimension > dimension:
-        raise InputError(
-            f"dimension {config.dimension} is more than the {dimension} dimensions of the model", option="dimension"
-        )
+        raise InputError(f"`dimension` {config.dimension} is more than the {dimension} dimensions of the model")
     if config.each_part and tables == 1:
         raise InputError(
-            "each_part is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out",
-            option="each_part",
+            "`each_part` is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out"
         )
 
 
@@ -142,7 +135,7 @@ def _rotation(located: Model, config: RotateConfig, pairs: Pairs | None) -> Rota
         order=config.order,
         dimension=config.dimension,
         each_part=config.each_part,
-        pairs=None if pairs is None else config.pairs,
+        pairs=None if pairs is None else ROTATION_PAIRS,
         seed=config.seed,
         data=None if pairs is None else pairs.identity,
     )

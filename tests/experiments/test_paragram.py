@@ -164,21 +164,10 @@ def test_neighbours_by_other_frequencies(folder):
 
 def test_norms(models, folder, capsys):
     pytest.importorskip("matplotlib")
-    assert (
-        main(
-            [
-                "experiment",
-                "paragram-section6",
-                "v.txt",
-                str(models / "word"),
-                "--json",
-                "n.json",
-                "--picture",
-                "n.png",
-            ]
-        )
-        == 0
-    )
+    words = ["v.txt", str(models / "word")]
+    assert main(["experiment", "paragram-section6", *words, "--json", "n.json"]) == 0
+    assert main(["experiment", "sent2vec-figure1", *words, "--picture", "n.png"]) == 0
+    assert (folder / "n.png").read_bytes().startswith(b"\x89PNG")
     out = capsys.readouterr().out
     assert "order of words in v.txt (Zipf's law)" in out and "L1, largest: " in out
     assert [each.model for each in read_results(folder / "n.json")] == ["v.txt", str(models / "word")]

@@ -47,13 +47,12 @@ def test_mean_of_two(tmp_path, models):
     ]
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
     before = bytes_of(tmp_path / "mean")
-    again = average_encoders(models, tmp_path / "mean")
-    assert not again.fresh
-    np.testing.assert_array_equal(again.load().encode("w1 w2"), mean.encode("w1 w2"))
+    again = average_encoders(models, tmp_path / "mean").load()
+    np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
     with pytest.raises(InputError, match="mean was made with other settings: mean_of: .*; choose another"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1.*expected|m1.*choose another place"):
+    with pytest.raises(InputError, match="m1.*choose another place"):
         average_encoders(models, models[0])
 
 

@@ -1,4 +1,4 @@
-"""`paranmt rotate`."""
+"""`paranmt encoder rotate`."""
 
 import json
 
@@ -113,17 +113,17 @@ def test_what_does_not_fit(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     model = str(folder / "m")
     for options, message in (
-        (["--order", "principal"], "principal"),
-        (["--data", "x.parquet"], "principal"),
-        (["--dimension", "33"], "dimension 33 is more than the 32 dimensions"),
-        (["--dimension", "3", "--each-part"], "each_part"),
+        (["--order", "principal"], "--order principal needs text"),
+        (["--data", "x.parquet"], "--data is for --order principal"),
+        (["--dimension", "33"], "--dimension 33 is more than the 32 dimensions"),
+        (["--dimension", "3", "--each-part"], "--dimension with --each-part"),
         (["--dimension", "0"], "dimension"),
     ):
-        fails(capsys, ["rotate", model, "--out", "r", *options], message)
+        fails(capsys, ["encoder", "rotate", model, "--out", "r", *options], message)
     save(encoder_of(random_text(20), model="lstm", dimension=6), tmp_path / "lstm")
     save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
-    fails(capsys, ["rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
-    fails(capsys, ["rotate", "word", "--out", "r", "--each-part"], "for concatenations")
+    fails(capsys, ["encoder", "rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
+    fails(capsys, ["encoder", "rotate", "word", "--out", "r", "--each-part"], "--each-part is for concatenations")
     assert not (tmp_path / "r").exists()
-    assert main(["rotate", "word", "--out", "r", "--dimension", "4"]) == 0
+    assert main(["encoder", "rotate", "word", "--out", "r", "--dimension", "4"]) == 0
     assert capsys.readouterr().out.startswith("r: 4 dimensions\n")
