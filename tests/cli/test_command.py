@@ -224,6 +224,14 @@ def test_a_name_for_values():
     assert found["oven"]["heat"] == 20 and found["portions"] == 3
 
 
+def test_help_shows_defaults(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["bake", "--help"])
+    shown = capsys.readouterr().out
+    assert "Who helps. (default: 0)" in shown and "Sizes. (default: 1 2)" in shown and "Where. " in shown
+    assert "(required)" in shown and "see --out" in shown and "--fan" not in shown
+
+
 def test_printed_results(capsys, monkeypatch):
     assert cli.main(["count", "--end", "3"]) == 0
     assert capsys.readouterr().out == "0\n1\n2\n"

@@ -98,7 +98,7 @@ def test_written_as_modules_write(
     """The file that is written row after row has the tensors of a module that is saved whole."""
 
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.encoders.row_file.STEP", 7)
+    monkeypatch.setattr("paranmt_hf.encoders.row_file.BUCKETS_AT_ONCE", 7)
     file = BinFile(WORDS, order=order)
     (tmp_path / "model.bin").write_bytes(file.write())
     convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)
@@ -169,7 +169,7 @@ def test_numbers_too_large_for_half(tmp_path: Path) -> None:
     rows = file.rows()
     rows[4, 0] = 1e5
     (tmp_path / "model.bin").write_bytes(file.write(rows))
-    with pytest.raises(InputError, match="a vector has the number 100000, and float16 ends at 65,504"):
+    with pytest.raises(InputError, match="a vector has the value 100000, and float16 ends at 65,504"):
         convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
 
 
