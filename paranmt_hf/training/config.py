@@ -9,6 +9,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check
 
 Negatives = Literal["max", "mix", "rand"]
+# With more steps or pairs memory ends before the first step.
+Size = Annotated[int, Range(at_least=1, at_most=1_000_000)]
 
 
 @dataclass(frozen=True)
@@ -61,21 +63,21 @@ class TrainConfig:
     """
 
     margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
-    batch_size: Count = 100
-    mega_batch: Count = 40
+    batch_size: Size = 100
+    mega_batch: Size = 40
     optimizer: Annotated[Literal["adam", "adagrad"], Advanced] = "adam"
-    learning_rate: Annotated[float, Range(above=0)] = 0.001
+    learning_rate: Annotated[float, Range(above=0, at_most=1)] = 0.001
     clip: Annotated[float | None, Range(above=0), Advanced] = None
     freeze_words: Annotated[bool, Advanced] = False
     decay: Annotated[bool, Advanced] = False
-    epochs: Count = 5
+    epochs: Size = 5
     scrambling: Annotated[Share, Advanced] = 0.3
     negatives: Annotated[Negatives, Advanced] = "max"
     error_negatives: Annotated[Share, Advanced] = 0.0
     one_sided: Annotated[bool, Advanced] = False
     mining_precision: Annotated[Literal["float32", "int8"] | None, Advanced] = None
-    lambda_w: Annotated[float, Range(at_least=0), Advanced] = 0.0
-    lambda_c: Annotated[float, Range(at_least=0), Advanced] = 0.0
+    lambda_w: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
+    lambda_c: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
     teacher: str | None = None
     teacher_weight: Annotated[float, Range(above=0, at_most=1), Advanced] = 1.0
     second_teacher: Annotated[str | None, Advanced] = None
@@ -85,7 +87,7 @@ class TrainConfig:
     neighbours: Annotated[bool, Advanced] = False
     seed: Seed = 1
     patience: Annotated[Count | None, Advanced] = None
-    evaluations: Annotated[Count, Advanced] = 1
+    evaluations: Annotated[Size, Advanced] = 1
     checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
     device: Literal["cpu", "cuda"] | None = None
     precision: Annotated[Literal["float32", "bf16", "fp16"], Advanced] = "float32"

@@ -129,7 +129,7 @@ def check_processes(config: TrainConfig, count: int) -> None:
     """Refuse to train averaging models with several processes if one of them has no GPU, or no pair."""
     if config.device != "cuda":
         raise InputError(
-            "averaging models are trained by one process on the CPU; choose the device 'cuda', or start one process",
+            "averaging models are trained by one process on the CPU; choose `device` cuda, or start one process",
             option="device",
         )
     local, gpus = own_device().index, torch.cuda.device_count()
@@ -140,7 +140,7 @@ def check_processes(config: TrainConfig, count: int) -> None:
         )
     if config.batch_size < count:
         raise InputError(
-            f"batch_size {config.batch_size} leaves some of {count} processes without a pair, for they share each "
+            f"`batch_size` {config.batch_size} leaves some of {count} processes without a pair, for they share each "
             f"mini-batch; give at least {count}, or start fewer processes",
             option="batch_size",
         )

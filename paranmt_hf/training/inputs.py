@@ -141,16 +141,16 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
     """Refuse data that do not go with the settings; arguments as of `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
-            "text has sentences without paraphrases, which only a teacher can be learned from; give a teacher with a "
-            "teacher_weight of 1.0, and train on pairs afterwards (init_from)",
+            "`text` has sentences without paraphrases, which only a teacher can be learned from; give a `teacher` with a "
+            "`teacher_weight` of 1.0, and train on pairs afterwards (`init_from`)",
             option="text",
         )
     if data is None and text is None:
         raise InputError(
-            "there is nothing to train on: give pairs as data, or sentences as text with a teacher", option="data"
+            "there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`", option="data"
         )
     if data is None and selection != PairSelection():
-        raise InputError("options that choose pairs need pairs; give some as data", option="data")
+        raise InputError("options that choose pairs need pairs; give some as `data`", option="data")
 
 
 def _check_settings(run: TrainingRun) -> None:
@@ -158,13 +158,13 @@ def _check_settings(run: TrainingRun) -> None:
     config = run.config
     if config.freeze_words and run.in_engine and run.encoder.kinds == ["word"]:
         raise InputError(
-            f"freeze_words leaves nothing to train: the model {run.encoder.model!r} has only word embeddings",
+            f"`freeze_words` leaves nothing to train: the model {run.encoder.model!r} has only word embeddings",
             option="freeze_words",
         )
     if config.neighbours and not run.in_engine:
-        raise InputError("neighbours is for averaging models trained in float32", option="neighbours")
+        raise InputError("`neighbours` is for averaging models trained in float32", option="neighbours")
     if config.error_negatives and (not run.in_engine or config.device == "cuda"):
-        raise InputError("error_negatives is for averaging models on the CPU", option="error_negatives")
+        raise InputError("`error_negatives` is for averaging models on the CPU", option="error_negatives")
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
@@ -203,7 +203,7 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
     if given - {"model"} or encoder.model not in (EncoderConfig().model, name, name.replace(",", "-")):
         raise InputError(
             f"{encoder.init_from} is a model {name!r} with its own vocabulary and dimensions; leave out "
-            f"{', '.join(sorted(given))}",
+            f"{', '.join(f'`{name}`' for name in sorted(given))}",
             option="init_from",
         )
     return replace(encoder, model=name)
@@ -214,7 +214,7 @@ def existing(path: str) -> Path:
     file = Path(path).expanduser()
     check_regular(file)
     if not file.is_file():
-        raise InputError(f"{path}: no such file; expected a text file of word vectors", option="vectors", path=file)
+        raise InputError(f"`vectors` {path}: no such file; expected a text file of word vectors", option="vectors", path=file)
     return file
 
 

@@ -177,7 +177,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
         if not tokens.pairs:
             raise InputError(
                 f"no pair differs in a number or a negation according to {' and '.join(ERRORS)}; leave "
-                "error_negatives out",
+                "`error_negatives` out",
                 option="error_negatives",
             )
         readers, rows = _readers(model)
@@ -187,7 +187,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
     if not (count := store.count()):
         raise InputError(
             f"{errors.pairs:,} pairs differ in a number or a negation, but none of the other {store.pairs:,} has the "
-            "reference of one of them; error_negatives is for corpora with several translations of a reference, so "
+            "reference of one of them; `error_negatives` is for corpora with several translations of a reference, so "
             "leave it out",
             option="error_negatives",
         )

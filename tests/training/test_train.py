@@ -254,7 +254,7 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"), words=5)
-    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out words"):
+    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out `words`"):
         train(data, tmp_path / "second", **settings)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)

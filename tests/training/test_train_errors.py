@@ -85,5 +85,5 @@ def test_where_there_are_none(tmp_path):
 
 def test_only_where_they_can_be_used(tmp_path):
     data = write(tmp_path / "p.parquet", True)
-    with pytest.raises(InputError, match="error_negatives is for averaging models"):
+    with pytest.raises(InputError, match="`error_negatives` is for averaging models"):
         train(data, tmp_path / "m", **small("lstm", error_negatives=0.5))

@@ -91,7 +91,7 @@ def test_unknown_words_need_a_vector_in_the_file(train_on):
     ("vectors", "message"),
     [
         ("kočka 1 0\npes 0 1\n", "v.txt knows none of the 60 words of the training data, such as '(left|right)"),
-        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be told apart in 32 bits .standard deviation .*e-2"),
+        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be distinguished in 32 bits .standard deviation .*e-2"),
     ],
 )
 def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):
