@@ -141,14 +141,12 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
     """Refuse data that do not go with the settings; arguments as of `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
-            "`text` has sentences without paraphrases, which only a teacher can be learned from; give a `teacher` with a "
-            "`teacher_weight` of 1.0, and train on pairs afterwards (`init_from`)",
+            "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher` and "
+            "a `teacher_weight` of 1.0, and train on pairs afterwards (`init_from`)",
             option="text",
         )
     if data is None and text is None:
-        raise InputError(
-            "there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`", option="data"
-        )
+        raise InputError("there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`")
     if data is None and selection != PairSelection():
         raise InputError("options that choose pairs need pairs; give some as `data`", option="data")
 
@@ -214,7 +212,7 @@ def existing(path: str) -> Path:
     file = Path(path).expanduser()
     check_regular(file)
     if not file.is_file():
-        raise InputError(f"`vectors` {path}: no such file; expected a text file of word vectors", option="vectors", path=file)
+        raise InputError(f"`vectors` {path}: no such file; expected a text file of word vectors", path=file)
     return file
 
 

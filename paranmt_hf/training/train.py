@@ -263,7 +263,7 @@ def _check_device(config: TrainConfig) -> None:
     import torch
 
     if not torch.cuda.is_available():
-        raise InputError("`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu", option="device")
+        raise InputError("`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu")
 
 
 def development_score(model: SentenceEncoder, held_out: StsSet) -> float:

@@ -125,7 +125,7 @@ def test_what_is_said_of_text_counts_sentences(teacher, capsys, caplog):
 
 def test_text_needs_a_teacher_alone(teacher):
     text = teacher / "text.txt"
-    with pytest.raises(InputError, match="`text` has sentences without paraphrases.*; give a `teacher`"):
+    with pytest.raises(InputError, match="`text` has sentences without paraphrases.*; give `teacher`"):
         train(None, teacher / "x", text=text)
     half = TrainConfig(teacher=str(teacher / "teacher"), teacher_weight=0.5)
     with pytest.raises(InputError, match="`teacher_weight` of 1.0"):
