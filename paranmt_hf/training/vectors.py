@@ -25,8 +25,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
-from paranmt_hf.training.inputs import sentences_of
-from paranmt_hf.training.teacher_text import PairsAndText
+from paranmt_hf.training.inputs import PairsAndText, sentences_of
 from paranmt_hf.util.files import check_regular, shown_path
 from paranmt_hf.util.records import FileRecord, made_with
 from paranmt_hf.util.run import Result, result_file, run
