@@ -151,7 +151,7 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
     # These import torch.
     from paranmt_hf.training.distributed import started
-    from paranmt_hf.training.reporting import check_reporting
+    from paranmt_hf.training.trainer_run import check_reporting
 
     if training.report_to:
         check_reporting(training.report_to)

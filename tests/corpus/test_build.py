@@ -126,7 +126,7 @@ def test_same_command_again_does_nothing(bitext, vectors, tmp_path):
 
 def test_other_settings_are_refused(bitext, vectors, tmp_path):
     make(bitext, tmp_path / "corpus", vectors)
-    with pytest.raises(InputError, match="built with other settings: translator.beam: was 12, now 4"):
+    with pytest.raises(InputError, match="made with other settings: translator.beam: was 12, now 4"):
         make(bitext, tmp_path / "corpus", vectors, translator=FakeTranslatorConfig(beam=4))
     with pytest.raises(InputError, match="license: was 'cc-by-4.0', now 'mit'"):
         make(bitext, tmp_path / "corpus", vectors, release=replace(RELEASE, license="mit"))
@@ -148,7 +148,7 @@ def test_changed_input_is_refused_in_the_middle(bitext, vectors, tmp_path):
 def test_foreign_folder_is_left_alone(bitext, vectors, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and is not a release"):
+    with pytest.raises(InputError, match="is not a finished release"):
         make(bitext, tmp_path / "corpus", vectors)
     assert (tmp_path / "corpus" / "thesis.txt").read_text() == "mine"
 
@@ -267,9 +267,9 @@ def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
     want = bytes_of(folder)
     work = tmp_path / "corpus.work"
     work.mkdir()
-    (work / "command").write_text("score")
+    (work / "run.json").write_text('{"command": "score", "resumable": true, "identity": {}}')
     (work / "old").mkdir()
-    folder.rename(work / "new")
+    folder.rename(work / "result")
     rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
     assert bytes_of(folder) == want
 
@@ -316,7 +316,7 @@ def test_kept_work_stays_and_refusals_leave_nothing(bitext, vectors, tmp_path):
     assert bytes_of(tmp_path / "corpus.work") == before
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
-    with pytest.raises(InputError, match="is not a release"):
+    with pytest.raises(InputError, match="is not a finished release"):
         make(bitext, tmp_path / "taken", vectors)
     assert not (tmp_path / "taken.work").exists()
 

@@ -5,7 +5,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.record import parse_record
+from paranmt_hf.corpus.record import ReleaseRecord
 
 PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\thard .\t0\n3\thard .\tclever .\t-1\n"
 
@@ -38,7 +38,7 @@ def test_a_release_says_what_the_authors_say(words, tmp_path, capsys):
 
 def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
     assert main([*words, "--preset", "paws", "--made-by", "unknown"]) == 0
-    assert parse_record(tmp_path / "out", "out").made_by == "unknown"
+    assert ReleaseRecord.parse(tmp_path / "out", "out").made_by == "unknown"
 
 
 def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):

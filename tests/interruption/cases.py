@@ -162,8 +162,7 @@ def _search(root: Path, *words: str) -> list[str]:
 
 
 def _mine(root: Path, out: str, *words: str) -> list[str]:
-    common = ["--min-score", "0.3", "--checkpoint-seconds", "0"]
-    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", *common, *words]
+    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", "--min-score", "0.3", *words]
 
 
 def _sentences(root: Path) -> None:
@@ -296,11 +295,16 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case(
+        "encoder distill",
+        lambda root: ["encoder", "distill", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
+        _sentences,
+    ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("search index", _search, _sentences),
-    Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
+    Case("search index, lists", lambda root: _search(root, "--lists", "4"), _sentences),
     Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
-    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--lists", "4"), _sentences),
     Case(
         "annotate sample",
         lambda root: [
