@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.phrases import first_line, holds_sentences, is_rule
-from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH
@@ -56,7 +56,7 @@ def language_of(release: Path) -> dict[str, str]:
     """The language of a release as a part of an identity; nothing for English, and where there is no record."""
     if not (release / RELEASE_RECORD).is_file():
         return {}
-    language = parse_record(release, str(release)).language
+    language = ReleaseRecord.parse(release, str(release)).language
     return {} if language == ENGLISH else {"language": language}
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import SAMPLE_ROWS, Interval, filtered_ranges, in_ranges, sample_ids
-from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord, parse_record
+from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.corpus.validation import check_text, check_types
@@ -215,7 +215,7 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         folder: The release.
         configs: Configs whose files are checked; all of them if left out.
     """
-    record = parse_record(folder, str(folder))
+    record = ReleaseRecord.parse(folder, str(folder))
     for name, config in record.configs.items():
         if not configs or name in configs:
             _check_files(folder, name, config.files)
@@ -262,7 +262,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         folder = Path(snapshot_download(name, allow_patterns=[RELEASE_RECORD], **options))
         if "schema_version" not in json.loads((folder / RELEASE_RECORD).read_text(encoding="utf8")):
             return None
-        record = parse_record(folder, f"dataset {name!r}")
+        record = ReleaseRecord.parse(folder, f"dataset {name!r}")
         if config not in record.configs:
             raise InputError(f"dataset {name!r} has the configs {', '.join(record.configs)}, not {config!r}")
         snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)

@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.markdown import escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
-from paranmt_hf.training.history import TRAINING_PICTURE
+from paranmt_hf.training.record import TRAINING_PICTURE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.util.records import to_json

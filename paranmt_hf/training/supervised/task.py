@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -27,10 +27,9 @@ from paranmt_hf.training.prepare import build_for
 from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
 from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
-from paranmt_hf.training.train import readings
-from paranmt_hf.training.unused_options import refuse_unused_encoder
+from paranmt_hf.training.trainer import readings
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import made_with
+from paranmt_hf.util.records import as_json, made_with
 
 CLASSES: Mapping[str, Sequence[str]] = {
     "SICK-R": ("1", "2", "3", "4", "5"),
@@ -63,7 +62,7 @@ class TaskSetup:
     @cached_property
     def settings(self) -> SupervisedSettings:
         """What determines the result."""
-        encoder = encoder_identity(self.encoder, self.start, self.vectors)
+        encoder = as_json(encoder_identity(self.encoder, self.start, self.vectors))
         return SupervisedSettings(self.config, encoder, self.task.checksum)
 
     @property
@@ -78,10 +77,7 @@ def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConf
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
-    given = encoder
     encoder, start, vectors = resolve_encoder(encoder)
-    # A dimension that was left open is given by nobody.
-    refuse_unused_encoder(replace(encoder, dimension=given.dimension))
     return TaskSetup(config, task, encoder, start, vectors)
 
 

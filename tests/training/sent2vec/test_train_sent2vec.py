@@ -22,7 +22,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.checkpoint import write_checkpoint
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
@@ -256,7 +256,7 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
 
 def test_a_record_of_another_kind(pairs_of_words):
     with pytest.raises(InputError, match=r"training.json is that of a model trained on sentences; expected"):
-        read_training(pairs_of_words.folder)
+        TrainingRecord.read(pairs_of_words.folder)
 
 
 def test_damaged_record(pairs_of_words, tmp_path):

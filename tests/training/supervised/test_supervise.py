@@ -232,7 +232,6 @@ def test_bad_input(made, folder, capsys):
     assert "--task" in capsys.readouterr().err
     fails(capsys, [*data, *task, "--way", "fixed"], "way fixed needs an encoder to start from")
     fails(capsys, [*data, *task, *word, "--encoder", "dimension=5"], "word is a model 'word' with its own vocabulary")
-    fails(capsys, [*data, *task, "--encoder", "pooling=max"], "would change nothing for this 'word' model")
     fails(capsys, [*data, *task, "--init-from", "nowhere"], "no model 'nowhere': expected a folder that exists")
     fails(capsys, [*data, *task, "--encoder", "vectors=none.txt"], "none.txt: no such file")
     (folder / "foreign.txt").write_text("слово 1 2\n", encoding="utf8")
