@@ -24,10 +24,10 @@ from paranmt_hf.corpus.jobs.shards import Manifest, Stage, write_shard
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.record import WORDING, HeldOut, ReleaseRecord, check_license, identity_of
-from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
+from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
-from paranmt_hf.corpus.statistics import plot_histograms
+from paranmt_hf.corpus.statistics import plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
@@ -63,7 +63,6 @@ class ReleaseConfig:
         keep_source: Keep the foreign sentence, if its licence allows.
         seed: Seed of the sample and the examples.
         rows_per_shard: Number of input lines in one unit of work.
-        max_shard_bytes: Largest Parquet file of the release.
         keep_work: Keep the folder of intermediate shards.
     """
 
@@ -76,7 +75,6 @@ class ReleaseConfig:
     keep_source: Annotated[bool, Advanced] = False
     seed: Annotated[Seed, Advanced] = 0
     rows_per_shard: Annotated[int, Range(at_least=1, at_most=10_000_000), Advanced] = 10_000
-    max_shard_bytes: Annotated[int, Range(at_least=1_000_000), Advanced] = MAX_SHARD_BYTES
     keep_work: Annotated[bool, Advanced, RunOnly] = False
 
     def __post_init__(self) -> None:
@@ -87,7 +85,7 @@ class ReleaseConfig:
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
-        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed")}
         other = {} if self.language == ENGLISH else {"language": self.language}
         return kept | other | {name: value for name, value in said.items() if value is not None}
 
@@ -103,6 +101,23 @@ class ReleaseConfig:
 
 class Built(Result[ReleaseRecord]):
     """A finished release."""
+
+    def summary(self) -> str:
+        """What the release holds, and how to load it."""
+        statistics = self.record.statistics
+        lines = [f"{self.folder}: {statistics.rows:,} pairs" + ("" if self.fresh else " (was built already)")]
+        for name, config in self.record.configs.items():
+            lines.append(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
+        lines += [f"  dropped  {count:>12,} {reason}" for reason, count in self.record.dropped.items()]
+        for name, count in statistics.mismatches.items():
+            lines.append(f"  {name:<18}{count:>12,} pairs, {count / statistics.rows:.1%}")
+        if held_out := self.record.held_out:
+            lines.append(
+                f"  human_score: {held_out.accuracy:.1%} of held-out sentences classified correctly, references first "
+                f"in {held_out.ordered:.1%} of {held_out.pairs:,} held-out pairs"
+            )
+        lines += ["paraphrase score", text_histogram(statistics.histogram, width=40)]
+        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.resolve().parent}"])
 
 
 def make_release(
@@ -297,7 +312,6 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
             folder,
             optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
             seed=release.seed,
-            max_shard_bytes=release.max_shard_bytes,
         )
 
 

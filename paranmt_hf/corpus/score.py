@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -21,44 +21,43 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, write_rows
-from paranmt_hf.corpus.schema import ADDED
+from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
+from paranmt_hf.util.settings import Prefixed
 
 COMMAND = "score"
 
 
 def rescore(
-    folder: Path,
+    release: str | Path,
     *,
-    scorer: ScorerConfig | None = None,
-    add: Sequence[str] = (),
-    authorship: AuthorshipConfig | None = None,
+    add: Sequence[AddedColumn] = (),
+    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
     engine: EngineConfig | None = None,
 ) -> Built:
-    """Score a release again, or give it columns; of the columns that are there, only those asked for change.
+    """Score a release again with another scorer, or give it more columns; other columns stay as they are.
 
     The old release stays in place until the new one is complete.
 
     Args:
-        folder: The release.
-        scorer: The encoder of the paraphrase score; None keeps the scores.
-        add: Columns that the release is to have: names of `schema.ADDED`. Those that it has already, made alike, stay.
-        authorship: How the classifier behind `human_score` learns.
-        engine: Where the work is done.
+        release: Folder of the release.
+        add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
+        scorer: The encoder of the paraphrase score.
+        engine: Where scoring runs.
     """
-    if scorer is None and not add:
-        raise InputError("nothing was asked for: give a scorer, or columns to add")
-    columns = ColumnStage(added_columns(add), authorship or AuthorshipConfig())
-    folder = Path(folder).resolve()
+    if scorer is None or not (scorer.name or scorer.vectors):
+        scorer = None if add else scorer or ScorerConfig()
+    columns = ColumnStage(added_columns(add), AuthorshipConfig())
+    folder = Path(release).resolve()
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
-    release = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
-    stages = _stages(parts, scorer, columns, release.language)
-    check_stages(stages, release.language)
+    settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
+    stages = _stages(parts, scorer, columns, settings.language)
+    check_stages(stages, settings.language)
     if not stages:
         remove_leftover(folder, COMMAND)
         return Built(folder, record, fresh=False)
@@ -82,7 +81,7 @@ def rescore(
             new,
             identity,
             stages,
-            release,
+            settings,
             own,
             name=folder.name,
             recorded=parts,

@@ -18,7 +18,6 @@ from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
@@ -160,12 +159,6 @@ def test_licence_is_required(licence):
         ReleaseConfig(license=licence).check_license()
 
 
-def test_beams_of_draws_are_refused(bitext, vectors, tmp_path):
-    translator = TranslatorConfig("model", sample=True, beam=4)
-    with pytest.raises(InputError, match="--beam does nothing with --sample, which draws hypotheses; leave it out"):
-        make(bitext, tmp_path / "corpus", vectors, translator=translator)
-
-
 def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
         ReleaseConfig(license="MIT").check_license()
@@ -191,7 +184,6 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     ("values", "message"),
     [
         ({"rows_per_shard": 0}, "rows_per_shard must be from 1 to 10,000,000, was 0"),
-        ({"max_shard_bytes": 999_999}, "max_shard_bytes must be at least 1,000,000, was 999999"),
         ({"seed": 1.5}, "seed must be a whole number from 0 to 4,294,967,295, was 1.5"),
     ],
 )

@@ -245,7 +245,6 @@ def _write(
         folder,
         optional=OPTIONAL & set(old.columns),
         seed=release.seed,
-        max_shard_bytes=release.max_shard_bytes,
     )
     recipe = [{**one, "dropped": count} for one, count in zip(wanted["selection"]["filters"], counts, strict=True)]
     made = made_with("pyarrow")

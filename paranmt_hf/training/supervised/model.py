@@ -129,7 +129,7 @@ def new_head(config: HeadConfig, seed: int) -> Head:
     if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
         raise InputError(
             f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes "
-            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --hidden or --projection"
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower `hidden` or `projection`"
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
