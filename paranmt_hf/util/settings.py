@@ -71,6 +71,10 @@ class Advanced:
     """Marks an option that `--help` leaves out and `--help-all` shows: `Annotated[int, Advanced]`."""
 
 
+class PythonOnly:
+    """Marks a field or parameter that is no option of the command line: what nobody sets but programs and tests."""
+
+
 class RunOnly:
     """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
 
