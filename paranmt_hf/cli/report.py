@@ -25,9 +25,9 @@ def configure(parser: CommandParser) -> None:
 
     def run(arguments: argparse.Namespace) -> None:
         from paranmt_hf.apps.explore.explore import write_report
-        from paranmt_hf.encoders.loading import load
+        from paranmt_hf.encoders.scorer import ScorerConfig
 
-        encoder = None if arguments.encoder == "none" else load(arguments.encoder)
+        encoder = None if arguments.encoder == "none" else ScorerConfig(name=arguments.encoder).load()
         rows = write_report(arguments.folder, arguments.out, encoder=encoder, seed=arguments.seed)
         print(f"report: {arguments.out}, which carries {rows:,} of the pairs")
 
