@@ -53,7 +53,7 @@ def _configure_dataset(parser: CommandParser) -> None:
 
 def _configure_model(parser: CommandParser) -> None:
     """Options of `paranmt publish model`."""
-    _add_common(parser, "what `paranmt train`, `average`, `convert`, `train-paraphraser` or `train-controlled` wrote")
+    _add_common(parser, "what `paranmt train`, `average`, `convert` or `paraphrase train` wrote")
     _add_license(parser, "required, here or in --about, unless `paranmt encoder convert` was told it")
     parser.add_argument("--results", type=Path, help="what `paranmt evaluate sts --json` wrote for these weights")
     parser.add_argument(

@@ -78,7 +78,7 @@ def _loading(record: Mapping[str, Any]) -> str:
     if not record["own"]:
         return "`AutoModelForSeq2SeqLM` and `AutoTokenizer` of transformers load it too."
     return (
-        "`AutoModelForSeq2SeqLM` of transformers loads it too: after `import paranmt_hf.paraphrase.registration`, or, "
+        "`AutoModelForSeq2SeqLM` of transformers loads it too: after `import paranmt_hf.paraphrase.loading`, or, "
         "where that package is not installed, with `trust_remote_code=True`, which runs the code beside the weights."
     )
 

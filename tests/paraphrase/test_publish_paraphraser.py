@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from paranmt_hf import AboutModel, PairSelection, ParaphraserConfig, ParaphraserTraining, plan_model
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+from paranmt_hf.paraphrase.train import train_paraphraser
 
 NAME = "org/paraphraser"
 
@@ -55,14 +55,14 @@ def test_it_is_laid_out(model):
     head = yaml.safe_load(plan.card.split("---\n")[1])
     assert head["license"] == "mit" and head["datasets"] == ["org/pairs"] and head["library_name"] == "transformers"
     assert 'load_paraphraser("org/paraphraser")' in plan.card and "published under mit" not in plan.card
-    line = next(line for line in plan.card.split("\n") if line.startswith("paranmt train-paraphraser"))
+    line = next(line for line in plan.card.split("\n") if line.startswith("paranmt paraphrase train"))
     assert line == (
-        "paranmt train-paraphraser pairs.parquet --pieces 300 --embedding 8 --hidden 8 --max-steps 1 "
+        "paranmt paraphrase train pairs.parquet --pieces 300 --embedding 8 --hidden 8 --max-steps 1 "
         "--learning-rate 0.001 --held-out 0.2 --device cpu --min-length 3 --max-length 9 --exclude SETS --out FOLDER"
     )
     assert plan.missing == [
-        "words of your own on the data: --about FILE with 'data'",
-        "words of your own on the license text: --about FILE with 'license_text'",
+        "your own words on the data: --about FILE with 'data'",
+        "your own words on the license text: --about FILE with 'license_text'",
     ]
     assert plan.parcel.owns("modeling_paranmt_lstm.py") and not plan.parcel.owns("mine.txt")
 
@@ -86,8 +86,11 @@ def _break_weights(model):
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda model: _edit(model / "training.json", parameters=7), "parameters [0-9]+, its training.json says 7"),
-        (lambda model: _edit(model / "training.json", model_type="bart"), "model_type paranmt-lstm, .* says bart"),
+        (
+            lambda model: _edit(model / "paraphraser.json", parameters=7),
+            "parameters [0-9]+, its paraphraser.json says 7",
+        ),
+        (lambda model: _edit(model / "paraphraser.json", model_type="bart"), "model_type paranmt-lstm, .* says bart"),
         (lambda model: (model / "other.py").write_text(""), "is code that is not this package's"),
         (lambda model: (model / "pytorch_model.bin").write_bytes(b""), "pickle"),
         (
@@ -98,7 +101,7 @@ def _break_weights(model):
             lambda model: _edit(model / "generation_config.json", auto_map=["you/x--y.Z"]),
             r"generation_config.json is damaged: expected an object under 'auto_map', found \['you/x--y.Z'\]",
         ),
-        (_break_weights, "holds weights that are no numbers"),
+        (_break_weights, "holds weights that are not finite"),
         (lambda model: (model / "model.safetensors").unlink(), "model.safetensors"),
     ],
 )
@@ -109,19 +112,19 @@ def test_what_is_wrong_is_told(model, spoil, match):
 
 
 EDITED = [
-    ("settings.training", {}, "it has no 'settings.training.direction'"),
+    ("settings.training", {}, "it has no 'settings.training.learning_rate'"),
     ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*', found 's"),
-    ("settings.training.learning_rate", None, "expected a number under 'settings.training.learning_rate', found None"),
+    ("settings.training.learning_rate", None, "it has no 'settings.training.learning_rate'"),
     ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
     ("settings.data.sources", None, "expected a list under 'settings.data.sources', found None"),
     ("settings.data.ranges", 3, "expected an object under 'settings.data.ranges', found 3"),
-    ("inputs", {}, "it has no 'inputs.data'"),
+    ("inputs", 3, "expected an object under 'inputs', found 3"),
 ]
 
 
 def edit_record(folder, key, value):
     """Write another value at a place such as `settings.data` of the record of a model."""
-    path = folder / "training.json"
+    path = folder / "paraphraser.json"
     inner = values = json.loads(path.read_text())
     *parents, last = key.split(".")
     for name in parents:
@@ -133,7 +136,7 @@ def edit_record(folder, key, value):
 @pytest.mark.parametrize(("key", "value", "match"), EDITED)
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
-    with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
+    with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
         plan_model(model, NAME, about=AboutModel("mit"))
 
 

@@ -15,18 +15,10 @@ from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.check_folder import left_here, read_notes, refuse_unsafe
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, upload
-from paranmt_hf.paraphrase.check_controlled import (
+from paranmt_hf.paraphrase.publish import (
     CODE_PATHS,
-    belongs_to_a_network,
-    check_whole_network,
-    is_network,
-    load_checked_network,
-    network_files,
-)
-from paranmt_hf.paraphrase.check_paraphraser import (
-    CODE_FILE,
     belongs_to_a_paraphraser,
-    check_whole_paraphraser,
+    check_published,
     is_paraphraser,
     load_checked,
     paraphraser_files,
@@ -161,7 +153,7 @@ def plan_model(
     """Check an encoder or a paraphraser and lay out what is published; touches nothing.
 
     Args:
-        folder: What `paranmt train`, `convert`, `train-paraphraser` or `train-controlled` wrote.
+        folder: What `paranmt train`, `convert` or `paraphrase train` wrote.
         name: `organisation/name` on the Hub.
         about: What no program can know: licence, and words on the data.
         results: Of an encoder, what `paranmt evaluate sts --json` wrote for these weights, or the records that
@@ -187,11 +179,10 @@ def plan_model(
         )
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected an encoder made by `paranmt train`")
-    if is_paraphraser(folder) or is_network(folder):
+    if is_paraphraser(folder):
         if results is not None:
             raise InputError(f"results are those of an encoder, and {folder} is a paraphraser; leave them out")
-        lay_out = _plan_paraphraser if is_paraphraser(folder) else _plan_network
-        return lay_out(folder, target, about, read_notes(notes))
+        return _plan_paraphraser(folder, target, about, read_notes(notes))
     origin = origin_of(folder)
     record = origin.read(folder)
     encoder = load(folder, device="cpu")
@@ -242,40 +233,18 @@ def _plan_encoder(
 def _plan_paraphraser(folder: Path, target: Target, about: AboutModel, notes: str) -> Plan:
     from paranmt_hf.hub.paraphraser_card import paraphraser_card
     from paranmt_hf.paraphrase.card import card_values, missing_of_paraphraser
-    from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
-    from paranmt_hf.paraphrase.record import read_paraphraser
+    from paranmt_hf.paraphrase.record import ParaphraserRecord
 
-    record = read_paraphraser(folder)
-    refuse_unsafe(folder, {CODE_FILE})
-    own = load_checked(folder, record)
-    card = paraphraser_card(
-        {**card_values(target.name.split("/")[1], record, about), "repository": target.name, "notes": notes}
-    )
-    files = paraphraser_files(folder, record.model_type == ParaNMTLstmConfig.model_type)
-    files["README.md"] = card.encode()
-    parcel = Parcel(files, belongs_to_a_paraphraser, f"Paraphraser {target.name.split('/')[1]}")
-    check_whole_paraphraser(parcel, own, folder)
-    own_card = paraphraser_card(card_values(folder.resolve().name, record))
-    missing = missing_of_paraphraser(record, about)
-    return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "paranmt_hf.load_paraphraser")
-
-
-def _plan_network(folder: Path, target: Target, about: AboutModel, notes: str) -> Plan:
-    from paranmt_hf.hub.paraphraser_card import paraphraser_card
-    from paranmt_hf.paraphrase.card import missing_of_paraphraser
-    from paranmt_hf.paraphrase.controlled_card import controlled_card_values
-    from paranmt_hf.paraphrase.syntax.record import read_controlled_record
-
-    record = read_controlled_record(folder)
+    record = ParaphraserRecord.read(folder)
     refuse_unsafe(folder, CODE_PATHS)
-    network = load_checked_network(folder, record)
-    name, templates = target.name.split("/")[1], network.templates
-    values = controlled_card_values(name, record, templates, about)
+    model = load_checked(folder, record)
+    name, templates = target.name.split("/")[1], getattr(model, "templates", None)
+    values = card_values(name, record, templates, about)
     card = paraphraser_card({**values, "repository": target.name, "notes": notes})
-    files = network_files(folder)
+    files = paraphraser_files(folder, record)
     files["README.md"] = card.encode()
-    parcel = Parcel(files, belongs_to_a_network, f"Syntactically controlled paraphraser {name}")
-    check_whole_network(parcel, network, folder)
-    own_card = paraphraser_card(controlled_card_values(folder.resolve().name, record, templates))
+    parcel = Parcel(files, belongs_to_a_paraphraser, f"Paraphraser {name}")
+    check_published(parcel, model, folder)
+    own_card = paraphraser_card(card_values(folder.resolve().name, record, templates))
     missing = missing_of_paraphraser(record, about)
     return Plan(target, parcel, card, missing, left_here(folder, files, own_card), "paranmt_hf.load_paraphraser")
