@@ -27,7 +27,7 @@ from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
 from paranmt_hf.hub.model_card import model_card
 from paranmt_hf.training.card import model_record, read_about
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:
@@ -52,7 +52,7 @@ def main() -> None:
     encoder = load(arguments.model, device="cpu")
     (results,) = evaluate([arguments.model], data=sets, speed=True)
     about = read_about(arguments.about)
-    record = model_record(arguments.name, arguments.model, read_training(arguments.model), about, results)
+    record = model_record(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
     # The course of training stays with the weights.
     record.pop("picture", None)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}

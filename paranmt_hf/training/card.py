@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from paranmt_hf.corpus.pairs import PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError
@@ -22,8 +23,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.model_card import model_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.history import TRAINING_PICTURE
-from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.util.files import read_text
 from paranmt_hf.util.records import to_json
 from paranmt_hf.util.settings import check
@@ -134,9 +134,9 @@ def model_record(
         "summary": said.get("summary") or summary(training),
         "data": said.get("data") or data(training),
         "commands": list(said.get("commands", ())) or [command(training)],
-        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training.settings["data"])}),
+        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training.settings.data)}),
         "license_text": said.get("license_text") or license_text(about),
-        **({"languages": spoken} if (spoken := languages(training.settings["data"])) else {}),
+        **({"languages": spoken} if (spoken := languages(training.settings.data)) else {}),
         **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
         "training": training.for_card(),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
@@ -168,6 +168,18 @@ def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
     (folder / "README.md").write_text(text, encoding="utf8")
 
 
+def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
+    """Write the card of an encoder made from others, unless its `training.json` says too little.
+
+    Args:
+        folder: Folder of the encoder.
+        name: Name of the encoder.
+        values: Its `training.json`.
+    """
+    if "settings" in values:
+        write_model_card(folder, name, TrainingRecord.from_json(values, folder / TrainingRecord.FILE))
+
+
 def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
     """Render the card that `write_model_card` writes; equal runs have equal cards, so no time stands in it."""
     record = model_record(name, folder, training)
@@ -177,7 +189,7 @@ def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
 
 def summary(training: TrainingRecord) -> str:
     """Say what a model is."""
-    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    config = training.settings.encoder
     papers = " and ".join(dict.fromkeys(family.paper for family in config.families))
     title = title_of(config.parts, config.mode)
     return f"{title} sentence encoder of {training.dimension} dimensions, after {papers}."
@@ -185,7 +197,7 @@ def summary(training: TrainingRecord) -> str:
 
 def limits(training: TrainingRecord) -> dict[str, Any]:
     """What a card says of the limits of a model's kind of encoder."""
-    config = EncoderConfig(model=training.settings["encoder"]["model"])
+    config = training.settings.encoder
     # One encoder that reads words in order makes the whole tell orders apart.
     family = next((family for family in config.families if family.ordered), config.families[0])
     return {"limits": family.limits, "trigrams": "trigram" in config.kinds}
@@ -200,7 +212,7 @@ def data(training: TrainingRecord) -> str:
 def sources(training: TrainingRecord) -> list[str]:
     """Names of the files and data sets that a model learned from, without their folders."""
     names: list[str] = []
-    for source in training.settings["data"]["sources"]:
+    for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
         elif isinstance(source, Mapping) and source.get("kind") == "phrases":
@@ -225,16 +237,15 @@ def command(training: TrainingRecord) -> str:
     settings = training.settings
     words = ["paranmt train --data", *map(_word, sources(training))]
     inputs = training.inputs
-    for kind, values in ((EncoderConfig().resolved(), settings["encoder"]), (TrainConfig(), settings["training"])):
-        for entry in fields(kind):
-            value = values.get(entry.name, getattr(kind, entry.name))
-            if value == getattr(kind, entry.name):
-                continue
-            words += _option(entry.name, inputs.get(entry.name, value))
-    chosen, without = data_options(settings["data"])
+    for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
+        for entry in fields(usual):
+            value = getattr(given, entry.name)
+            if value is not None and value != getattr(usual, entry.name):
+                words += _option(entry.name, inputs.get(entry.name, value))
+    chosen, without = data_options(settings.data)
     words += chosen
-    if given := settings["development"]:
-        words += ["--development", "STS" if given == DEVELOPMENT else _word(given)]
+    if name := settings.development:
+        words += ["--development", "STS" if name == DEVELOPMENT else _word(name)]
     return " ".join([*words, *without, "--out FOLDER"])
 
 

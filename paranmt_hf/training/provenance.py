@@ -17,7 +17,7 @@ from paranmt_hf.training.conversion_record import (
     converted_card,
     missing_of,
 )
-from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
+from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.training.sent2vec.card import missing_of_sent2vec, own_sent2vec_card, sent2vec_card
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord, is_sent2vec
 
@@ -54,7 +54,7 @@ def _missing(training: TrainingRecord, about: AboutModel, results: Results | Non
     return missing
 
 
-TRAINED = Origin(TRAINING_FILE, read_training, model_record, folder_card, _missing)
+TRAINED = Origin(TRAINING_FILE, TrainingRecord.read, model_record, folder_card, _missing)
 OF_SENTENCES = Origin(TRAINING_FILE, Sent2VecRecord.read, sent2vec_card, own_sent2vec_card, missing_of_sent2vec)
 CONVERTED = Origin(CONVERSION_FILE, ConversionRecord.read, conversion_card, converted_card, missing_of)
 

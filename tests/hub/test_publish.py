@@ -17,7 +17,7 @@ from paranmt_hf.hub.upload import Parcel, Target
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import train
 
 DATASET, MODEL = "org/corpus", "org/word"
@@ -65,7 +65,7 @@ def test_release_is_laid_out(release):
     assert header(plan.card)["source_datasets"] == ["extended|other"]
     assert 'load_dataset("org/corpus", revision="v1")' in plan.card
     assert "&id" not in plan.card and "$" not in plan.card
-    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['version']}." in plan.card
+    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
 
 
@@ -195,8 +195,8 @@ def test_a_damaged_training_record_is_named(model):
 
 
 def test_training_record_comes_back_byte_for_byte(model):
-    record = read_training(model)
-    assert json.dumps(record.to_json(), indent=1) == (model / "training.json").read_text()
+    record = TrainingRecord.read(model)
+    assert json.dumps(record.to_json(), indent=1) + "\n" == (model / "training.json").read_text()
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), ValueError("x"), AttributeError("x")])
@@ -282,7 +282,7 @@ def test_code_beside_a_stock_model_stays_here(model):
     [
         (
             lambda folder: (folder / "training.json").unlink(),
-            r"cannot read .*training.json: No such file or directory; expected the",
+            r"holds no training.json; expected an encoder",
         ),
         (
             lambda folder: (folder / "training.json").write_text("[]"),
@@ -348,7 +348,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "org/corpus", "--license-name", "x"], "go with --license other"),
         (["dataset", "FOLDER", "org/corpus", "--license", "other"], "--license other needs --license-name"),
         (["model", "FOLDER", "org/word", "--license", "apache"], "'apache' is no licence identifier of the Hub"),
-        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
+        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is not a folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
         (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
         (["model", "NOWHERE", "org/word", "--license", "mit"], "there is no folder"),

@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.markdown import escape
 from paranmt_hf.hub.model_card import SENT2VEC_CITATION, model_card
 from paranmt_hf.training.card import AboutModel, license_text
-from paranmt_hf.training.history import TRAINING_PICTURE
+from paranmt_hf.training.record import TRAINING_PICTURE
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.util.records import to_json
@@ -92,7 +92,7 @@ def _data(training: Sent2VecRecord) -> str:
 
 
 def _command(training: Sent2VecRecord) -> str:
-    words = ["paranmt train-sent2vec --data", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
+    words = ["paranmt train-sent2vec", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
     columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
     if columns and all(columns) and set(columns) != {"reference", "translation"}:
         words += ["--columns", *map(shlex.quote, dict.fromkeys(columns))]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.history import History, thinned
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.record import TRAINING_FILE, History, thinned
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.util.records import Record, read_json
 
