@@ -74,7 +74,7 @@ def make_models(folder: Path, rows: int, dimension: int) -> tuple[Path, Path]:
     program = f"""
 import numpy as np
 from paranmt_hf import export_encoder
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 

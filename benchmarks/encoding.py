@@ -30,13 +30,14 @@ import pyarrow.parquet as pq
 import torch
 from sentence_transformers import SentenceTransformer
 
+from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import Kind, Vocabulary, count_units, most_frequent
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.text.tokens import WordTokenizer
 
 Encode = Callable[[Sequence[str]], object]
@@ -61,7 +62,7 @@ def ours(encoder: SentenceEncoder, before: Sequence[str]) -> tuple[Callable[[], 
     """How to measure one of our encoders: what happens before the clock starts, and what is measured."""
 
     def prepare() -> None:
-        encoder.forget_fast_path()
+        encoder.forget_average()
         encoder.encode(before or ["a"])
 
     return prepare, encoder.encode

@@ -71,7 +71,7 @@ def main() -> None:
         ours = encoder.encode(sentences)
 
         def forget(encoder: SentenceEncoder = encoder) -> None:
-            encoder.forget_fast_path()
+            encoder.forget_average()
             encoder.encode(["a"])
 
         rows = {"paranmt_hf.load": encoder.encode}

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts

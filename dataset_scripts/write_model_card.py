@@ -19,8 +19,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from paranmt_hf.encoders.building import with_precision
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.evaluation.sts import evaluate_sts
@@ -56,7 +56,7 @@ def main() -> None:
     # The course of training stays with the weights.
     record.pop("picture", None)
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
-    for precision in ("float16", "int8") if encoder.fast_path is not None else ():
+    for precision in ("float16", "int8") if encoder.average is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)

@@ -41,6 +41,7 @@ _NAMES = {
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
     "IndexConfig": "paranmt_hf.search.indexed_vectors",
+    "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
@@ -56,9 +57,6 @@ _NAMES = {
     "build": "paranmt_hf.corpus.build",
     "build_index": "paranmt_hf.search.index",
     "build_lexicon": "paranmt_hf.lexicon.build",
-    "compare_folds": "paranmt_hf.experiments.folds",
-    "compare_sizes": "paranmt_hf.experiments.sizes",
-    "compare_sources": "paranmt_hf.experiments.sources",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
@@ -138,6 +136,7 @@ __all__ = [
     "Sent2VecConfig",
     "SentenceIndex",
     "IndexConfig",
+    "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
     "SyntaxConfig",
@@ -154,9 +153,6 @@ __all__ = [
     "build",
     "build_index",
     "build_lexicon",
-    "compare_folds",
-    "compare_sizes",
-    "compare_sources",
     "convert_model",
     "describe_corpora",
     "distill_vectors",
@@ -232,6 +228,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.export.export import export_encoder
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.scorer import ScorerConfig
+    from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
     from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
@@ -243,9 +240,6 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
-    from paranmt_hf.experiments.folds import compare_folds
-    from paranmt_hf.experiments.sizes import compare_sizes
-    from paranmt_hf.experiments.sources import compare_sources
     from paranmt_hf.hub.licenses import License
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig

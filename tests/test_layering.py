@@ -23,7 +23,7 @@ def imports(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             # A file that is copied next to weights imports its neighbour.
-            if node.level == 1 and node.module.startswith("modeling_"):
+            if node.level == 1 and node.module.startswith(("modeling_", "paranmt_")):
                 continue
             assert not node.level, "imports are absolute"
             names = [f"{node.module}.{item.name}" for item in node.names]

@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "experiment": "tables and figures of the papers",
     "analyse": "what encoders and word vectors do well, and why",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
@@ -14,6 +15,12 @@ FAMILIES = {
 
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
+        Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a release by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
         Command(
             "stats",
             "paranmt_hf.corpus.stats:describe_corpora",
@@ -138,6 +145,30 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "experiment paranmt-table4",
+            "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
+            "which source of text gives the best encoders",
+            "paranmt experiment paranmt-table4 news captions --development FOLDER_WITH_STS --out sources",
+        ),
+        Command(
+            "experiment paranmt-table5",
+            "paranmt_hf.experiments.paranmt_table5:paranmt_table5",
+            "which tenth of a corpus, by which score, gives the best",
+            "paranmt experiment paranmt-table5 paranmt50m --development FOLDER_WITH_STS --out folds",
+        ),
+        Command(
+            "experiment paranmt-table6",
+            "paranmt_hf.experiments.paranmt_table6:paranmt_table6",
+            "which size of mega-batches gives the best encoders",
+            "paranmt experiment paranmt-table6 paranmt50m --development FOLDER_WITH_STS --out mega-batches",
+        ),
+        Command(
+            "experiment paragram-figure1",
+            "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
+            "how much encoders learn from how many pairs",
+            "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
             "doctor",
             "paranmt_hf.apps.doctor:diagnose",
             "show what is installed and what commands would choose",
@@ -155,7 +186,6 @@ OLD = {
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
     "score": "score",
-    "select": "select",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",
@@ -172,9 +202,6 @@ OLD = {
     "rotate": "rotate",
     "convert": "convert",
     "negatives": "negatives",
-    "folds": "folds",
-    "sources": "sources",
-    "sizes": "sizes",
     "vectors": "vectors",
     "publish": "publish",
     "export": "export",

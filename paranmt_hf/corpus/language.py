@@ -22,7 +22,6 @@ from paranmt_hf.corpus.bitext.columns import composed
 from paranmt_hf.corpus.selection.filters import Filter, Verdict, joined
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import check, setting
 
 Detector = Literal["langid", "lingua"]
 # Sentences that walk together; their number times that of the features must stay below 2**32.
@@ -48,14 +47,11 @@ class LanguageConfig:
         letters: A sentence of fewer letters is too short to tell, and counts as one of the wanted language.
     """
 
-    language: str = setting("en", "language of both sides, as an ISO 639-1 code")
-    detector: Detector = setting("langid", "which package tells: py3langid, or lingua (slower, better on short text)")
-    candidates: tuple[str, ...] = setting(LANGUAGES, "languages to choose from, as ISO 639-1 codes")
-    probability: float = setting(0.02, "smallest probability of the language", at_least=0, at_most=1)
-    letters: int = setting(20, "a sentence of fewer letters is too short to tell", at_least=0)
-
-    def __post_init__(self) -> None:
-        check(self)
+    language: str = "en"
+    detector: Detector = "langid"
+    candidates: tuple[str, ...] = LANGUAGES
+    probability: float = 0.02
+    letters: int = 20
 
 
 class LanguageModel(Protocol):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import torch
+from sentence_transformers.base.modules import Dense
 from torch import nn
 
-from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.config import DIMENSION, EncoderConfig
 from paranmt_hf.encoders.families import Family, Kind
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
+from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
@@ -35,9 +40,6 @@ def choose_vocabularies(
         counts: How often each unit occurs in the training text, by kind.
         vectors: Pretrained vectors; of their words those of the training text come first, then the others, in order.
             Where unknown words share the file's vector, words without one of their own are left out.
-
-    Raises:
-        InputError: A vocabulary is empty.
     """
     found: dict[Kind, Vocabulary] = {}
     for kind in config.kinds:
@@ -68,10 +70,6 @@ def build_encoder(
         vocabularies: Units with a row, by kind.
         vectors: Pretrained vectors of words; other words start at random, as spread out as these are.
         seed: Decides the random weights.
-
-    Raises:
-        InputError: The vectors' width is not the encoder's, they cannot be told from zeros, or the encoder is larger
-            than the memory.
     """
     config = config.resolved(vectors.matrix.shape[1] if vectors is not None else None)
     _refuse_too_large(config, vocabularies)
@@ -83,9 +81,51 @@ def build_encoder(
         with torch.random.fork_rng(devices=[]):
             if family.dense:
                 torch.manual_seed(int(generator.integers(2**31)))
-            chains.append(family.load_code().build(vocabulary.units, weight, config, family))
+            chains.append(modules_of(family, vocabulary.units, weight, config))
     modules = chains[0] if len(chains) == 1 else [_combine(chains, config)]
     return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
+
+
+def modules_of(family: Family, units: list[str], weight: np.ndarray, config: EncoderConfig) -> list[nn.Module]:
+    """Make the modules of one encoder.
+
+    Args:
+        family: Its kind, one that is trained on pairs.
+        units: Unit of each row; the first is the unknown unit.
+        weight: Vectors of the units [row, dimension].
+        config: The settings, with the dimension filled in.
+    """
+    width, dimension = weight.shape[1], config.dimension or DIMENSION
+    if family.name == "trigram":
+        return [TrigramEmbedding(units, weight)]
+    if not family.ordered:
+        return [WordEmbedding(units, weight), *_layers(family, width, dimension, config)]
+    if family.name in ("lstm", "blstm"):
+        return lstm_modules(
+            units,
+            weight,
+            dimension=dimension,
+            bidirectional=family.name == "blstm",
+            average_directions=config.directions == "average",
+            pooling=config.pooling,
+        )
+    words = word_sequence(units, weight)
+    if family.name == "rnn":
+        return [words, LastStateRNN(width, dimension, config.activation)]
+    if family.name == "irnn":
+        return [words, IdentityRNN(width)]
+    return [words, PeepholeLSTM(width, dimension, config.output_gate == "with")]
+
+
+def _layers(family: Family, width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    """Layers over the average: none (WORD), a linear one (projection), one or two with an activation (DAN)."""
+    if family.name == "word":
+        return []
+    if family.name == "projection":
+        return [Dense(width, dimension, activation_function=nn.Identity())]
+    widths = [width, *[dimension] * config.layers]
+    activation = {"tanh": nn.Tanh, "relu": nn.ReLU}[config.activation]
+    return [Dense(before, after, activation_function=activation()) for before, after in pairwise(widths)]
 
 
 def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabulary]) -> None:
@@ -153,8 +193,31 @@ def _initial(
 
 
 def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Make an encoder fit for training: stored in full precision, whatever it was read from."""
+    """Store an encoder in full precision, as training needs it, whatever it was read from."""
     for module in encoder.modules():
         if isinstance(module, AverageEmbedding):
             module.precision = "float32"
     return encoder
+
+
+def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
+    """Make an averaging encoder that is stored in another precision.
+
+    Args:
+        encoder: WORD, TRIGRAM, Sent2Vec or a combination of the first two.
+        precision: `float32`, `float16`, or `int8` with a scale for each row.
+    """
+    composition = encoder.composition
+    if composition is None or not composition.is_bag:
+        raise InputError(
+            "only averaging encoders (WORD, TRIGRAM, their combinations, Sent2Vec) are stored in other precisions"
+        )
+    if precision not in PRECISIONS:
+        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
+    chains: list[list[nn.Module]] = []
+    for part in composition.parts:
+        table = part.modules[0]
+        assert isinstance(table, AverageEmbedding)
+        chains.append([table.stored_as(precision), *part.modules[1:]])
+    parts = chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)]
+    return SentenceEncoder(modules=parts, device="cpu", similarity_fn_name="cosine")

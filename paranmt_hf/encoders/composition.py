@@ -1,4 +1,4 @@
-"""Taking an encoder apart: which families' encoders it is made of, and how they are combined."""
+"""Take an encoder apart: which families' encoders it is made of, and how they are combined."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sentence_transformers.sentence_transformer.modules import WordEmbeddings
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import nn
 
 from paranmt_hf.encoders.families import FAMILIES, Family, title_of
-from paranmt_hf.encoders.modules.average import AverageEmbedding
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import (
+    AverageEmbedding,
+    NgramEmbedding,
+    TrigramEmbedding,
+    WordEmbedding,
+)
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of
@@ -24,7 +30,7 @@ class Part:
 
     Attributes:
         family: What is known of its kind.
-        modules: Its modules; the first one holds the table.
+        modules: Its modules; the first holds the table.
     """
 
     family: Family
@@ -32,11 +38,7 @@ class Part:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The unit of each row of its table.
-
-        Raises:
-            InputError: Its text is cut by a tokenizer that is not of this package.
-        """
+        """The unit of each row of its table; refused if text is split by a tokenizer of another package."""
         first = self.modules[0]
         if isinstance(first, NgramEmbedding):
             return Vocabulary(self.family.units, first.units, first.ngrams)
@@ -57,14 +59,14 @@ class Part:
         return self.family.units
 
     @property
-    def cuts_words(self) -> bool:
-        """Whether its words are those of `text.py`; else text is cut at white space alone."""
+    def cut(self) -> str:
+        """How text is split: `words`, by `text/definitions.py`, or `blanks`, at white space only."""
         first = self.modules[0]
-        return not isinstance(first, NgramEmbedding) or first.cut == "words"
+        return first.cut if isinstance(first, NgramEmbedding) else "words"
 
     @property
     def is_bag(self) -> bool:
-        """Whether it reads a sentence as a bag of units, whose rows are averaged; else it reads a sequence."""
+        """Whether it averages the rows of a sentence's units; otherwise it reads them in order."""
         return isinstance(self.modules[0], AverageEmbedding)
 
     @property
@@ -75,7 +77,7 @@ class Part:
 
     @property
     def weights(self) -> list[nn.Parameter]:
-        """Its weights beside the embeddings: the compositional parameters."""
+        """Its weights other than the embeddings: the compositional parameters."""
         return [weight for module in self.modules for weight in module.parameters() if weight is not self.table.weight]
 
     @property
@@ -118,18 +120,13 @@ class Composition:
         return all(part.is_bag for part in self.parts)
 
     @property
-    def cuts_words(self) -> bool:
-        """Whether the words of all parts are those of `text.py`."""
-        return all(part.cuts_words for part in self.parts)
-
-    @property
     def cuts_alike(self) -> bool:
-        """Whether all parts cut text in one way, so that it can be cut once for all of them."""
-        return len({part.cuts_words for part in self.parts}) == 1
+        """Whether all parts split text in one way, so that it can be split once for all of them."""
+        return len({part.cut for part in self.parts}) == 1
 
     @property
     def only_tables(self) -> bool:
-        """Whether there are no weights beside the tables of averages."""
+        """Whether all weights are tables of averages."""
         return self.is_bag and not any(part.family.dense for part in self.parts)
 
 
@@ -140,7 +137,7 @@ def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
         modules: The modules of a `SentenceTransformer`, in order.
 
     Returns:
-        None where it is not one of this package's encoders.
+        None if it is not one of this package's encoders.
     """
     chains, mode = [list(modules)], "concatenate"
     if len(modules) == 1 and isinstance(modules[0], Combination):
@@ -152,19 +149,56 @@ def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
 
 
 def family_of(modules: Sequence[nn.Module]) -> Family | None:
-    """Find the family of one encoder's modules; None where they are not one of this package's encoders."""
-    for family in FAMILIES.values():
-        if (name := family.load_code().recognise(modules)) is not None:
-            return FAMILIES[name]
-    return None
+    """Find the family of one encoder's modules; None if it is not one of this package's encoders."""
+    first, *rest = modules
+    name = None
+    if isinstance(first, NgramEmbedding):
+        name = None if rest else "sent2vec"
+    elif isinstance(first, TrigramEmbedding):
+        name = None if rest else "trigram"
+    elif isinstance(first, WordEmbedding):
+        name = _average_name(rest)
+    elif isinstance(first, WordEmbeddings):
+        name = _sequence_name(rest)
+    return None if name is None else FAMILIES[name]
+
+
+def _average_name(layers: Sequence[nn.Module]) -> str | None:
+    if not layers:
+        return "word"
+    if len(layers) == 1 and is_layer(layers[0], nn.Identity):
+        return "projection"
+    return "dan" if len(layers) <= 2 and all(is_layer(layer, nn.Tanh, nn.ReLU) for layer in layers) else None
+
+
+def _sequence_name(modules: Sequence[nn.Module]) -> str | None:
+    if len(modules) == 1:
+        return {LastStateRNN: "rnn", IdentityRNN: "irnn", PeepholeLSTM: "plstm"}.get(type(modules[0]))
+    if not 2 <= len(modules) <= 3:
+        return None
+    lstm, *directions, pooling = modules
+    if not isinstance(lstm, LSTM) or lstm.num_layers != 1 or lstm.dropout:
+        return None
+    if not isinstance(pooling, Pooling) or pooling.pooling_mode not in ("mean", "max"):
+        return None
+    if not all(isinstance(module, AverageDirections) for module in directions):
+        return None
+    return "blstm" if lstm.bidirectional else "lstm"
+
+
+def is_layer(layer: nn.Module, *activations: type[nn.Module]) -> bool:
+    """Whether a module is a layer with a bias over the sentence vector, with one of some activations."""
+    return (
+        isinstance(layer, Dense)
+        and isinstance(layer.activation_function, activations)
+        and bool(layer.bias)
+        and not layer.use_residual
+        and layer.module_input_name == layer.module_output_name == "sentence_embedding"
+    )
 
 
 def take_apart(modules: Sequence[nn.Module]) -> Composition:
-    """Take an encoder apart; see `composition_of`.
-
-    Raises:
-        InputError: It is not one of this package's encoders.
-    """
+    """Take an encoder apart, and refuse one that is not of this package; see `composition_of`."""
     composition = composition_of(modules)
     if composition is None:
         classes = ", ".join(type(module).__name__ for module in modules)

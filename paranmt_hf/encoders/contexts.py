@@ -15,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedTokenizerFast
 
-from paranmt_hf.encoders.vocabulary import Lookup
+from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer

@@ -1,19 +1,14 @@
-"""The encoders, a record for each: what the rest of the package knows of a kind of encoder stands here.
+"""The encoders: a record of each kind, which is all that the rest of the package knows of it.
 
-To add one: write its file in this folder (functions as in `FamilyCode`; modules of its own, if it has any, in
-`modules/`), and add its record to the table below.
+To add one: add its record to the table below, its modules to `modules/` if it has any of its own, and a branch to
+`building.modules_of`, `composition.family_of` and, if other libraries can hold it, `export/graph.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
-
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import nn
+from typing import Literal
 
 Kind = Literal["word", "trigram", "ngram"]
 
@@ -37,39 +32,6 @@ RECURRENCE = ("recurrent_config.json", WEIGHTS)
 WORDS_IN_ORDER = {"WordEmbeddings": RECURRENT["WordEmbeddings"]}
 
 
-class FamilyCode(Protocol):
-    """What the file of a family holds."""
-
-    def build(self, units: list[str], weight: np.ndarray, config: Any, family: Family) -> list[nn.Module]:  # noqa: ANN401
-        """Make the modules of an encoder.
-
-        Args:
-            units: Unit of each row; the first is the unknown unit.
-            weight: Vectors of the units [row, dimension].
-            config: An `EncoderConfig`.
-            family: The record, where a file serves several families.
-        """
-        ...
-
-    def recognise(self, modules: Sequence[nn.Module]) -> str | None:
-        """Name the family of an encoder's modules; None where it is another's."""
-        ...
-
-    def add_to_graph(self, graph: Any, modules: Sequence[nn.Module], ids: str, mask: str) -> str:  # noqa: ANN401
-        """Add the encoder to an ONNX graph.
-
-        Args:
-            graph: A `graph.Graph`.
-            modules: The modules.
-            ids: Name of the rows of the units [batch, length].
-            mask: Name of the mask, 1 where there is a unit [batch, length].
-
-        Returns:
-            Name of the sentence vectors [batch, dimension].
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Family:
     """What is known of one kind of encoder.
@@ -78,11 +40,10 @@ class Family:
         name: Its name in `--model`.
         title: Its name in the papers.
         units: What its table has rows for.
-        code: Its file in this folder; see `FamilyCode`.
         files: The files that each of its modules is read from, by the name of the module's class.
         ordered: Whether it reads the units of a sentence in order; else as a bag.
         dense: Whether it has weights beside its table. Such models are trained through the trainer.
-        gates: Products of a word and of the state before it that each step of a recurrent one adds up.
+        gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
         centre: What lambda_c pulls the weights beside its table towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
         settings: Those of `EncoderConfig` that only some families read, and this one does.
@@ -95,7 +56,6 @@ class Family:
     name: str
     title: str
     units: Kind
-    code: str
     files: Mapping[str, tuple[str, ...]] = field(repr=False)
     ordered: bool = False
     dense: bool = False
@@ -108,17 +68,12 @@ class Family:
     trained_by: str = "train"
     exported: bool = True
 
-    def load_code(self) -> FamilyCode:
-        """Import the family's file, which imports torch."""
-        return cast(FamilyCode, import_module(f"paranmt_hf.encoders.{self.code}"))
-
 
 _RECORDS = (
-    Family("word", "WORD", "word", "word", STATIC),
+    Family("word", "WORD", "word", STATIC),
     Family(
         "trigram",
         "TRIGRAM",
-        "trigram",
         "trigram",
         {"TrigramEmbedding": ("vocabulary.json", WEIGHTS)},
         table_dimension="trigram_dimension",
@@ -128,7 +83,6 @@ _RECORDS = (
         "lstm",
         "LSTM",
         "word",
-        "lstm",
         RECURRENT,
         ordered=True,
         dense=True,
@@ -141,7 +95,6 @@ _RECORDS = (
         "blstm",
         "BLSTM",
         "word",
-        "lstm",
         {**RECURRENT, "AverageDirections": ("directions_config.json",)},
         ordered=True,
         dense=True,
@@ -154,7 +107,6 @@ _RECORDS = (
         "projection",
         "projection",
         "word",
-        "projection",
         {**STATIC, "Dense": ("config.json", WEIGHTS)},
         dense=True,
         table_dimension="word_dimension",
@@ -165,7 +117,6 @@ _RECORDS = (
         "dan",
         "DAN",
         "word",
-        "dan",
         {**STATIC, "Dense": ("config.json", WEIGHTS)},
         dense=True,
         table_dimension="word_dimension",
@@ -176,7 +127,6 @@ _RECORDS = (
         "rnn",
         "RNN",
         "word",
-        "rnn",
         {**WORDS_IN_ORDER, "LastStateRNN": RECURRENCE},
         ordered=True,
         dense=True,
@@ -190,7 +140,6 @@ _RECORDS = (
         "irnn",
         "iRNN",
         "word",
-        "irnn",
         {**WORDS_IN_ORDER, "IdentityRNN": RECURRENCE},
         ordered=True,
         dense=True,
@@ -203,7 +152,6 @@ _RECORDS = (
         "plstm",
         "peephole LSTM",
         "word",
-        "plstm",
         {**WORDS_IN_ORDER, "PeepholeLSTM": RECURRENCE},
         ordered=True,
         dense=True,
@@ -217,7 +165,6 @@ _RECORDS = (
         "sent2vec",
         "Sent2Vec",
         "ngram",
-        "sent2vec",
         {"NgramEmbedding": ("average_config.json", "vocabulary.json", WEIGHTS)},
         limits=NGRAMS,
         paper=SENT2VEC,
@@ -235,7 +182,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "Combination": ("combination_config.json", "parts.json"),
     **{name: files for family in _RECORDS for name, files in family.files.items()},
 }
-# Files that modules write too and can be read without.
+# Files that modules write too, and that reading does not need.
 FURTHER_FILES = (
     "average_config.json",
     "config.json",

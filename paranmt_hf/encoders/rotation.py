@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from paranmt_hf.encoders.composition import Composition, take_apart
-from paranmt_hf.encoders.contents import SETTINGS
-from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.model_folder import SETTINGS
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 

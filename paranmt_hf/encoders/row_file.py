@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from paranmt_hf.encoders.modules.average import store
-from paranmt_hf.encoders.ngrams import HASHES
+from paranmt_hf.encoders.modules.paranmt_tables import HASHES, SCALE, WEIGHT, store
 from paranmt_hf.errors import InputError
 
 # The tensors of an encoder by name, with their types as safetensors and as numpy name them; wider types come first,
 # so that each begins where its numbers may.
-WEIGHT, SCALE = "embedding.weight", "embedding.scale"
 TYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16), "int8": ("I8", np.int8)}
 # Buckets that are written at once, and the largest number of 16 bits.
 STEP, LARGEST_HALF = 2**20, 65504.0
@@ -69,10 +66,10 @@ class RowFile:
                 f"a vector has the number {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "
                 "float32"
             )
-        stored = store(torch.from_numpy(rows), self._precision)
-        self._file.write(stored[WEIGHT].numpy().tobytes())
+        stored = store(rows, self._precision)
+        self._file.write(stored[WEIGHT].tobytes())
         if SCALE in stored:
-            self._scales.append(stored[SCALE].numpy())
+            self._scales.append(stored[SCALE])
 
     def close(self) -> None:
         """Write what stands before the rows, and end the file."""

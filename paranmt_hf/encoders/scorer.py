@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,25 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.encoders.contents import module_list
-from paranmt_hf.encoders.tables import Table, Tables, read_tables
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary
+from paranmt_hf.encoders.static_encoder import StaticEncoder
+from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.settings import check, setting
 from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-
-# So many sentences are encoded without torch. Up to 400,000 would be sooner without it, but how many will come is not
-# known, and fewer than a full shard of a large job leave that as fast as it is with torch from its beginning.
-FEW = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,9 +73,6 @@ class ScorerConfig:
 
         Args:
             language: ISO 639-1 code of that of the corpus.
-
-        Raises:
-            InputError: It is the English encoder of this package, or its card names other languages.
         """
         advice = (
             "give --scorer an encoder for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
@@ -107,9 +97,6 @@ class ScorerConfig:
         Args:
             sentences: Some of the corpus.
             tokenizer: Cuts them into words; without it as in English.
-
-        Raises:
-            InputError: It has no vector for any of their words.
         """
         if not self.vectors:
             return
@@ -124,26 +111,17 @@ class ScorerConfig:
             )
 
     def load(self) -> Encoder:
-        """Load the encoder.
-
-        Raises:
-            InputError: It cannot be found or read, or would need code or pickles from outside.
-        """
+        """Load the encoder."""
         _check_device(self.device)
         if self.vectors:
-            return FastScorer(tables_of(read_vectors(self.vectors)))
+            return StaticEncoder([word_table(read_vectors(self.vectors))])
         if self.device in (None, "cpu"):
-            # Rows that need no module are read without sentence-transformers, whose import takes seconds.
-            tables = read_tables(self.model.folder, module_list(self.model.folder, self.model.name))
-            if tables is not None and tables.cuts_words:
-                return FastScorer(tables)
+            static = StaticEncoder.read(self.model)
+            if static is not None and static.splits_words and not static.settings.get("default_prompt_name"):
+                return static
         from paranmt_hf.encoders.loading import load
 
-        encoder = load(self._name, revision=self.revision, device=self.device)
-        composition = encoder.composition
-        if composition is not None and composition.is_bag and composition.cuts_words and encoder.device.type == "cpu":
-            return FastScorer(composition)
-        return SlowScorer(encoder)
+        return BatchScorer(load(self.model, device=self.device))
 
 
 def _stated_languages(card: Path) -> set[str]:
@@ -166,55 +144,23 @@ def _check_device(device: str | None) -> None:
         )
 
 
-def tables_of(vectors: WordVectors) -> Tables:
-    """Make the rows of the WORD encoder of word vectors.
+def word_table(vectors: WordVectors) -> AverageTable:
+    """Make the table of the WORD encoder of word vectors.
 
     Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
     """
-    # The name of row 0, where a file has a word of that name.
+    # Row 0 has this name, which a word of a file may have too.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]
     if vectors.unknown is not None:
         weight[0] = vectors.unknown
     units = [UNKNOWN, *(vectors.words[row] for row in known)]
-    return Tables([Table(Vocabulary("word", units), weight, "float32")], None, {})
+    return AverageTable(Vocabulary("word", units), weight)
 
 
-class FastScorer:
-    """An averaging encoder, which starts from word tokens that were cut already.
-
-    A few sentences are encoded without torch, whose import takes longer than they do; the vectors are the same.
-
-    Args:
-        encoder: An encoder whose parts all average words of `text.py`.
-    """
-
-    def __init__(self, encoder: Composition | Tables) -> None:
-        from paranmt_hf.encoders.fast import FastAverage
-
-        self._average = FastAverage(encoder)
-        self._encoded = 0
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension], float32."""
-        self._count(len(sentences))
-        return self._average.encode(sentences)
-
-    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Encode tokenised sentences into vectors [sentence, dimension], float32."""
-        self._count(len(tokens))
-        return self._average.encode_tokens(tokens)
-
-    def _count(self, sentences: int) -> None:
-        """Import torch, with which gathering is faster, as soon as that pays."""
-        self._encoded += sentences
-        if self._encoded >= FEW:
-            importlib.import_module("torch")
-
-
-class SlowScorer:
-    """Any other encoder."""
+class BatchScorer:
+    """An encoder of sentence-transformers with the batch size of a scorer."""
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder

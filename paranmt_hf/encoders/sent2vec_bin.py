@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from paranmt_hf.encoders.config import WIDEST
-from paranmt_hf.encoders.ngrams import LONGEST
+from paranmt_hf.encoders.modules.paranmt_tables import LONGEST
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 

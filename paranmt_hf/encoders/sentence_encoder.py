@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,142 +14,170 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 
 from paranmt_hf.encoders.composition import Composition, composition_of
-from paranmt_hf.encoders.fast import FastPath
 from paranmt_hf.encoders.saving import add_code, saved_modules
-from paranmt_hf.encoders.usual_calls import is_plain, materialised
+from paranmt_hf.encoders.static_average import StaticAverage, normalize
+from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.hub.repository import Model
 
-# Sentences that are cut and averaged at once: large enough that most chunks of a batch were seen before.
-BATCH = 8192
+# Options of `encode` that the fast path takes, and those that it takes with this value only.
+FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "convert_to_numpy", "convert_to_tensor"}
+FAST_OPTIONS |= {"normalize_embeddings", "truncate_dim", "task"}
+USUAL_VALUES = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
+USUAL_VALUES["chunk_size"] = None
 
-# The threads of OpenMP do not survive a fork, and a process that was forked would wait for them for ever.
+# The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class SentenceEncoder(SentenceTransformer):
-    """A SentenceTransformer whose `encode` takes the fast path where it can: where all parts average.
+    """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
 
     Attributes:
-        fast_dtype: Precision in which the fast path reads rows.
         source: Where `load` found it; None for one that was made otherwise.
     """
 
-    fast_dtype = torch.float32
     source: Model | None = None
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
 
-        On the CPU an averaging encoder cuts and averages thousands of sentences at once, whatever `batch_size` says,
-        on as many threads as torch uses; one in a process that was forked. Its vectors are float32, and of no
-        sentences [0, dimension].
+        On the CPU an averaging encoder averages thousands of sentences at once, whatever `batch_size` is, on as many
+        threads as torch uses. Its vectors are float32, and of no sentences [0, dimension].
         """
         if inputs is None and "sentences" in kwargs:
             # The argument's name in older releases.
             inputs = kwargs.pop("sentences")
-        texts = materialised(inputs)
-        if not args and self.device.type == "cpu" and is_plain(texts, kwargs) and self.fast_path is not None:
-            return self._encode_fast(self.fast_path, texts, **kwargs)
+        average = self.average
+        if average is not None and not args:
+            texts = _texts(inputs)
+            if texts is not None and _is_plain(kwargs):
+                return self._encode_fast(average, texts, isinstance(inputs, str), **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
     def preprocess(self, inputs: Any, prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Cut texts as `SentenceTransformer.preprocess` does."""
+        """Preprocess texts as `SentenceTransformer.preprocess` does."""
         if isinstance(self[0], WordEmbeddings):
-            # The stock module hands it on to a tokenizer that does not take it, so queries could not be encoded.
+            # The stock module passes it to a tokenizer that does not take it, so queries could not be encoded.
             kwargs.pop("task", None)
         return dict(super().preprocess(inputs, prompt=prompt, **kwargs))
 
     @property
     def composition(self) -> Composition | None:
-        """The encoder taken apart; None where it is not one of this package's encoders."""
+        """The encoder taken apart; None if it is not one of this package's encoders."""
         return composition_of(list(self))
 
     @property
-    def fast_path(self) -> FastPath | None:
-        """The fast way to encode on the CPU; only averaging encoders have one."""
-        if "_fast" not in self.__dict__:
-            composition, fast = self.composition, None
-            if composition is not None and composition.is_bag and composition.cuts_alike:
-                fast = FastPath(composition, self.fast_dtype)
-            self.__dict__["_fast"] = fast
-        return self.__dict__["_fast"]
+    def average(self) -> StaticAverage | None:
+        """The averages of its tables on the CPU, which share its weights; None if it does not average or is elsewhere.
 
-    def forget_fast_path(self) -> None:
-        """Read the weights anew at the next `encode`; needed where other tensors took their place."""
-        self.__dict__.pop("_fast", None)
+        Side by side if there are layers behind them.
+        """
+        if "_average" not in self.__dict__:
+            composition = self.composition if self.device.type == "cpu" else None
+            average = layers = None
+            if composition is not None and composition.is_bag and composition.cuts_alike:
+                tables = [
+                    AverageTable(part.vocabulary, part.table.weight.detach().float().numpy(), part.cut)
+                    for part in composition.parts
+                ]
+                layers = composition if any(part.family.dense for part in composition.parts) else None
+                average = StaticAverage(tables, "concatenate" if layers else composition.mode)
+            self.__dict__["_average"], self.__dict__["_layers"] = average, layers
+        return self.__dict__["_average"]
+
+    def forget_average(self) -> None:
+        """Read the weights again at the next `encode`; needed where other tensors took their place."""
+        self.__dict__.pop("_average", None)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
-        """Save as `SentenceTransformer.save` does: stock modules where there are some, else with our code beside."""
+        """Save as `SentenceTransformer.save` does: stock modules where there are some, otherwise with our code."""
         with saved_modules(self):
             super().save(path, *args, **kwargs)
         add_code(Path(path))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is remembered is made anew in a copy or in another process.
-        return {name: value for name, value in self.__dict__.items() if name != "_fast"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_average", "_layers")}
 
     def _apply(self, *args: Any, **kwargs: Any) -> SentenceEncoder:
-        self.forget_fast_path()
+        self.forget_average()
         return super()._apply(*args, **kwargs)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
         """Switch between training and use; weights may change meanwhile."""
-        self.forget_fast_path()
+        self.forget_average()
         return super().train(mode)
 
     @property
     def known_tokens(self) -> Callable[[list[str]], np.ndarray]:
         """Function that counts the units of each sentence that are known; only averaging encoders have it."""
-        if self.fast_path is None:
+        if self.average is None:
             raise AttributeError("only averaging encoders count their known tokens")
-        return self._known_tokens
-
-    def _known_tokens(self, sentences: list[str]) -> np.ndarray:
-        assert self.fast_path is not None
-        with self.fast_path.lend() as worker:
-            return worker.known_tokens(sentences)
+        return self.average.known_tokens
 
     def _encode_fast(
         self,
-        fast_path: FastPath,
-        inputs: str | list[str],
+        average: StaticAverage,
+        sentences: list[str],
+        single: bool,
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
         **unused: Any,
     ) -> Any:  # noqa: ANN401
-        single = isinstance(inputs, str)
-        sentences = [inputs] if isinstance(inputs, str) else inputs
-        prompt = self._resolve_prompt(prompt, unused.get("prompt_name"))
+        prompt = self._resolve_prompt(prompt, prompt_name)
+        if prompt:
+            sentences = [prompt + sentence for sentence in sentences]
+        vectors = average.encode(sentences, threads=torch.get_num_threads() if len(sentences) > 1 else 1)
+        layers: Composition | None = self.__dict__["_layers"]
+        if layers is not None:
+            vectors = _through_layers(layers, vectors)
         cut = truncate_dim if truncate_dim is not None else self.truncate_dim
-        # Of the last module: the dimension of the whole is what `truncate_dim` leaves of it.
-        width = len(range(self[-1].get_embedding_dimension())[:cut])
-        vectors = torch.empty(len(sentences), width)
-
-        def fill(start: int) -> None:
-            batch = sentences[start : start + BATCH]
-            if prompt:
-                batch = [prompt + sentence for sentence in batch]
-            fast_path.encode(batch, vectors[start : start + BATCH], normalize=normalize_embeddings)
-
-        starts = range(0, len(sentences), BATCH)
-        threads = torch.get_num_threads()
-        if min(threads, len(starts)) > 1:
-            try:
-                with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                    list(pool.map(fill, starts))
-            finally:
-                # The initializer's call is also what threads to come begin with.
-                torch.set_num_threads(threads)
-        else:
-            for start in starts:
-                fill(start)
-        if convert_to_tensor:
+        if cut is not None:
+            vectors = np.ascontiguousarray(vectors[:, :cut])
+        if normalize_embeddings:
+            vectors = normalize(vectors)
+        if convert_to_numpy and not convert_to_tensor:
             return vectors[0] if single else vectors
-        if convert_to_numpy:
-            return vectors[0].numpy() if single else vectors.numpy()
-        return vectors[0] if single else list(vectors)
+        tensors = torch.from_numpy(vectors)
+        if single:
+            return tensors[0]
+        return tensors if convert_to_tensor else list(tensors)
+
+
+def _texts(inputs: Any) -> list[str] | None:  # noqa: ANN401
+    """The sentences of a call: a string, a list, an array or a column of a data set; None if they are not texts."""
+    if isinstance(inputs, str):
+        return [inputs]
+    if isinstance(inputs, np.ndarray):
+        inputs = inputs.tolist()
+    if isinstance(inputs, Sequence):
+        texts = inputs if isinstance(inputs, list) else list(inputs)
+        return texts if all(type(text) is str for text in texts) else None
+    return None
+
+
+def _is_plain(options: dict[str, Any]) -> bool:
+    """Whether a call asks for nothing that the fast path does not do."""
+    if any(name not in FAST_OPTIONS and USUAL_VALUES.get(name, name) != options[name] for name in options):
+        return False
+    return options.get("batch_size", 1) > 0
+
+
+def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray:
+    """Apply what is behind each average to its columns of `vectors` [sentence, sum of widths], and combine."""
+    found, begin = [], 0
+    with torch.no_grad():
+        for part in composition.parts:
+            end = begin + part.table.weight.shape[1]
+            features = {"sentence_embedding": torch.from_numpy(vectors[:, begin:end])}
+            for module in part.modules[1:]:
+                features = module(features)
+            found.append(features["sentence_embedding"])
+            begin = end
+        joined = torch.stack(found).sum(dim=0) if composition.mode == "add" else torch.cat(found, dim=1)
+    return joined.numpy()

@@ -71,9 +71,6 @@ def evaluate_mteb(
         languages: Parts of tasks in several languages, by codes of three letters.
         name: ORGANISATION/NAME under which the results are submitted; for one model alone.
     """
-    # It imports torch.
-    from paranmt_hf.encoders.damage import refuse_not_finite
-
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names:
         raise InputError("name a model to evaluate", option="models")
@@ -82,9 +79,6 @@ def evaluate_mteb(
     chosen = find_tasks([tasks] if isinstance(tasks, str) else list(tasks), languages)
     # Before the first evaluation, whose result would be lost: is everything there?
     located = [locate(each) for each in names]
-    for model in located:
-        # Else a task would blame its data.
-        refuse_not_finite(model.folder)
     if data is not None and not data.expanduser().is_dir():
         raise InputError(f"{data}: there is no such folder; expected one with a folder for each task", option="data")
     place = None if data is None else data.expanduser()

@@ -1,1 +1,1 @@
-"""Programs for the tables and figures of the papers."""
+"""A short program for each table and figure of the papers, over the public API."""

@@ -11,6 +11,7 @@ beside the weights of models that people load without this package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -18,6 +19,8 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
+# On plain characters Python's expressions mean what those of `tokenizers` mean.
+_PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 
 def word_normalizer() -> normalizers.Normalizer:
@@ -48,6 +51,20 @@ def words(text: str) -> list[str]:
     """
     normalizer, pre_tokenizer = _pipeline()
     return [token for token, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
+
+
+def cut_chunk(chunk: str) -> list[str]:
+    """Cut a chunk of text without blanks into word tokens: equal to `words`, faster for plain characters."""
+    if not chunk.isascii():
+        return words(chunk)
+    if chunk.isalnum():
+        return [chunk.lower()]
+    if not chunk.isprintable():
+        return words(chunk)
+    lowered = chunk.lower()
+    if lowered[:-1].isalnum():
+        return [lowered[:-1], lowered[-1]]
+    return [token for token in _PLAIN_CUTS.split(lowered) if token]
 
 
 def word_tokenizer(units: list[str]) -> Tokenizer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,29 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, words
+from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
 
-# The cuts of `text.py`. On plain characters Python's expressions mean what those of `tokenizers` mean.
-_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 # Tokens that are hashed at once.
 SLICE = 100_000
 # Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
 PART_BYTES, FEW = 2**22, 32
-
-
-def cut_chunk(chunk: str) -> list[str]:
-    """Cut a chunk of text that holds no blank into word tokens: `text.words`, faster for plain characters."""
-    if not chunk.isascii():
-        return words(chunk)
-    if chunk.isalnum():
-        return [chunk.lower()]
-    if not chunk.isprintable():
-        return words(chunk)
-    lowered = chunk.lower()
-    if lowered[:-1].isalnum():
-        return [lowered[:-1], lowered[-1]]
-    return [token for token in _CUTS.split(lowered) if token]
 
 
 @dataclass(frozen=True)

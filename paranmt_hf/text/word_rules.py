@@ -14,8 +14,8 @@ from functools import cache
 
 from tokenizers import Regex, pre_tokenizers
 
-from paranmt_hf.text.definitions import word_normalizer
-from paranmt_hf.text.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text.definitions import cut_chunk, word_normalizer
+from paranmt_hf.text.tokens import WordTokenizer
 
 ENGLISH = "en"
 # Words that stand before an apostrophe and are tokens with it.

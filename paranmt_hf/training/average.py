@@ -13,7 +13,6 @@ from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.damage import refuse_not_finite
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -47,7 +46,6 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> SentenceE
     located = [locate(model) for model in models]
     refuse_inside(out, *(model.folder for model in located))
     for model in located:
-        refuse_not_finite(model.folder)
         if origin_of(model.folder) is not TRAINED:
             raise InputError(
                 f"{model.name} was not trained on pairs (see {origin_of(model.folder).file} in its folder), and only "
@@ -100,7 +98,7 @@ def _kind(model: SentenceEncoder) -> tuple[str, list[list[str]], list[list[str]]
     modules = [[_described(module) for module in part.modules] for part in composition.parts]
     vocabularies = [part.vocabulary for part in composition.parts]
     ngrams = [
-        [known.ngrams.order, known.ngrams.buckets, known.ngrams.hashes.tobytes(), part.cuts_words]
+        [known.ngrams.order, known.ngrams.buckets, known.ngrams.hashes.tobytes(), part.cut]
         for known, part in zip(vocabularies, composition.parts, strict=True)
         if known.ngrams is not None
     ]

@@ -28,7 +28,7 @@ RESULTS_FILE = ".eval_results/sts.yaml"
 OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
 OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_FILE, "training.png", CONVERSION_FILE}
 MODEL_FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(OF_MODULES | OF_MODELS)))})")
-CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
+CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors tell whether a folder and what goes of it are one model.
 PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
@@ -43,7 +43,7 @@ def model_files(folder: Path) -> dict[str, Content]:
 
     The code is that of this version, which has loaded the model, and not what lies in the folder.
     """
-    from paranmt_hf.encoders.saving import PREFIX, code_files
+    from paranmt_hf.encoders.model_folder import PREFIX, code_files
 
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if MODEL_FILES.fullmatch(path)}
     kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]

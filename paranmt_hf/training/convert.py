@@ -12,12 +12,14 @@ import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.ngrams import known_rows, ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_words
-from paranmt_hf.encoders.vocabulary import Vocabulary, WordLookup
+from paranmt_hf.encoders.units import WordLookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.text.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.conversion_record import (
     ConversionRecord,
     ConversionSettings,
@@ -29,7 +31,7 @@ from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.modules.average import AverageEmbedding
+    from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 # The program's name for the end of a line, which is no word of a text.
@@ -40,7 +42,7 @@ COLLECTED = 2**22
 
 def _cutter(cut: str) -> Callable[[str], list[str]]:
     """How text is cut, by the name of the setting."""
-    from paranmt_hf.encoders.modules.ngram import blank_tokens
+    from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
 
     return {"words": cut_chunk, "blanks": blank_tokens}[cut]
 
@@ -86,8 +88,7 @@ def make_frame(
     """
     import torch
 
-    from paranmt_hf.encoders.modules.ngram import NgramEmbedding
-    from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
     hashes = np.arange(kept) if isinstance(kept, int) else kept
@@ -214,7 +215,7 @@ def _convert(
     source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
     """Write the weights while the model goes past, and then what goes with them."""
-    from paranmt_hf.encoders.modules.average import WEIGHTS_FILE
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.encoders.saving import save
 

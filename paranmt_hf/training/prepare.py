@@ -27,7 +27,8 @@ from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import UnitCounter, lookup, most_frequent
+from paranmt_hf.encoders.units import UnitCounter, lookup
+from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors

@@ -75,7 +75,6 @@ def rotate_encoder(
     """
     # Torch is loaded only now, so that the command's help needs none.
     from paranmt_hf.encoders.building import trainable
-    from paranmt_hf.encoders.damage import refuse_not_finite
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
@@ -83,7 +82,6 @@ def rotate_encoder(
     config, out = config or RotateConfig(), result_folder(out)
     located = locate(model)
     refuse_inside(out, located.folder)
-    refuse_not_finite(located.folder)
     if origin_of(located.folder) is not TRAINED:
         raise InputError(
             f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "

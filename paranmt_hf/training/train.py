@@ -290,7 +290,7 @@ def _fit(
     import torch
 
     from paranmt_hf.encoders.composition import take_apart
-    from paranmt_hf.encoders.modules.lstm import padded
+    from paranmt_hf.encoders.sequences import padded
     from paranmt_hf.training.cpu_engine import cpu_engine
     from paranmt_hf.training.epochs import Epochs
     from paranmt_hf.training.pair_views import DistinctSentences
@@ -342,7 +342,7 @@ def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
 
 def readings(composition: Composition) -> list[Reading]:
     """Say how each part of an encoder gets its features from rows."""
-    from paranmt_hf.encoders.modules.lstm import sequence_features
+    from paranmt_hf.encoders.sequences import sequence_features
     from paranmt_hf.training.trainer import Reading
 
     return [

@@ -22,7 +22,8 @@ from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, count_units, lookup, most_frequent
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer

@@ -147,7 +147,10 @@ def test_bad_scorer_and_release(folder, capsys):
     (folder / "model").mkdir()
     (folder / "model" / "model.safetensors").write_bytes(b"broken")
     fails(
-        capsys, ["import", "pairs.txt", "--scorer", "model", *IMPORT], "model is no sentence encoder", "modules.json"
+        capsys,
+        ["import", "pairs.txt", "--scorer", "model", *IMPORT],
+        "model is not a sentence encoder",
+        "modules.json",
     )
     fails(capsys, ["score", "nothing", "--vectors", "vectors.txt"], "nothing is not a folder")
 

@@ -121,5 +121,3 @@ def test_unknown_languages():
         Lingua("en", ["xx"])
     with pytest.raises(InputError, match="at least two languages"):
         Lingua("en", ["en"])
-    with pytest.raises(InputError, match="probability must be from 0 to 1, was 2"):
-        LanguageConfig(probability=2.0)

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
 from paranmt_hf.corpus.selection.ranks import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select, write_counts
+from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 
@@ -79,7 +79,9 @@ def by_loop(rows, config):
 
 ALL = ReleaseFilter(
     tenths="3-8,10",
-    ranges={"trigram_overlap": (0.0, None), "translation_length": (4, 11)},
+    max_overlap=1.0,
+    min={"translation_length": 4},
+    max={"translation_length": 11},
     origin=("news", "web"),
     max_length=10,
     drop_identical=True,
@@ -204,7 +206,8 @@ def test_the_order_of_the_filters(whole):
     config = ReleaseFilter(
         tenths="1",
         by="trigram_overlap",
-        ranges={"trigram_overlap": (0, None), "translation_length": (2, None)},
+        max_overlap=1,
+        min={"translation_length": 2},
         origin=("web",),
         min_length=2,
         drop_identical=True,
@@ -244,7 +247,7 @@ def test_from_python():
 
 def test_counts_as_json(whole, tmp_path):
     selected = select(whole, tmp_path / "some", ReleaseFilter(tenths="1-5", max_length=9))
-    write_counts(tmp_path / "counts.json", selected)
+    (tmp_path / "counts.json").write_text(json.dumps(selected.to_json()))
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert counts["left"] == selected.rows and counts["selection"]["filters"][0]["dropped"] == 200
     assert counts["selection"]["release"] == "whole" and counts["folder"] == str(tmp_path / "some")

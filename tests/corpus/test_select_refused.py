@@ -34,16 +34,16 @@ def test_what_is_refused_leaves_nothing(whole, tmp_path):
             "whole has no column beauty, which decides what is dropped; it has id",
         ),
         (
-            ReleaseFilter(ranges={"translation_score": (-1, None)}),
+            ReleaseFilter(min={"translation_score": -1}),
             "whole has no column translation_score, which decides what is dropped; `paranmt build` makes it",
         ),
         (
-            ReleaseFilter(ranges={"number_mismatch": (None, 0)}),
+            ReleaseFilter(max={"number_mismatch": 0}),
             "column number_mismatch, which decides .*; `paranmt score whole --add number_mismatch` makes it",
         ),
         (ReleaseFilter(origin=("sea",)), "no row of whole is left of 400: 400 not from sea; drop fewer"),
         (
-            ReleaseFilter(ranges={"para_score": (3, None)}),
+            ReleaseFilter(min_score=3.0),
             "no row of whole is left of 400: 400 with para_score below 3",
         ),
         (
@@ -66,16 +66,17 @@ def test_a_release_without_origins(release, tmp_path):
     [
         ({"tenths": "0-3"}, "tenths must be from 1, the lowest, to 10"),
         (
-            {"ranges": {"para_score": (0.5, 0.25)}},
+            {"min_score": 0.5, "max_score": 0.25},
             "no para_score is at least 0.5 and at most 0.25; the range is empty",
         ),
-        ({"ranges": {"para_score": (math.nan, None)}}, "a bound of para_score must be a finite number"),
+        ({"min": {"id": math.inf}}, "`min` of id must be a finite number"),
+        ({"min": {"id": "few"}}, "`min` takes COLUMN=NUMBER"),
+        ({"max": {"para_score": 1}}, "give `max_score`"),
         ({"min_length": 9, "max_length": 3}, "min_length 9 is above max_length 3"),
-        ({"drop_copies": ("pair", "origin")}, "copies can be of pair, reference, translation, not origin"),
-        ({"by": "trigram_overlap"}, "--by does nothing without --tenths; give that too, or leave it out"),
-        ({"seed": 3, "tenths": "1"}, "--seed does nothing without --sample"),
-        ({"near_cosine": 0.5, "drop_near_duplicates": "pair"}, "--near-cosine does nothing without --near-encoder"),
-        ({"language_letters": 3}, "--language-letters does nothing without --language"),
+        (
+            {"drop_copies": ("pair", "origin")},
+            "drop_copies must be values that are each one of pair",
+        ),
         ({"sample": 0}, "sample must be at least 1, was 0"),
     ],
 )

@@ -81,7 +81,7 @@ def test_each_row_has_one_reason(whole, tmp_path, caplog):
 
 
 def test_an_encoder_decides(whole, tmp_path):
-    config = ReleaseFilter(drop_near_duplicates="translation", near_encoder="embedded", near_exhaustive=True)
+    config = ReleaseFilter(drop_near_duplicates="translation", near_encoder="embedded")
     select(whole, tmp_path / "out", config)
     assert 2 not in ids(tmp_path / "out") and 0 in ids(tmp_path / "out")
 
@@ -89,12 +89,7 @@ def test_an_encoder_decides(whole, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"near_exhaustive": True}, "--near-exhaustive does nothing without --near-encoder"),
-        ({"near_size": 3}, "--near-size does nothing without --drop-near-duplicates"),
-        ({"language_letters": 3}, "--language-letters does nothing without --language; give that too"),
-        ({"decontaminate_ngram": 9}, "--decontaminate-ngram does nothing without --decontaminate"),
         ({"drop_near_duplicates": "both"}, "drop_near_duplicates must be one of pair, reference, translation"),
-        ({"decontaminate": ("a",), "decontaminate_ngram": 1}, "decontaminate_ngram must be at least 2"),
     ],
 )
 def test_settings_that_are_refused(settings, message):

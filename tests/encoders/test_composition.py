@@ -12,7 +12,7 @@ from paranmt_hf.encoders.composition import composition_of, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import FAMILIES, FILES, OF_PAIRS, title_of, users_of
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.combination import OWN, STOCK
+from paranmt_hf.encoders.modules.paranmt_combination import OWN, STOCK
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError

@@ -12,7 +12,8 @@ from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTok
 from paranmt_hf.encoders import contexts
 from paranmt_hf.encoders.contexts import first_holders, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, distill_in_context
-from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.encoders.units import lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training import vectors as workflow

@@ -8,9 +8,9 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import LSTM
 from torch import nn
 
+from paranmt_hf.encoders import sequences
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules import lstm
-from paranmt_hf.encoders.modules.lstm import directions_before, directions_behind, padded, sequence_features
+from paranmt_hf.encoders.sequences import directions_before, directions_behind, padded, sequence_features
 from tests.encoders.toys import WORDS, encoder
 
 
@@ -26,7 +26,7 @@ def batch(count):
 @pytest.mark.parametrize("group", [1, 7, 32, 1000])
 @pytest.mark.parametrize("name", ["lstm", "lstm-max", "blstm", "blstm-average"])
 def test_groups_equal_the_stock_module(monkeypatch, name, group):
-    monkeypatch.setattr(lstm, "GROUP", group)
+    monkeypatch.setattr(sequences, "GROUP", group)
     found = []
     for modules in (False, True):
         model = encoder(name).train()

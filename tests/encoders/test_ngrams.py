@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.ngrams import NgramTable, ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, ngram_buckets
 
 
 def buckets_of(words: list[int], order: int, buckets: int) -> list[int]:
@@ -61,7 +61,7 @@ def test_bags_are_known_words_and_then_known_ngrams(
     table = NgramTable(order, 50, np.array(sorted(hashes), np.int64), 10)
     with pytest.MonkeyPatch.context() as patch:
         if searched:
-            patch.setattr("paranmt_hf.encoders.ngrams.DIRECT", 0)
+            patch.setattr("paranmt_hf.encoders.modules.paranmt_tables.DIRECT", 0)
         rows = np.array([row for sentence in sentences for row in sentence], np.int32)
         found, bounds = table.bags(rows, offsets_of(sentences))
     row_of = {bucket: 10 + place for place, bucket in enumerate(sorted(hashes))}

@@ -11,9 +11,9 @@ from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.lstm import sequence_features
-from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
+from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors

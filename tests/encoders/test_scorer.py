@@ -8,13 +8,16 @@ import pytest
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
-from paranmt_hf.encoders.contents import module_list
-from paranmt_hf.encoders.module_loading import load_modules
-from paranmt_hf.encoders.scorer import FastScorer, ScorerConfig, tables_of
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.scorer import ScorerConfig, word_table
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_vectors
+from tests.encoders.toys import SENTENCES, encoder
 from tests.toys import LOCAL, RELEASE, rows_of
 
 VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
@@ -72,7 +75,7 @@ def test_average_of_real_vectors_equals_its_definition(shared_data):
     for column in columns:
         known = [[row_of[word] for word in words(text) if word in row_of] for text in column.to_pylist()]
         sides.append(np.stack([vectors.matrix[rows].astype(np.float64).sum(axis=0) for rows in known]))
-    encoder = FastScorer(tables_of(vectors))
+    encoder = StaticEncoder([word_table(vectors)])
     found = score_pairs(*columns, encoder, WordTokenizer())["para_score"].to_numpy()
     np.testing.assert_allclose(found, cosines(*sides), atol=1e-6)
     np.testing.assert_allclose(paraphrase_scores(*columns, encoder).to_numpy(), found, atol=1e-6)
@@ -116,7 +119,7 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
     modules = sentence_transformer / "modules.json"
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
-    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model.s own and is not run"):
+    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model and does not run"):
         ScorerConfig(name=str(sentence_transformer)).load()
     modules.unlink()
     with pytest.raises(InputError, match="expected a readable modules.json"):
@@ -136,11 +139,18 @@ def test_default_scorer_is_the_encoder_of_the_package():
     assert near > far
 
 
-def test_rows_read_without_modules_give_the_same_vectors():
-    light = ScorerConfig().load()
-    assert isinstance(light, FastScorer)
-    model = ScorerConfig().model
-    entries = module_list(model.folder, model.name)
-    composition = load_modules(model, entries, device="cpu", dtype=None).composition
+def test_averages_are_scored_without_torch_and_others_with_it():
+    static = ScorerConfig().load()
+    assert isinstance(static, StaticEncoder)
     sentences = ["A man's dog, 3.5 m long, isn\u2019t here.", "", "zzzz qqqq", "Žluťoučký kůň"]
-    np.testing.assert_array_equal(light.encode(sentences), FastScorer(composition).encode(sentences))
+    np.testing.assert_array_equal(static.encode(sentences), load().encode(sentences))
+
+
+def test_a_scorer_truncates_as_its_model_says(tmp_path):
+    """From text and from tokens."""
+    model = SentenceEncoder(modules=list(encoder("word,trigram")), device="cpu", truncate_dim=3)
+    save(model, tmp_path / "model")
+    scorer = ScorerConfig(name=str(tmp_path / "model")).load()
+    np.testing.assert_array_equal(scorer.encode(SENTENCES), model.encode(SENTENCES))
+    tokens = WordTokenizer().tables(SENTENCES)[0]
+    np.testing.assert_array_equal(scorer.encode_tokens(tokens), model.encode(SENTENCES))

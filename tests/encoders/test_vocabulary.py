@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.vocabulary import Vocabulary, count_units, lookup, most_frequent
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import character_ngrams, words
 from paranmt_hf.text.tokens import WordTokenizer
@@ -46,7 +47,7 @@ def test_counts_by_hand():
 
 
 def test_counting_goes_on_after_the_tokenizer_has_forgotten(monkeypatch):
-    monkeypatch.setattr("paranmt_hf.encoders.vocabulary.WordTokenizer", lambda: WordTokenizer(capacity=2))
+    monkeypatch.setattr("paranmt_hf.encoders.units.WordTokenizer", lambda: WordTokenizer(capacity=2))
     columns = [[f"w{number} can't {number % 3}" for number in range(start, start + 9)] for start in range(0, 45, 9)]
     found = count_units([pa.array(texts) for texts in columns], ["word", "trigram"])
     for kind, definition in DEFINITIONS.items():

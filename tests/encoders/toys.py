@@ -10,12 +10,11 @@ from sentence_transformers.base.modules import Dense
 from torch import nn
 
 from paranmt_hf.encoders.module_loading import own_module
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.lstm import lstm_modules, word_sequence
-from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [

@@ -110,7 +110,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
 def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
     train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
     plan = plan_model(tmp_path / "model", MODEL, about=AboutModel("mit"))
-    assert plan.left_here == [] and "paranmt_hf_lstm.py" in plan.parcel.files
+    assert plan.left_here == [] and "paranmt_recurrent.py" in plan.parcel.files
 
 
 def test_paths_of_a_parcel_stay_inside():
@@ -253,15 +253,15 @@ def test_model_without_results_says_so(model):
 def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
     plan = plan_model(folder, MODEL, about=AboutModel("mit"))
-    assert "paranmt_hf_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
+    assert "paranmt_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
     # That of an older or mended version goes as this version has it, which loaded the model.
-    path = folder / "paranmt_hf_combination.py"
+    path = folder / "paranmt_combination.py"
     code = path.read_text()
     path.write_text(code + "\nimport os\n")
     assert plan_model(folder, MODEL, about=AboutModel("mit")).parcel.files[path.name] == code.encode()
     path.unlink()
     assert plan_model(folder, MODEL, about=AboutModel("mit")).parcel.files[path.name] == code.encode()
-    for name in ("other.py", "paranmt_hf_other.py", "0_0_WordEmbedding/paranmt_hf_word.py"):
+    for name in ("other.py", "paranmt_other.py", "0_0_WordEmbedding/paranmt_averages.py"):
         (folder / name).write_text("x = 1")
         with pytest.raises(InputError, match=f"{name} is code that is not this package's"):
             plan_model(folder, MODEL, about=AboutModel("mit"))
@@ -269,12 +269,12 @@ def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
 
 
 def test_code_beside_a_stock_model_stays_here(model):
-    (model / "paranmt_hf_word.py").write_text("raise SystemExit")
+    (model / "paranmt_averages.py").write_text("raise SystemExit")
     plan = plan_model(model, MODEL, about=AboutModel("mit"))
-    assert plan.left_here == ["paranmt_hf_word.py"]
+    assert plan.left_here == ["paranmt_averages.py"]
     assert not [path for path in plan.parcel.files if path.endswith(".py")]
     # A model that needed code may have been there before.
-    assert plan.parcel.owns("paranmt_hf_word.py")
+    assert plan.parcel.owns("paranmt_averages.py")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_code_beside_a_stock_model_stays_here(model):
             r"training.json is damaged: expected an object, found \[\]",
         ),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
-        (lambda folder: (folder / "modules.json").write_text("{"), "is no sentence encoder"),
+        (lambda folder: (folder / "modules.json").write_text("{"), "is not a sentence encoder"),
         (
             lambda folder: (folder / "supervised.json").write_text("{}"),
             "is a model for a task, made by `paranmt supervise`, .*; send it with huggingface_hub's upload_folder",

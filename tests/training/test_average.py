@@ -8,11 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.building import trainable, with_precision
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.precision import with_precision
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
@@ -104,9 +103,7 @@ def test_weights_that_are_not_finite(tmp_path, trigrams, value):
     stored = load_file(path)
     stored["embedding.weight"][3, 2] = value
     save_file(stored, path)
-    with pytest.raises(
-        InputError, match=f"^{path}: the tensor 'embedding.weight' holds a number that is not finite; train"
-    ):
+    with pytest.raises(InputError, match=f"{path}: the tensor 'embedding.weight' holds a number that is not finite"):
         average_encoders(trigrams, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.vocabulary import Vocabulary, lookup
+from paranmt_hf.encoders.units import lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training import pair_store as pairs

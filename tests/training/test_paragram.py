@@ -50,7 +50,7 @@ def test_what_is_trained_goes_everywhere(tmp_path, model):
 
     plan = plan_model(first.folder, "org/model", about=AboutModel("mit"))
     assert plan.left_here == []
-    assert ("paranmt_hf_recurrent.py" in plan.parcel.files) == (model != "dan")
+    assert ("paranmt_recurrent.py" in plan.parcel.files) == (model != "dan")
     assert "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)" in plan.card
     assert (ORDER in plan.card) == (model != "dan")
     assert "Adam at 0.001" in plan.card and "AdaGrad at 0.001" in plan_card(second)

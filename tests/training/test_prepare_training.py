@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.vocabulary import UnitCounter, count_units
+from paranmt_hf.encoders.units import UnitCounter, count_units
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.text.definitions import words

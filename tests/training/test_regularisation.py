@@ -7,7 +7,7 @@ from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.modules.lstm import sequence_features
+from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import margin_loss

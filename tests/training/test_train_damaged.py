@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.vocabulary import lookup
+from paranmt_hf.encoders.units import lookup
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine

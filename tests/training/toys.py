@@ -12,7 +12,7 @@ from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, lookup
+from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import PairStore, write_pairs

@@ -174,7 +174,7 @@ def plan_model(
             those of other weights.
     """
     from paranmt_hf.encoders.loading import load
-    from paranmt_hf.encoders.saving import code_files
+    from paranmt_hf.encoders.model_folder import code_files
 
     target = Target(name, "model", **where)
     folder = Path(folder).expanduser()

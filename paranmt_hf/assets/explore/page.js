@@ -98,11 +98,14 @@ function showCommand(chosen) {
   const possible = chosen.length > 0 && chosen.every(([name]) => /^(min|max)\.|^origin$/.test(name)) && state.summary.command;
   by("command").hidden = !possible;
   if (!possible) return;
-  const bounds = (kind) => chosen.filter(([name]) => name.startsWith(`${kind}.`)).map(([name, value]) => `${name.slice(4)}=${value}`);
+  const own = { "min.para_score": "--min-score", "max.para_score": "--max-score", "max.trigram_overlap": "--max-overlap" };
+  const bounds = (kind) => chosen.filter(([name]) => name.startsWith(`${kind}.`) && !own[name])
+    .map(([name, value]) => `${name.slice(4)}=${value}`).join(",");
   const origin = chosen.find(([name]) => name === "origin");
-  const options = [["--min", bounds("min")], ["--max", bounds("max")], ["--origin", origin ? [shell(origin[1])] : []]];
+  const options = [...chosen.filter(([name]) => own[name]).map(([name, value]) => [own[name], value]),
+    ["--min", bounds("min")], ["--max", bounds("max")], ["--origin", origin ? shell(origin[1]) : ""]];
   by("command").querySelector("code").textContent =
-    [state.summary.command, ...options.filter(([, values]) => values.length).map(([name, values]) => `${name} ${values.join(" ")}`)].join(" ");
+    [state.summary.command, ...options.filter(([, value]) => value !== "").map(([name, value]) => `${name} ${value}`)].join(" ");
 }
 
 const shell = (word) => (/^[\w.,:/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);

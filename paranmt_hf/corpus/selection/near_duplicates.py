@@ -32,7 +32,6 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
 
 # Pairs that are compared at once.
 _COMPARED = 2**15
@@ -56,18 +55,15 @@ class Likeness:
         language: ISO 639-1 code of that of the documents, which decides what a word is.
     """
 
-    unit: Unit = setting("word", "what a shingle is a run of")
-    size: int = setting(2, "words or characters in a shingle", at_least=1, at_most=20)
-    similarity: float = setting(0.7, "smallest Jaccard similarity of near-duplicates", above=0, at_most=1)
-    cosine: float = setting(0.95, "with an encoder: smallest cosine of near-duplicates", above=0, at_most=1)
-    exhaustive: bool = setting(False, "with an encoder: compare all with all; time grows with the square of the rows")
-    bands: int = setting(20, "bands of MinHash", at_least=1, at_most=256)
-    rows: int = setting(4, "minima in a band", at_least=1, at_most=64)
-    seed: int = seed_setting(1, "decides the permutations of MinHash")
-    language: str = setting(ENGLISH, "language of the documents, which decides what a word is")
-
-    def __post_init__(self) -> None:
-        check(self)
+    unit: Unit = "word"
+    size: int = 2
+    similarity: float = 0.7
+    cosine: float = 0.95
+    exhaustive: bool = False
+    bands: int = 20
+    rows: int = 4
+    seed: int = 1
+    language: str = ENGLISH
 
 
 class NearDuplicateSearch:

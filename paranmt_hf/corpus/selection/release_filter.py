@@ -1,19 +1,19 @@
-"""Which rows `paranmt select` keeps: the settings, and their filters in the order in which they decide."""
+"""Which rows `paranmt select` keeps: the settings, and their filters in the order in which they are applied."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
-from typing import get_args
+from typing import Annotated, Any, get_args
 
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import Interval
-from paranmt_hf.corpus.language import LANGUAGES, Detector, InLanguage, LanguageConfig
+from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.selection.copies import Copied, FirstCopies
-from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, NGRAM, EvaluationText, NotInEvaluation
+from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
     Filter,
@@ -24,26 +24,15 @@ from paranmt_hf.corpus.selection.filters import (
     LengthLimit,
     OneHypothesis,
 )
-from paranmt_hf.corpus.selection.minhash import Unit
 from paranmt_hf.corpus.selection.near_duplicates import FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sentences import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, Seed, Share, check
 
 logger = logging.getLogger(__name__)
-
-# Settings that do nothing without another one.
-NEEDS = {
-    "by": "tenths",
-    "seed": "sample",
-    **dict.fromkeys(("near_similarity", "near_unit", "near_size", "near_encoder"), "drop_near_duplicates"),
-    **dict.fromkeys(("near_cosine", "near_exhaustive"), "near_encoder"),
-    **{f"language_{name}": "language" for name in ("detector", "candidates", "probability", "letters")},
-    **dict.fromkeys(("decontaminate_ngram", "decontaminate_words"), "decontaminate"),
-}
 
 
 @dataclass(frozen=True)
@@ -51,89 +40,83 @@ class ReleaseFilter:
     """Which rows of a release are kept.
 
     Attributes:
-        ranges: Smallest and largest value of columns, both inside; None is no bound.
+        tenths: Tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest.
+        by: Column of numbers that `tenths` ranks.
+        min_score: Smallest paraphrase score.
+        max_score: Largest paraphrase score.
+        max_overlap: Largest trigram overlap.
+        min: Smallest values of other columns, such as ppdb_score=3,negation_mismatch=1.
+        max: Largest values of other columns, such as number_mismatch=0.
+        origin: Keep rows of these origins.
+        min_length: Minimum number of word tokens on either side.
+        max_length: Maximum number of word tokens on either side; the paper: 30.
+        keep: Which hypothesis of a sentence is kept, of those that pass all other filters (before `sample`).
+        drop_identical: Drop pairs whose sides have the same letters and digits, case aside.
+        drop_copies: Keep only the first row of each pair, reference or translation, exactly as written.
+        drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
+        near_similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
+            (default: 0.7), or with `near_encoder` cosine (default: 0.95).
+        near_encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `embedded`.
+        near_exhaustive: Compare all rows by `near_encoder`; the time grows with the square of the rows.
+        language: Drop rows with a side that is not in this language, such as en.
+        language_detector: Package that detects languages: py3langid, or lingua, which is much slower.
+        language_probability: A side with a smaller probability of `language` is not in it.
+        decontaminate: Drop rows that share a sentence or a run of 8 words with the evaluation sets in these folders.
+        sample: Number of rows, sampled at random from those that are left; the paper: 5 million.
+        seed: Seed of the sample.
     """
 
-    tenths: str | None = setting(
-        None, "tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest"
-    )
-    by: str = setting("para_score", "column of numbers whose ranks the tenths are of")
-    ranges: Mapping[str, Interval] = field(default_factory=dict)
-    origin: tuple[str, ...] | None = setting(None, "keep rows of these origins")
-    min_length: int | None = setting(None, "fewest word tokens on either side", at_least=1)
-    max_length: int | None = setting(None, "most word tokens on either side; the paper: 30", at_least=1)
-    keep: Keep | None = setting(
-        None, "of several hypotheses of a sentence that pass all other filters keep one (before --sample)"
-    )
-    drop_identical: bool = setting(False, "drop pairs whose sides have the same letters and digits, case aside")
-    drop_copies: tuple[str, ...] | None = setting(
-        None, "keep only the first row of each pair, reference or translation, exactly as written"
-    )
-    drop_near_duplicates: Copied | None = setting(
-        None, "keep only the first of rows whose pair, reference or translation is nearly the same (MinHash)"
-    )
-    near_similarity: float = setting(
-        Likeness.similarity,
-        "nearly the same: smallest Jaccard similarity of the two sets of shingles",
-        above=0,
-        at_most=1,
-    )
-    near_unit: Unit = setting(Likeness.unit, "what a shingle is a run of")
-    near_size: int = setting(Likeness.size, "words or characters in a shingle", at_least=1, at_most=20)
-    near_encoder: str | None = setting(
-        None, "encoder whose cosine decides in place of shingles: a folder, a Hub id, or `embedded` for the small one"
-    )
-    near_cosine: float = setting(Likeness.cosine, "with --near-encoder: smallest cosine", above=0, at_most=1)
-    near_exhaustive: bool = setting(
-        False, "with --near-encoder: compare all with all; the time grows with the square of the rows"
-    )
-    language: str | None = setting(None, "drop rows of which a side is not in this language, such as en")
-    language_detector: Detector = setting(LanguageConfig.detector, "py3langid, or lingua: much slower")
-    language_candidates: tuple[str, ...] | None = setting(
-        None, "languages to choose from, as ISO 639-1 codes; left out: 47 with much text"
-    )
-    language_probability: float = setting(
-        LanguageConfig.probability, "a side with less of --language is another language", at_least=0, at_most=1
-    )
-    language_letters: int = setting(
-        LanguageConfig.letters, "a side of fewer letters is too short to tell, and stays", at_least=0
-    )
-    decontaminate: tuple[str, ...] | None = setting(
-        None, "drop rows that share a sentence or a run of words with the evaluation sets in these folders"
-    )
-    decontaminate_ngram: int = setting(NGRAM, "so many words in a row are too many to share", at_least=2)
-    decontaminate_words: int = setting(
-        MIN_WORDS, "an evaluation sentence of fewer words may stand in the corpus", at_least=1
-    )
-    sample: int | None = setting(
-        None, "so many of the rows that are left, drawn by chance; the paper: 5 million", at_least=1
-    )
-    seed: int = seed_setting(0, "decides which rows are drawn")
+    tenths: str | None = None
+    by: str = "para_score"
+    min_score: float | None = None
+    max_score: Annotated[float | None, Advanced] = None
+    max_overlap: float | None = None
+    min: Mapping[str, Any] | None = None
+    max: Mapping[str, Any] | None = None
+    origin: tuple[str, ...] | None = None
+    min_length: Count | None = None
+    max_length: Count | None = None
+    keep: Keep | None = None
+    drop_identical: bool = False
+    drop_copies: tuple[Copied, ...] | None = None
+    drop_near_duplicates: Copied | None = None
+    near_similarity: Annotated[float | None, Range(above=0, at_most=1), Advanced] = None
+    near_encoder: Annotated[str | None, Advanced] = None
+    near_exhaustive: Annotated[bool, Advanced] = False
+    language: str | None = None
+    language_detector: Annotated[Detector, Advanced] = LanguageConfig.detector
+    language_probability: Annotated[Share, Advanced] = LanguageConfig.probability
+    decontaminate: tuple[str, ...] | None = None
+    sample: Count | None = None
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         check(self)
+        for name in ("min", "max"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _numbers(name, given))
         if self.tenths is not None:
             parse_parts(self.tenths)
         for column, (low, high) in self.ranges.items():
-            if any(bound is not None and not isfinite(bound) for bound in (low, high)):
-                raise InputError(f"a bound of {column} must be a finite number")
             if low is not None and high is not None and low > high:
                 raise InputError(f"no {column} is at least {low:g} and at most {high:g}; the range is empty")
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise InputError(f"min_length {self.min_length} is above max_length {self.max_length}: no row is left")
-        if wrong := set(self.drop_copies or ()) - set(get_args(Copied)):
-            raise InputError(f"copies can be of {', '.join(get_args(Copied))}, not {', '.join(sorted(wrong))}")
-        for name, other in NEEDS.items():
-            if is_given(self, name) and getattr(self, other) is None:
-                given, needed = (word.replace("_", "-") for word in (name, other))
-                raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
+
+    @property
+    def ranges(self) -> dict[str, Interval]:
+        """Smallest and largest value of columns, both inside; None is no bound."""
+        low = {"para_score": self.min_score, "trigram_overlap": None, **(self.min or {})}
+        high = {"para_score": self.max_score, "trigram_overlap": self.max_overlap, **(self.max or {})}
+        found = {name: (low.get(name), high.get(name)) for name in low | high}
+        return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
 
     def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
-        """Make the filters, in the order in which they decide.
+        """Make the filters, in the order in which they are applied.
 
         Args:
-            schema: Columns of the release; which of them may hold nulls is what counts.
-            language: ISO 639-1 code of that of the release, which decides what a word is.
+            schema: Columns of the release.
+            language: Language of the release, which decides what a word is: ISO 639-1 code.
         """
         filters: list[Filter] = []
 
@@ -154,57 +137,53 @@ class ReleaseFilter:
         if self.drop_identical:
             filters.append(DifferentSides())
         copies = [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
-        # Copies of a pair are all alike to the filters between. Those of one side are not: the first one that passes
-        # all other filters is to stay.
+        # All filters between treat copies of a pair alike. Of copies of one side, the first that passes them stays.
         filters += [one for one in copies if one.copied == "pair"]
         filters += self._language_and_evaluation(language)
         filters += [one for one in copies if one.copied != "pair"]
-        filters += self._near_duplicates(language)
+        if self.drop_near_duplicates is not None:
+            filters.append(self._near_duplicates(self.drop_near_duplicates, language))
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
             filters.append(Sample(self.sample, self.seed))
-        # A column that decides twice lacks a value only once.
+        # A column may decide twice, but its missing values are dropped once.
         return list({one.reason: one for one in filters}.values())
 
     def _language_and_evaluation(self, language: str) -> list[Filter]:
         filters: list[Filter] = []
         if self.language is not None:
-            filters.append(
-                InLanguage(
-                    LanguageConfig(
-                        language=self.language,
-                        detector=self.language_detector,
-                        candidates=self.language_candidates or LANGUAGES,
-                        probability=self.language_probability,
-                        letters=self.language_letters,
-                    )
-                )
-            )
+            settings = LanguageConfig(self.language, self.language_detector, probability=self.language_probability)
+            filters.append(InLanguage(settings))
         if self.decontaminate:
             found = read_sentences(*self.decontaminate)
             for file, reason in found.unread.items():
                 logger.warning(f"not read for --decontaminate: {file} ({reason})")
-            text = EvaluationText(
-                found.texts,
-                ngram=self.decontaminate_ngram,
-                min_words=self.decontaminate_words,
-                language=language,
-            )
-            filters.append(NotInEvaluation(text, found.checksum))
+            filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
         return filters
 
-    def _near_duplicates(self, language: str) -> list[Filter]:
-        if self.drop_near_duplicates is None:
-            return []
-        likeness = Likeness(
-            unit=self.near_unit,
-            size=self.near_size,
-            similarity=self.near_similarity,
-            cosine=self.near_cosine,
-            exhaustive=self.near_exhaustive,
-            language=language,
-        )
-        scorer = ScorerConfig(name=self.near_encoder) if self.near_encoder is not None else None
-        load, identity = (scorer.load, scorer.identity) if scorer else (None, None)
-        return [FirstOfLike(self.drop_near_duplicates, likeness, load, identity)]
+    def _near_duplicates(self, compared: Copied, language: str) -> FirstOfLike:
+        if self.near_encoder is None:
+            similarity = self.near_similarity or Likeness.similarity
+            return FirstOfLike(compared, Likeness(similarity=similarity, language=language))
+        scorer = ScorerConfig(name=self.near_encoder)
+        cosine = self.near_similarity or Likeness.cosine
+        likeness = Likeness(cosine=cosine, exhaustive=self.near_exhaustive, language=language)
+        return FirstOfLike(compared, likeness, scorer.load, scorer.identity)
+
+
+def _numbers(option: str, values: Mapping[str, Any]) -> dict[str, float | int]:
+    """Read the values of `min` or `max`; the columns that have an option of their own are refused."""
+    found: dict[str, float | int] = {}
+    for column, value in values.items():
+        own = {"para_score": f"{option}_score", "trigram_overlap": "max_overlap" if option == "max" else None}
+        if own.get(column):
+            raise InputError(f"`{option}` is for other columns than {column}; give `{own[column]}`", option=option)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"`{option}` takes COLUMN=NUMBER, got {column}={value!r}", option=option) from None
+        if not isfinite(number):
+            raise InputError(f"`{option}` of {column} must be a finite number, was {value!r}", option=option)
+        found[column] = int(number) if number.is_integer() else number
+    return found

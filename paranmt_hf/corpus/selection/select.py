@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -36,10 +36,11 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_suffix, replacing, write_result, writing
+from paranmt_hf.util.files import check_suffix, replacing, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json, to_json
 from paranmt_hf.util.run import put_in_place, result_folder, work_folder
+from paranmt_hf.util.settings import RunOnly
 from paranmt_hf.util.work import finished, locked, remove, remove_leftover
 from paranmt_hf.version import __version__
 
@@ -62,6 +63,22 @@ class Selected(Built):
             raise ValueError(f"{self.folder} was not selected")
         return found
 
+    def summary(self) -> str:
+        """What each filter dropped, and what is left."""
+        lines = [f"{self.folder}: {self.rows:,} pairs" + ("" if self.fresh else " (was selected already)")]
+        left = self.selection.rows
+        lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
+        for one in self.selection.filters:
+            left -= one.dropped
+            lines.append(f"  {one.dropped:>12,} {left:>12,}  {one.reason}")
+        for name, config in self.record.configs.items():
+            lines.append(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
+        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.parent}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts and recipe as JSON values."""
+        return {"folder": str(self.folder), "left": self.rows, "selection": to_json(self.selection)}
+
 
 @dataclass(frozen=True)
 class _Source:
@@ -81,15 +98,15 @@ def select(
     out: str | Path,
     config: ReleaseFilter | None = None,
     *,
-    keep_dropped: str | Path | None = None,
+    keep_dropped: Annotated[str | Path | None, RunOnly] = None,
 ) -> Selected:
-    """Select rows of a release; what is left becomes a release of its own, with the same ids.
+    """Select rows of a release by score, length, language and more; they become a release with the same ids.
 
     Args:
-        release: Folder of a release, or a release on the Hub by id, which `@` and a revision may follow.
+        release: A release: its folder, or its id on the Hub, which `@` and a revision may follow.
         out: Folder of the new release; its name is that of the corpus.
         config: Which rows are kept.
-        keep_dropped: Parquet file for the rows that are not: id, sentences, reason, and the number that decided.
+        keep_dropped: Parquet file for the other rows: id, sentences, reason, and the number that decided.
     """
     config, out = config or ReleaseFilter(), result_folder(out)
     source = _open(release)
@@ -123,12 +140,6 @@ def select(
                 pass
         remove(work)
     return Selected(out, done or made, fresh=done is None)
-
-
-def write_counts(path: str | Path, selected: Selected) -> None:
-    """Write counts and recipe of a selection into a JSON file."""
-    counts = {"folder": str(selected.folder), "left": selected.rows, "selection": to_json(selected.selection)}
-    write_result(Path(path).expanduser(), f"{json.dumps(counts, indent=1)}\n")
 
 
 def _open(release: str | Path) -> _Source:

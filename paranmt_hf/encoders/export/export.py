@@ -10,14 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from paranmt_hf.encoders.composition import Composition, composition_of
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.export.card import card
-from paranmt_hf.encoders.export.formats import Encode, Format
-from paranmt_hf.encoders.export.model2vec import MODEL2VEC
-from paranmt_hf.encoders.export.onnx import ONNX
-from paranmt_hf.encoders.export.stock import STATIC, TOKENIZERS
-from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
-from paranmt_hf.encoders.export.trigram_tokenizer import alphabet_of
+from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS, Encode, Format, card
+from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
+from paranmt_hf.encoders.export.tokenizers import alphabet_of
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -134,7 +129,6 @@ def export_encoder(
 
 
 def _export(source: Model, format: Format, settings: ExportSettings, folder: Path, name: str) -> ExportRecord:
-    refuse_not_finite(source.folder)
     encoder = load(source, device="cpu")
     composition = _check(encoder, format, source.name)
     format.write(encoder, folder)

@@ -1,14 +1,30 @@
-"""What a format to export to is."""
+"""What a format to export to is, the README of an export, and the formats of WORD and TRIGRAM: stock, model2vec."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+import yaml
+from safetensors.numpy import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
 
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.export.tokenizers import tokenizer_of
+from paranmt_hf.encoders.model_folder import SETTINGS
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.hub.markdown import escape, quoted
+from paranmt_hf.hub.repository import Model
+from paranmt_hf.util.optional import available, require
+from paranmt_hf.util.yaml_files import card_header
 
 Encode = Callable[[list[str]], np.ndarray]
 # How far vectors are from others, both [sentence, dimension].
@@ -68,3 +84,154 @@ class Format:
     holds_unknown: bool = True
     language: str = "python"
     usage_combined: str | None = None
+
+
+LICENSE_KEYS = ("license", "license_name", "license_link")
+TRIGRAM_NOTE = (
+    "Its tokenizer makes character trigrams out of stock components of the `tokenizers` library: equal for any text, "
+    "but 25 times as slow as the source under `paranmt_hf.load`, or more. The vocabulary of the tokenizer holds "
+    "trigrams spelled with other symbols."
+)
+
+
+def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
+    """Render the README.md of an export.
+
+    Args:
+        name: Name of the folder.
+        format: Format it was exported to.
+        kinds: The encoders that are combined, by the names of the paper.
+        source: The encoder that was exported; its licence is taken over.
+
+    Returns:
+        YAML header and Markdown text.
+    """
+    license = stated_license(source)
+    header = {
+        "library_name": format.library,
+        "tags": ["sentence-similarity", "feature-extraction", "paranmt", *(kind.lower() for kind in kinds)],
+        **license,
+    }
+    notes = [format.note]
+    if "TRIGRAM" in kinds:
+        notes.append(TRIGRAM_NOTE)
+    if not license:
+        notes.append("The source states no licence; ask its authors before you pass this on.")
+    text = "\n\n".join(notes)
+    program = f"```{format.language}\n{_usage(name, format, len(kinds))}\n```"
+    return (
+        f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {escape(name)}\n\n"
+        f"{', '.join(kinds)}: the sentence encoder {escape(source.name)} of paranmt-hf, exported with "
+        f"`paranmt export --format {format.name}`.\n\n{program}\n\n{text}\n"
+    )
+
+
+def _usage(name: str, format: Format, parts: int) -> str:
+    suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
+    # It stands in a string of Python there.
+    usage = format.usage_combined if parts > 1 and format.usage_combined else format.usage
+    return usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
+
+
+def stated_license(source: Model) -> dict[str, str]:
+    """Read what the header of a model's README.md, or else its training.json, says about its licence."""
+    record = source.folder / "training.json"
+    stated: Any = card_header(source.folder / "README.md")
+    if "license" not in stated and record.is_file():
+        try:
+            stated = json.loads(record.read_text(encoding="utf8"))
+        except (ValueError, RecursionError):
+            stated = None
+    if not isinstance(stated, dict) or not isinstance(stated.get("license"), str):
+        return {}
+    return {key: stated[key] for key in LICENSE_KEYS if isinstance(stated.get(key), str)}
+
+
+# The name of the stock module that older releases of sentence-transformers know too, and its folder.
+STATIC_CLASS = "sentence_transformers.models.StaticEmbedding"
+STATIC_FOLDER = "0_StaticEmbedding"
+
+
+def tokenizer_and_table(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tensor]:
+    """Tokenizer and table [row, dimension], float32, of an encoder that is WORD or TRIGRAM."""
+    (part,) = take_apart(list(encoder)).parts
+    return tokenizer_of(part), part.table.weight.detach().cpu()
+
+
+def write_modules(folder: Path, path: str) -> None:
+    """Write a `modules.json` that names the stock module in a folder."""
+    entry = {"idx": 0, "name": "0", "path": path, "type": STATIC_CLASS}
+    (folder / "modules.json").write_text(json.dumps([entry], indent=2), encoding="utf8")
+
+
+def _write_stock(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write a stock module; float32, because it would average narrower rows in their own precision."""
+    tokenizer, weight = tokenizer_and_table(encoder)
+    settings = {name: getattr(encoder, name) for name in SETTINGS}
+    save(SentenceTransformer(modules=[StaticEmbedding(tokenizer, weight)], device="cpu", **settings), folder)
+    # Releases before 5 take a module without a folder of its own for a Transformer.
+    (folder / STATIC_FOLDER).mkdir()
+    for file in ("model.safetensors", "tokenizer.json"):
+        (folder / file).rename(folder / STATIC_FOLDER / file)
+    write_modules(folder, STATIC_FOLDER)
+
+
+def _read_stock(folder: Path) -> Encode | None:
+    return SentenceTransformer(str(folder), device="cpu").encode
+
+
+STOCK_USAGE = """from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer("{name}").encode(["A dog runs."])"""
+STOCK_NOTE = "Rows are float32, whatever precision the source stores."
+STATIC = Format(
+    "static", "WORD alone", ("word",), _write_stock, _read_stock, "sentence-transformers", STOCK_USAGE, STOCK_NOTE
+)
+TOKENIZERS = Format(
+    "tokenizers",
+    "TRIGRAM alone",
+    ("trigram",),
+    _write_stock,
+    _read_stock,
+    "sentence-transformers",
+    STOCK_USAGE,
+    STOCK_NOTE,
+)
+
+
+def _write_model2vec(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write what model2vec's `StaticModel` reads; by modules.json it is a sentence-transformers model too."""
+    tokenizer, weight = tokenizer_and_table(encoder)
+    save_file({"embeddings": weight.numpy()}, folder / "model.safetensors")
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    config = {"normalize": False, "max_length": None, "embedding_dtype": "float32"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf8")
+    write_modules(folder, ".")
+
+
+def _read_model2vec(folder: Path) -> Encode | None:
+    if not available("model2vec"):
+        return None
+    return require("model2vec", "model2vec").StaticModel.from_pretrained(folder).encode
+
+
+MODEL2VEC_USAGE = """from model2vec import StaticModel
+
+vectors = StaticModel.from_pretrained("{name}").encode(["A dog runs."])"""
+MODEL2VEC_NOTE = (
+    "Cosines are equal, lengths are not: model2vec leaves unknown units out, where the source counts them. Rows are "
+    "float32. Releases of model2vec before 0.10 may cut texts after 512 units."
+)
+MODEL2VEC = Format(
+    "model2vec",
+    "WORD or TRIGRAM alone",
+    ("word", "trigram"),
+    _write_model2vec,
+    _read_model2vec,
+    "model2vec",
+    MODEL2VEC_USAGE,
+    MODEL2VEC_NOTE,
+    distance=largest_turn,
+    holds_settings=False,
+    holds_unknown=False,
+)

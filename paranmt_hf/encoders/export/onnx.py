@@ -1,14 +1,16 @@
-"""Export any encoder as an ONNX graph: token ids and attention mask in, `sentence_embedding` out.
+"""Export any encoder as ONNX, and as transformers.js reads it: `onnx/model.onnx`, `config.json`, tokenizers.
 
-Rows keep the precision they are stored in and become float32 where they are read. Weights of more than protobuf's
-2 GB lie in a file beside the graph.
+The pipeline `feature-extraction` of transformers.js asks the graph for `last_hidden_state` [batch, length, dimension]
+and pools over the length. That output holds the sentence vector at every place here, so that each way of pooling gives
+it. Every text begins with an id that is not a unit and is dropped in the graph, because pooling over no place gives no
+number. A combination reads each text with several tokenizers, for which there is no pipeline: its graph has their
+inputs side by side, and gives `sentence_embedding` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,31 +18,24 @@ from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.composition import Composition, take_apart
 from paranmt_hf.encoders.export.formats import Encode, Format
-from paranmt_hf.encoders.export.tokenizers import tokenizer_of
-from paranmt_hf.encoders.graph import Graph
+from paranmt_hf.encoders.export.graph import GRAPH_FILE, OUTPUT, Graph, add_encoder, save_graph, suffixes
+from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.util.optional import available, require
 
-GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "model.onnx.data"
-OUTPUT = "sentence_embedding"
-# Versions that every runtime of the last years reads.
-OPSET, IR_VERSION = 17, 8
-# A protobuf message ends at 2**31 bytes; this leaves room for what is beside the weights.
-LIMIT = 2**31 - 2**20
-# Weights of fewer bytes stay in the graph, where shapes are worked out from them.
-SMALL = 1024
-# Sentences that are run at once by `read_onnx`.
+# The folder of the graph for transformers.js, and the file of its weights.
+JS_FOLDER, JS_WEIGHTS_FILE = "onnx", "model.onnx_data"
+# What the pipeline pools over.
+STATES = "last_hidden_state"
+# Ids at the beginning of each text that are not units: `portable_tokenizer` puts one there.
+LEADING = 1
+# Sentences that are run at once to check an export.
 BATCH = 32
 
 
-def write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
-    """Write the graph of an encoder and the tokenizer of each of its parts.
-
-    Args:
-        encoder: An encoder of this package.
-        folder: Where to; must exist.
-    """
+def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write the graph of an encoder and the tokenizer of each of its parts."""
     composition = take_apart(list(encoder))
     graph = Graph()
     inputs, vectors = add_encoder(graph, composition)
@@ -49,116 +44,65 @@ def write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
         # It pads with row 0, which the mask hides.
         tokenizer.enable_padding(pad_id=0, pad_token=part.vocabulary.units[0])
         tokenizer.save(str(folder / f"tokenizer{suffix}.json"))
-    save_graph(graph, folder, inputs, {OUTPUT: (vectors, ["batch", composition.dimension])})
+    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (vectors, ["batch", composition.dimension])}
+    save_graph(graph, folder, inputs, outputs, weights_file=WEIGHTS_FILE)
 
 
-def suffixes(composition: Composition) -> list[str]:
-    """What the names of the parts' inputs end with: encoders that are combined are told apart by their index."""
-    several = len(composition.parts) > 1
-    return [f"_{index}" if several else "" for index in range(len(composition.parts))]
-
-
-def add_encoder(graph: Graph, composition: Composition, *, leading: int = 0) -> tuple[list[str], str]:
-    """Add an encoder to a graph.
-
-    Args:
-        graph: The graph.
-        composition: The encoder.
-        leading: Number of ids at the beginning of each sentence that stand for no unit.
-
-    Returns:
-        The names of the inputs, `input_ids` and `attention_mask` [batch, length] of each part, and the name of the
-        sentence vectors [batch, dimension].
-    """
-    vectors, inputs = [], []
+def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write the graph, a tokenizer for each part, and the configurations of both."""
+    composition = take_apart(list(encoder))
     for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
-        names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
-        # One column of padding more, so that sentences without units make no empty sequence.
-        more = graph.weight([0, -leading, 0, 1])
-        ids, mask = (graph.node("Pad", name, more) for name in names)
-        vectors.append(part.family.load_code().add_to_graph(graph, part.modules, ids, mask))
-        inputs += names
-    if composition.mode == "add":
-        return inputs, graph.node("Sum", *vectors)
-    return inputs, graph.node("Concat", *vectors, axis=1)
+        portable_tokenizer(part).save(str(folder / f"tokenizer{suffix}.json"))
+    unknown = composition.parts[0].vocabulary.units[0]
+    # The library looks unknown words up under the name that stands here; nothing is cut off.
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": unknown, "pad_token": unknown}
+    _write_json(folder / "tokenizer_config.json", {**settings, "model_max_length": 10**9})
+    (folder / JS_FOLDER).mkdir()
+    _write_graph(composition, folder / JS_FOLDER)
+    outside = (folder / JS_FOLDER / JS_WEIGHTS_FILE).exists()
+    own = {"dtype": "fp32", **({"use_external_data_format": True} if outside else {})}
+    kind = "_".join(part.family.name for part in composition.parts)
+    config = {"model_type": f"paranmt_{kind}", "hidden_size": composition.dimension, "transformers.js_config": own}
+    _write_json(folder / "config.json", config)
 
 
-def save_graph(
-    graph: Graph,
-    folder: Path,
-    inputs: Sequence[str],
-    outputs: Mapping[str, tuple[str, list[str | int]]],
-    *,
-    weights_file: str = WEIGHTS_FILE,
-) -> None:
-    """Write a graph.
-
-    Args:
-        graph: The graph.
-        folder: Where to; must exist.
-        inputs: Names of the inputs, each int64 [batch, length].
-        outputs: Of each output, float32, the node that gives it, and its shape.
-        weights_file: Name of the file for weights that are too large for the graph itself.
-    """
-    helper, types = graph.onnx.helper, graph.onnx.TensorProto
-    graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
-    # Encoders that are combined cut a text into different numbers of units.
-    shapes = {
-        name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
-    }
-    whole = helper.make_graph(
-        graph.nodes,
-        "sentence_encoder",
-        [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
-        [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, (_, shape) in outputs.items()],
-        _stored(graph, folder / weights_file),
-    )
-    model = helper.make_model(
-        whole,
-        producer_name="paranmt_hf",
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
-    )
-    graph.onnx.save_model(model, str(folder / GRAPH_FILE))
-    graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
+def _write_json(path: Path, values: dict[str, object]) -> None:
+    path.write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf8")
 
 
-def _stored(graph: Graph, beside: Path) -> list[Any]:
-    """Turn the weights into what the graph holds; what is too large for it goes into a file beside it."""
-    if sum(array.nbytes for array in graph.weights.values()) <= LIMIT:
-        return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
-    stored = []
-    with beside.open("wb") as file:
-        for name, array in graph.weights.items():
-            if array.nbytes < SMALL:
-                stored.append(graph.onnx.numpy_helper.from_array(array, name))
-                continue
-            place = {"location": beside.name, "offset": file.tell(), "length": array.nbytes}
-            file.write(array.data)
-            stored.append(_outside(graph, name, array, place))
-    return stored
+def _write_graph(composition: Composition, folder: Path) -> None:
+    graph = Graph()
+    inputs, vectors = add_encoder(graph, composition, leading=LEADING)
+    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (vectors, ["batch", composition.dimension])}
+    if len(composition.parts) == 1:
+        length = graph.node("Slice", graph.node("Shape", inputs[0]), graph.weight([1]), graph.weight([2]))
+        shape = graph.node("Concat", graph.weight([1]), length, graph.weight([1]), axis=0)
+        states = graph.node("Expand", graph.node("Unsqueeze", vectors, graph.weight([1])), shape)
+        outputs = {STATES: (states, ["batch", "length", composition.dimension]), **outputs}
+    save_graph(graph, folder, inputs, outputs, weights_file=JS_WEIGHTS_FILE)
 
 
-def _outside(graph: Graph, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
-    """Make a weight that says where its values are."""
-    tensor = graph.onnx.TensorProto(name=name, dims=array.shape)
-    tensor.data_type = graph.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-    tensor.data_location = graph.onnx.TensorProto.EXTERNAL
-    for key, value in place.items():
-        tensor.external_data.add(key=key, value=str(value))
-    return tensor
+def _read_onnx(folder: Path) -> Encode | None:
+    """Load what `_write_onnx` wrote; None if onnxruntime is missing."""
+    return _reader(folder, folder / GRAPH_FILE)
 
 
-def read_onnx(folder: Path) -> Encode | None:
-    """Load what `write_onnx` wrote; None where onnxruntime is missing."""
+def _read_js(folder: Path) -> Encode | None:
+    """Do what the pipeline of transformers.js does; None if onnxruntime is missing."""
+    return _reader(folder, folder / JS_FOLDER / GRAPH_FILE)
+
+
+def _reader(folder: Path, graph: Path) -> Encode | None:
+    """Run a graph, and pool its states by the mean if it has some."""
     if not available("onnxruntime"):
         return None
     runtime = require("onnxruntime", "onnx")
     options = runtime.SessionOptions()
     # More threads than cores wait for each other by spinning, which multiplies the time.
     options.intra_op_num_threads = torch.get_num_threads()
-    session = runtime.InferenceSession(str(folder / GRAPH_FILE), options)
+    session = runtime.InferenceSession(str(graph), options)
     names = [value.name for value in session.get_inputs()]
+    output = session.get_outputs()[0].name
     suffixes = [name.removeprefix("input_ids") for name in names if name.startswith("input_ids")]
     tokenizers = {suffix: Tokenizer.from_file(str(folder / f"tokenizer{suffix}.json")) for suffix in suffixes}
 
@@ -168,7 +112,11 @@ def read_onnx(folder: Path) -> Encode | None:
             batch = tokenizer.encode_batch(sentences)
             fed[f"input_ids{suffix}"] = np.array([encoding.ids for encoding in batch], np.int64)
             fed[f"attention_mask{suffix}"] = np.array([encoding.attention_mask for encoding in batch], np.int64)
-        return session.run([OUTPUT], fed)[0]
+        (found,) = session.run([output], fed)
+        if output == OUTPUT:
+            return np.asarray(found)
+        mask = fed["attention_mask"][:, :, None].astype(np.float32)
+        return np.asarray((found * mask).sum(axis=1) / mask.sum(axis=1))
 
     return lambda sentences: np.concatenate(
         [run(sentences[start : start + BATCH]) for start in range(0, len(sentences), BATCH)]
@@ -192,12 +140,53 @@ ONNX = Format(
     "onnx",
     "all of our encoders",
     (),
-    write_onnx,
-    read_onnx,
+    _write_onnx,
+    _read_onnx,
     "onnx",
     USAGE,
     NOTE,
     tolerance=1e-5,
     package="onnx",
     holds_settings=False,
+)
+PIPELINE = """import {{ pipeline }} from "@huggingface/transformers";
+
+const encode = await pipeline("feature-extraction", "./{name}");
+const vectors = await encode(["A dog runs.", "It rains."], {{ pooling: "mean" }});
+console.log(vectors.tolist());"""
+COMBINED = """import {{ readFileSync }} from "node:fs";
+import {{ AutoModel, PreTrainedTokenizer }} from "@huggingface/transformers";
+
+const folder = "./{name}", texts = ["A dog runs.", "It rains."];
+const read = (file) => JSON.parse(readFileSync(`${{folder}}/${{file}}`, "utf8"));
+const model = await AutoModel.from_pretrained(folder);
+const inputs = {{}};
+for (const part of {suffixes}) {{
+  const tokenizer = new PreTrainedTokenizer(read(`tokenizer${{part}}.json`), read("tokenizer_config.json"));
+  const {{ input_ids, attention_mask }} = tokenizer(texts, {{ padding: true }});
+  inputs[`input_ids${{part}}`] = input_ids;
+  inputs[`attention_mask${{part}}`] = attention_mask;
+}}
+const vectors = (await model(inputs)).sentence_embedding;
+console.log(vectors.tolist());"""
+JS_NOTE = (
+    "A path that begins with `./` is a folder of this machine; else it is the id of a repository. In the pipeline "
+    "pooling by `cls` gives the same vectors. Rows keep the precision of the source and are calculated with in "
+    "float32, so there is no other `dtype`. A sentence without known units is zeros. TRIGRAM reads "
+    "characters beyond U+FFFF (emoji, rare scripts) as unknown."
+)
+TRANSFORMERS_JS = Format(
+    "transformers.js",
+    "all of our encoders",
+    (),
+    _write_js,
+    _read_js,
+    "transformers.js",
+    PIPELINE,
+    JS_NOTE,
+    tolerance=1e-5,
+    package="onnx",
+    holds_settings=False,
+    language="javascript",
+    usage_combined=COMBINED,
 )

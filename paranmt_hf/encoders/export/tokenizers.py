@@ -1,22 +1,187 @@
-"""The tokenizer of an encoder's units, made of components of the `tokenizers` library alone."""
+r"""Tokenizers made only of components of the `tokenizers` library, so that other libraries read text as ours do.
+
+That of WORD is the definition of `text/definitions.py`. TRIGRAM's needs a construction:
+
+Models and pre-tokenizers of that library cut text into pieces that do not overlap, and trigrams do. Normalizers may
+lengthen text, though: here they write behind every character the two that follow it, and then the text is cut into
+pieces of equal length. `Replace` puts a fixed string in the place of what it finds, so copying needs a rule for each
+symbol ("an empty place gets `a` where the next place holds `a`"). To make do with few rules every character is first
+spelled with three digits.
+
+An example with two digits a character instead of three, and `.` for an empty place: let `a` be spelled `11`, `b` `12`
+and `c` `21`. The text `abc` becomes `11....12....21....`: behind each character are two empty places for the next one
+and two for the one after that. Each is filled with what stands two spellings further on, first those for the next
+character, then the others: `1112211221..21....`. Of the pieces of six symbols the first, `111221`, spells `abc` and
+has the row of that trigram; the others have empty places left, because the text ends, and are dropped.
+
+The result is exact for any text: the characters of the vocabulary have a spelling each, and all others share one,
+because a trigram with such a character has no row whichever it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.encoders.export.trigram_tokenizer import trigram_tokenizer
-from paranmt_hf.encoders.modules.word import word_tokenizer
+from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, word_normalizer, word_tokenizer
 
-# From the units of the rows, the first of which is the unknown one.
-TOKENIZERS: dict[str, Callable[[Sequence[str]], Tokenizer]] = {
-    "word": lambda units: word_tokenizer(list(units)),
-    "trigram": trigram_tokenizer,
-}
+PLACES = 3
+# Control characters take one byte, which keeps the long intermediate texts small; then the private area.
+SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
+# JavaScript stores the characters behind this one as two.
+LARGEST = 0xFFFF
 
 
 def tokenizer_of(part: Part) -> Tokenizer:
     """Make the tokenizer whose ids are the rows of an encoder's table."""
-    return TOKENIZERS[part.family.units](part.vocabulary.units)
+    units = part.vocabulary.units
+    return trigram_tokenizer(units) if part.family.units == "trigram" else word_tokenizer(units)
+
+
+def portable_tokenizer(part: Part) -> Tokenizer:
+    """Make a tokenizer that gives the same in JavaScript; every text begins with the id of the unknown unit.
+
+    Three things differ there: white space that is not a regular expression is not that of Unicode; a sigma at the end
+    of a word has a lower case of its own; and characters beyond U+FFFF are two, between which a rule may find a place.
+    TRIGRAM reads all of those (emoji, rare scripts) as one unknown punctuation mark, so it has no rows for them.
+    """
+    units = part.vocabulary.units
+    tokenizer = tokenizer_of(part)
+    steps: list[normalizers.Normalizer] = [normalizers.Replace("\u03a3", "\u03c3")]
+    if part.family.units == "trigram":
+        unseen = next(symbol for symbol in map(chr, reversed(SYMBOLS)) if symbol not in alphabet_of(units))
+        steps.append(_rule(rf"[^\x{{0}}-\x{{{LARGEST:x}}}]", unseen))
+    else:
+        cut = [(r"\s+", "removed"), (f"{CLITICS}|{PUNCTUATION}", "isolated")]
+        splits = [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in cut]
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    tokenizer.normalizer = normalizers.Sequence([*steps, tokenizer.normalizer])
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{units[0]} $A", special_tokens=[(units[0], 0)])
+    tokenizer.enable_padding(pad_id=0, pad_token=units[0])
+    return tokenizer
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How characters are written with digits.
+
+    Attributes:
+        characters: The characters that have a spelling; the last one stands for all that have none.
+        digits: The symbols that spellings are made of.
+    """
+
+    characters: Sequence[str]
+    digits: Sequence[str]
+
+    @cached_property
+    def of(self) -> dict[str, str]:
+        """The spelling of each character."""
+        base = len(self.digits)
+        return {
+            character: "".join(self.digits[number // base**place % base] for place in range(PLACES))
+            for number, character in enumerate(self.characters)
+        }
+
+    def groups(self, place: int) -> Iterator[tuple[str, str]]:
+        """List each digit with the characters that have it at a place of their spelling, as a pattern."""
+        for digit in self.digits:
+            members = [character for character in self.characters if self.of[character][place] == digit]
+            if members:
+                yield digit, f"[{_escaped(members)}]"
+
+
+def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
+    """Make the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text.
+
+    Args:
+        units: Trigram of each id; the first is the unknown trigram.
+    """
+    alphabet = alphabet_of(units)
+    base = next(base for base in range(2, len(SYMBOLS)) if base**PLACES > len(alphabet))
+    known = set(alphabet)
+    free = (chr(number) for number in SYMBOLS if chr(number) not in known)
+    mark, other, second, third, *digits = (next(free) for _ in range(base + 4))
+    spelling = Spelling([*alphabet, other], digits)
+    steps = [
+        *_word_steps(mark, other),
+        _rule(f"[^{_escaped(alphabet)}]", other),
+        *_spelling_steps(spelling, second, third),
+        *_copying_steps(spelling, second, third),
+    ]
+    ids = {"".join(map(spelling.of.__getitem__, unit)): row for row, unit in enumerate(units) if row}
+    tokenizer = Tokenizer(models.WordLevel({units[0]: 0, **ids}, unk_token=units[0]))
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f".{{{3 * PLACES}}}"), behavior="isolated")
+    return tokenizer
+
+
+def alphabet_of(units: Sequence[str]) -> list[str]:
+    """List the characters of a vocabulary in the order in which they first occur; the first unit is the unknown one.
+
+    Vocabularies begin with what is frequent, so frequent characters get the digits that the first rules write.
+    """
+    return list(dict.fromkeys(chain.from_iterable(units[1:])))
+
+
+def _rule(pattern: str, content: str) -> normalizers.Replace:
+    return normalizers.Replace(Regex(pattern), content)
+
+
+def _escaped(characters: Sequence[str]) -> str:
+    return "".join(f"\\x{{{ord(character):x}}}" for character in characters)
+
+
+def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
+    """Do what `text.words` and `text.spaced` do: cut off clitics and punctuation, put one blank around each word.
+
+    A place between two characters is found by what is before and behind it, and gets a blank. The apostrophe of a
+    clitic is marked meanwhile, because alone it would be punctuation. What stands behind a clitic needs no rule: it
+    is the end, a blank or punctuation, which gets a blank in front.
+
+    Args:
+        mark: A symbol for that apostrophe.
+        other: A symbol that is punctuation in a text and takes the place of the mark where a text holds it.
+    """
+    marked = _escaped(mark)
+    punctuation = rf"[^\w\s.,{marked}]|_"
+    return [
+        normalizers.Replace(mark, other),
+        word_normalizer(),
+        _rule(r"\A|\z", " "),
+        _rule(r"'(?=(?:s|m|re|ve|ll|d)(?!\w))|(?<=n)'(?=t(?!\w))", mark),
+        _rule(f"(?=n{marked}t)|(?={marked}[^t])", " "),
+        _rule(f"(?={punctuation})|(?<={punctuation})", " "),
+        # A full stop or comma stays where it is between two digits.
+        _rule(r"(?<=\D)(?=[.,])|(?=[.,]\D)|(?<=\D[.,])|(?<=[.,])(?=\D)", " "),
+        normalizers.Replace(mark, "'"),
+        _rule(r"\s+", " "),
+    ]
+
+
+def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
+    """Write each character as its digits and as many empty places for each of the two characters that follow."""
+    empty = second * PLACES + third * PLACES
+    steps = []
+    for place in range(PLACES - 1):
+        steps += [_rule(f"(?={group})", digit) for digit, group in spelling.groups(place)]
+    return [*steps, *(_rule(group, digit + empty) for digit, group in spelling.groups(PLACES - 1))]
+
+
+def _copying_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
+    """Fill the empty places, and drop the ends of the text, which no two characters follow.
+
+    What an empty place for the next character gets stands two spellings further on, at any of its places; and from
+    one for the character after that it is as far to the place where the next character has the same copied already.
+    """
+    distance = 2 * PLACES - 1
+    steps = [
+        _rule(f"{_escaped(empty)}(?=.{{{distance}}}{_escaped(digit)})", digit)
+        for empty in (second, third)
+        for digit in spelling.digits
+    ]
+    return [*steps, _rule(f".{{{2 * PLACES}}}{_escaped(third)}{{{PLACES}}}", "")]

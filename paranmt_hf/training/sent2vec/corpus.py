@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import WordTokenizer, cut_chunk
+from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.progress import Progress

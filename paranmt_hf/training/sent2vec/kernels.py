@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from paranmt_hf.encoders.ngrams import FACTOR
+from paranmt_hf.encoders.modules.paranmt_tables import FACTOR
 
 # Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
 FAST = {"reassoc", "contract", "arcp", "nsz"}

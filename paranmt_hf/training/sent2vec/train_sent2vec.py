@@ -123,8 +123,7 @@ def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -
 
 def _encoder(inputs: np.ndarray, text: TextOnDisk, config: Sent2VecConfig) -> SentenceEncoder:
     """Make the encoder of the trained rows; words alone, cut as WORD cuts them, are a WORD model."""
-    from paranmt_hf.encoders.modules.ngram import NgramEmbedding
-    from paranmt_hf.encoders.modules.word import WordEmbedding
+    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
     # The placeholder's row becomes that of unknown words, which add nothing.

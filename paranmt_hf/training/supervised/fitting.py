@@ -138,7 +138,7 @@ class TrainedEncoder:
             weight[torch.from_numpy(self._used[reading.reader])] = reading.table.weight.data
             reading.table.weight = nn.Parameter(weight)
         self._model.eval()
-        self._model.forget_fast_path()
+        self._model.forget_average()
 
 
 # From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.

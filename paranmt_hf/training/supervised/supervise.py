@@ -16,10 +16,9 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.damage import refuse_not_finite
-from paranmt_hf.encoders.modules.lstm import padded
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import UnitCounter, lookup
+from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer.data import JUDGEMENTS, Part, TransferTask, read_tasks
@@ -117,8 +116,6 @@ def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) 
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
-    if encoder.init_from:
-        refuse_not_finite(locate(encoder.init_from).folder)
     given = encoder
     encoder, start, vectors = resolve_encoder(encoder)
     # A dimension that was left open is given by nobody.

@@ -11,17 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf import InputError
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.export import export as exporting
-from paranmt_hf.encoders.export import onnx as onnx_graph
+from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder
-from paranmt_hf.encoders.export.portable_tokenizer import portable_tokenizer
-from paranmt_hf.encoders.export.tokenizers import tokenizer_of
-from paranmt_hf.encoders.export.transformers_js import TRANSFORMERS_JS
+from paranmt_hf.encoders.export.onnx import TRANSFORMERS_JS
+from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -76,6 +74,8 @@ def test_every_place_holds_the_vector(tmp_path):
 def test_tokenizers_give_the_same_rows(real_sentences):
     for part in take_apart(list(load())).parts:
         texts = [*real_sentences, *SENTENCES, *(text.replace("Σ", "σ") for text in HARD)]
+        if part.family.units == "trigram":
+            texts = [text for text in texts if max(text, default="") <= "\uffff"]
         ours, portable = tokenizer_of(part), portable_tokenizer(part)
         portable.no_padding()
         expected = [[0, *each.ids] for each in ours.encode_batch(texts)]
@@ -84,53 +84,31 @@ def test_tokenizers_give_the_same_rows(real_sentences):
 
 
 def test_weights_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_graph, "LIMIT", 100)
+    monkeypatch.setattr(graph, "LARGEST_GRAPH", 100)
     export_encoder("embedded", tmp_path / "out", format="transformers.js")
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["transformers.js_config"] == {"dtype": "fp32", "use_external_data_format": True}
     assert (tmp_path / "out" / "onnx" / "model.onnx_data").stat().st_size > 3_000_000
 
 
-# A vocabulary with characters beyond U+FFFF: punctuation, a letter, a digit.
-UNITS = [
-    "[UNK]",
-    " \U0001f600 ",
-    "a \U0001f600",
-    "\U00010428ab",
-    " \U00010428 ",
-    "1\U0001d7d82",
-    "ab ",
-    " ab",
-    "\ua000ab",
-]
+UNITS = ["[UNK]", " \U0001f600 ", "\U00010428ab", "ab ", " ab", "\ua000ab", ", a"]
 
 
-@given(
-    st.text(
-        alphabet="ab1 .,'\U0001f600\U0001f601\U00010400\U00010428\U0001d7d8\U0001d7d9\ua000\ua001\uf000Σ", max_size=12
-    )
-)
-@settings(max_examples=200)
-def test_trigrams_beyond_the_largest_character(text):
+@given(st.text(alphabet="ab1 .,\ua000\ua001\uf000Σ", max_size=12))
+def test_trigrams_of_any_text_up_to_the_largest_character(text):
     rows = {unit: row for row, unit in enumerate(UNITS) if row}
-    expected = [0, *(rows.get(unit, 0) for unit in character_ngrams(text))]
-    assert _trigrams().encode(text).ids == expected
+    assert _trigrams().encode(text).ids == [0, *(rows.get(unit, 0) for unit in character_ngrams(text))]
 
 
-def test_many_characters_beyond_the_largest():
-    digits = [chr(code) for code in range(0x1D7CE, 0x1D800)]
-    units = ["[UNK]", *(f" {digit} " for digit in digits)]
-    text = " ".join(digits)
-    expected = [units.index(unit) if unit in units else 0 for unit in character_ngrams(text)]
-    tokenizer = _trigrams(tuple(units))
-    assert tokenizer.encode(text).ids == [0, *expected]
-    with pytest.raises(InputError, match="hold 1200 characters beyond U.FFFF .* can tell only 1164 apart"):
-        _trigrams(("[UNK]", *(f" {chr(code)} " for code in range(0x20000, 0x20000 + 1200))))
+def test_characters_beyond_the_largest_are_unknown_marks():
+    known, row = _trigrams().encode("ab \U0001f600 ab").ids, UNITS.index
+    assert known == [0, row(" ab"), row("ab "), 0, 0, 0, row(" ab"), row("ab ")]
+    assert known == _trigrams().encode("ab \U00010428 ab").ids == _trigrams().encode("ab ? ab").ids
 
 
 @cache
-def _trigrams(units=tuple(UNITS)):
-    part = SimpleNamespace(vocabulary=SimpleNamespace(units=list(units)), family=SimpleNamespace(units="trigram"))
+def _trigrams():
+    part = SimpleNamespace(vocabulary=SimpleNamespace(units=UNITS), family=SimpleNamespace(units="trigram"))
     return portable_tokenizer(part)
 
 

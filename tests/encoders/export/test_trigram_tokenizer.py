@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from paranmt_hf.encoders.export.trigram_tokenizer import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
+from paranmt_hf.encoders.export.tokenizers import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text.definitions import character_ngrams
 

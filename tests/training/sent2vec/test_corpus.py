@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.encoders.ngrams import ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import WordCounter, read_corpus, write_corpus

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.encoders.ngrams import ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.training.sent2vec import kernels  # noqa: E402
 from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker  # noqa: E402

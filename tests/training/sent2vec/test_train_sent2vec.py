@@ -17,8 +17,8 @@ from paranmt_hf.cli.old import _parser
 from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.ngram import NgramEmbedding
-from paranmt_hf.encoders.ngrams import ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
+from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.checkpoint import write_checkpoint
@@ -283,7 +283,7 @@ def test_published_with_a_card_that_is_true(pairs_of_words):
     assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
     assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
     assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
-    assert {"training.json", "README.md", "model.safetensors", "paranmt_hf_ngram.py"} <= set(plan.parcel.files)
+    assert {"training.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
     assert "README.md (the card" not in " ".join(plan.left_here)
 
 

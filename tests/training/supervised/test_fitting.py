@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import kl_div
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.modules.lstm import padded
+from paranmt_hf.encoders.sequences import padded
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer.heads import target_distributions
 from paranmt_hf.training.supervised.config import SuperviseConfig

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.vocabulary import lookup
+from paranmt_hf.encoders.units import lookup
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.supervised.fitting import Items
 from paranmt_hf.training.supervised.model import HeadConfig, new_head

@@ -1,4 +1,4 @@
-"""The fast path of `encode` against the slow one of sentence-transformers."""
+"""`encode` of averages against that of sentence-transformers."""
 
 import copy
 import itertools
@@ -11,24 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders import sentence_encoder
-from paranmt_hf.encoders.composition import composition_of
-from paranmt_hf.encoders.fast import FastAverage
-from paranmt_hf.encoders.modules.combination import Combination
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders import static_average
+from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.text.definitions import character_ngrams, words
-from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, rows, trigram, word
+from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, rows
 
 PROMPTED = {"prompts": {"quiet": "the cat ", "none": ""}}
 
 
 @pytest.fixture(params=[1, 2])
 def threads(request, monkeypatch):
-    """Encode in batches of three sentences, on one thread or two."""
-    monkeypatch.setattr(sentence_encoder, "BATCH", 3)
+    """Encode in columns of three sentences, on one thread or two."""
+    monkeypatch.setattr(static_average, "BLOCK_SENTENCES", 3)
+    monkeypatch.setattr(static_average, "FEW_CHARACTERS", 0)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -225,25 +224,17 @@ def test_real_text_equals_the_slow_path(shared_data):
     assert_alike(model.encode(texts), SentenceTransformer.encode(model, texts, batch_size=500))
     stock = SentenceTransformer(modules=[parts[0][0].stock()], device="cpu").encode(texts, batch_size=500)
     np.testing.assert_allclose(model.encode(texts)[:, :20], stock, atol=1e-6)
-    half = SentenceEncoder(modules=list(model), device="cpu")
-    half.fast_dtype = torch.float16
-    np.testing.assert_allclose(half.encode(texts), model.encode(texts), atol=2e-3)
 
 
-def test_what_is_remembered_changes_nothing(monkeypatch):
-    monkeypatch.setattr("paranmt_hf.encoders.fast.CHUNKS", 2)
+@pytest.mark.parametrize("few", [0, 4096])
+def test_what_is_remembered_changes_nothing(monkeypatch, few):
+    monkeypatch.setattr(static_average, "REMEMBERED_CHUNKS", 2)
+    monkeypatch.setattr(static_average, "FEW_CHARACTERS", few)
     model = encoder("word+trigram")
     expected = SentenceTransformer.encode(model, SENTENCES)
     for _ in range(3):
         for sentence, vector in zip(SENTENCES, expected, strict=True):
             np.testing.assert_allclose(model.encode([sentence]), vector[None], atol=1e-6)
-
-
-def test_more_sentences_than_are_gathered_at_once(monkeypatch):
-    monkeypatch.setattr("paranmt_hf.encoders.fast.STEP", 3)
-    for name in AVERAGES:
-        model = encoder(name)
-        assert_alike(model.encode(SENTENCES * 4), SentenceTransformer.encode(model, SENTENCES * 4))
 
 
 @pytest.mark.parametrize("name", [name for name in AVERAGES if name not in BIASED])
@@ -266,23 +257,13 @@ def test_changed_weights_are_seen(name):
     np.testing.assert_allclose(model.encode(SENTENCES), 3 * before, atol=1e-5)
 
 
-def test_half_precision_sees_changed_weights_when_told():
-    model = encoder("word")
-    model.fast_dtype = torch.float16
-    before = model.encode(SENTENCES)
-    with torch.no_grad():
-        next(model.parameters()).mul_(2)
-    model.forget_fast_path()
-    np.testing.assert_allclose(model.encode(SENTENCES), 2 * before, atol=5e-3)
-
-
 @pytest.mark.parametrize("name", ["word-stock", "word,trigram"])
 def test_copies_do_not_share_what_is_remembered(name):
     model = encoder(name)
     before = model.encode(SENTENCES)
     other = copy.deepcopy(model)
-    assert "_fast" in model.__dict__
-    assert "_fast" not in other.__dict__
+    assert "_average" in model.__dict__
+    assert "_average" not in other.__dict__
     with torch.no_grad():
         for weight in other.parameters():
             weight.mul_(2)
@@ -342,22 +323,6 @@ def test_known_tokens():
     assert sum(both) > 50
     assert not hasattr(encoder("lstm"), "known_tokens")
     assert not hasattr(encoder("word,lstm"), "known_tokens")
-
-
-def test_known_tokens_keeps_what_is_remembered():
-    model = encoder("trigram")
-    model.encode(SENTENCES)
-    (worker,) = model.fast_path._free
-    model.known_tokens(SENTENCES)
-    assert model.fast_path._free == [worker]
-
-
-def test_vectors_are_written_where_they_are_wanted():
-    fast = FastAverage(composition_of([Combination([[word(3)], [trigram(4)]])]))
-    out = np.full((len(SENTENCES), 9), 7, np.float32)
-    assert fast.encode(SENTENCES, out[:, 1:8]).shape == (len(SENTENCES), 7)
-    assert (out[:, [0, 8]] == 7).all()
-    np.testing.assert_array_equal(out[:, 1:8], fast.twin().encode(SENTENCES))
 
 
 def test_a_call_may_truncate_less_than_the_model():

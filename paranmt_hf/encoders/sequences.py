@@ -1,4 +1,7 @@
-"""LSTM and BLSTM: average of hidden states. ParaNMT-50M (Wieting & Gimpel 2018), sections 4 and 5, table 14."""
+"""Encoders that read words in order: their modules, and how they run on padded sentences.
+
+LSTM and BLSTM: ParaNMT-50M (Wieting & Gimpel 2018), sections 4 and 5, table 14.
+"""
 
 from __future__ import annotations
 
@@ -10,54 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers.base.modules import Dense
-from sentence_transformers.base.modules.module import Module
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import nn
 from transformers import PreTrainedTokenizerFast
 
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
 from paranmt_hf.text.definitions import word_tokenizer
 
-
-class AverageDirections(Module):
-    """Mean of the forward and the backward hidden state of each word; both have the same width."""
-
-    config_keys = ["dimension"]
-    config_file_name = "directions_config.json"
-
-    def __init__(self, dimension: int) -> None:
-        super().__init__()
-        self.dimension = dimension
-
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Turn `token_embeddings` [sentence, word, 2 x dimension] into [sentence, word, dimension]."""
-        forward, backward = features["token_embeddings"].split(self.dimension, dim=-1)
-        features["token_embeddings"] = (forward + backward) / 2
-        return features
-
-    def get_embedding_dimension(self) -> int:
-        """Number of dimensions of a word's state."""
-        return self.dimension
-
-    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
-        """Write the configuration; there are no weights."""
-        self.save_config(output_path)
-
-    @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageDirections:
-        """Read what `save` wrote."""
-        hub = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
-        return cls(**cls.load_config(model_name_or_path, **{key: kwargs[key] for key in kwargs if key in hub}))
-
-
-class MaxPooling(Pooling):
-    """Maximum over the words of a sentence; zeros where there is none, for which the stock module gives -inf."""
-
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Pool: adds `sentence_embedding` [sentence, dimension]."""
-        features = super().forward(features, **kwargs)
-        empty = features["attention_mask"].sum(dim=1, keepdim=True) == 0
-        features["sentence_embedding"] = features["sentence_embedding"].masked_fill(empty, 0)
-        return features
+# Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding.
+GROUP = 32
 
 
 def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
@@ -170,10 +134,6 @@ def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
         states.append(nn.functional.pad(hidden, (0, 0, 0, longest - width)))
     features["token_embeddings"] = torch.cat(states)[torch.argsort(order)]
     return features
-
-
-# On a CPU a step of 32 sentences costs no more for each than one of 100, and less of it is for padding.
-GROUP = 32
 
 
 def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""Recurrent encoders whose sentence vector is the last state: RNN, identity-RNN, LSTM with peepholes.
+"""Modules of encoders that read words in order: RNN, identity-RNN, LSTM with peepholes, and those behind an LSTM.
 
-PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 3.
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 3; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 """
 
 from __future__ import annotations
@@ -10,14 +10,60 @@ from typing import Any
 
 import torch
 from sentence_transformers.base.modules.module import Module
+from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
+
+# Arguments of `load` that say where on the Hub a file is.
+HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 State = tuple[torch.Tensor, ...]
 
 
+class AverageDirections(Module):
+    """Mean of the forward and the backward hidden state of each word; both have the same width."""
+
+    config_keys = ["dimension"]
+    config_file_name = "directions_config.json"
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Turn `token_embeddings` [sentence, word, 2 x dimension] into [sentence, word, dimension]."""
+        forward, backward = features["token_embeddings"].split(self.dimension, dim=-1)
+        features["token_embeddings"] = (forward + backward) / 2
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """Number of dimensions of a word's state."""
+        return self.dimension
+
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Write the configuration; there are no weights."""
+        self.save_config(output_path)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageDirections:
+        """Read what `save` wrote."""
+        hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
+        return cls(**cls.load_config(model_name_or_path, **hub))
+
+
+class MaxPooling(Pooling):
+    """Maximum over the words of a sentence; zeros where there is none, for which the stock module gives -inf."""
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Pool: adds `sentence_embedding` [sentence, dimension]."""
+        features = super().forward(features, **kwargs)
+        empty = features["attention_mask"].sum(dim=1, keepdim=True) == 0
+        features["sentence_embedding"] = features["sentence_embedding"].masked_fill(empty, 0)
+        return features
+
+
 class Recurrence(Module):
-    """Reads the words of a sentence one after the other and keeps the state after the last; zeros before the first.
+    """Reads the words of a sentence in order, from a state of zeros; the sentence vector is the last state.
 
     Behind `WordEmbeddings`: reads `token_embeddings` [sentence, word, in_features] and `sentence_lengths` [sentence].
     The products of the words' vectors are computed at once; then comes one step for each position, over the sentences
@@ -93,8 +139,7 @@ class Recurrence(Module):
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> Recurrence:
         """Read what `save` wrote, from a folder or the Hub."""
-        hub = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
-        kwargs = {key: kwargs[key] for key in kwargs if key in hub}
+        kwargs = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
         module = cls(**cls.load_config(model_name_or_path, **kwargs))
         return cls.load_torch_weights(model_name_or_path, model=module, **kwargs)
 

@@ -1,32 +1,139 @@
-"""Word n-grams hashed into buckets: the one definition, for whole columns of sentences.
+"""The tables of averaging encoders as arrays: their files, and which row a hashed word n-gram has.
 
-Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams, those
-of one word included. The paper leaves the hash open; it is that of the authors' program, so that models of theirs can
-be read. This file needs no package but numpy, because it is also put beside the weights of models.
+Needs no torch, so `StaticEncoder` and the modules of torch read the same files by the same functions.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
-# An n-gram's hash is that of the n-gram one word shorter, times this, plus the id of its last word, modulo 2**64.
+CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.json", "model.safetensors"
+PRECISIONS = ("float32", "float16", "int8")
+# Tensors of the rows, of the scale of each row of 8 bits, and of the buckets that have a row.
+WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
+NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
+
+# Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams,
+# those of one word included. The paper leaves the hash open; this is that of the authors' program, so that its models
+# can be read: that of the n-gram one word shorter, times this, plus the id of its last word, modulo 2**64.
 FACTOR = np.uint64(116049371)
-# The most words of an n-gram and the most buckets that are taken for meant.
+# Maximum number of words of an n-gram, and of buckets.
 LONGEST, MOST_BUCKETS = 20, 2**31 - 1
-# With at most so many buckets the row of each is read from a table of four bytes each.
+# Up to this number of buckets their rows are in a table of four bytes each.
 DIRECT = 2**25
-# The tensor of the buckets that have a row, beside the weights.
-HASHES = "ngrams.hashes"
 # What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
 _BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
 
 
+def read_json(path: Path, expected: type) -> Any:  # noqa: ANN401
+    """Read a JSON file that holds a `list` or a `dict`.
+
+    Raises:
+        ValueError: It is missing or damaged, with its name.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+    if not isinstance(found, expected):
+        raise ValueError(f"{path} is damaged (expected a JSON {'list' if expected is list else 'object'})")
+    return found
+
+
+def read_units(path: Path) -> list[str]:
+    """Read the unit of each row.
+
+    Raises:
+        ValueError: The file is missing or damaged, or holds something other than texts.
+    """
+    units = read_json(path, list)
+    for unit in units:
+        if not isinstance(unit, str):
+            raise ValueError(f"{path} must be a list of texts, and holds {unit!r}")
+    try:
+        "".join(units).encode()
+    except UnicodeEncodeError as error:
+        # JSON may hold halves of characters, which no text does.
+        raise ValueError(f"{path} holds half of a character ({error.object[error.start]!r})") from error
+    return units
+
+
+def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read a table.
+
+    Args:
+        path: File of the tensors.
+        units: Unit of each row.
+        further: Tensor with an entry for each row behind those of the units, if there are any.
+
+    Returns:
+        The rows [row, dimension], float32, and the further tensor.
+
+    Raises:
+        ValueError: The file is missing or damaged, its tensors do not fit together or do not fit the units.
+    """
+    try:
+        stored = load_file(path)
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing") from None
+    except (SafetensorError, OSError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+    for name in (WEIGHT, *([further] if further else [])):
+        if name not in stored:
+            raise ValueError(f"{path} has no tensor {name}")
+    entries = stored[further] if further else None
+    more, rows = (0 if entries is None else len(entries)), len(stored[WEIGHT])
+    if len(units) + more != rows:
+        raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
+    for name, tensor in stored.items():
+        if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
+            raise ValueError(NOT_FINITE.format(path=path, name=name))
+    return restore(stored), entries
+
+
+def unequal(units: int, further: int, rows: int) -> str:
+    """What to say where there are not as many rows as units."""
+    more = f" and {further} more" if further else ""
+    return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
+
+
+def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
+    """Turn rows [row, dimension] into the tensors to write; `int8` keeps each row's largest magnitude as 127."""
+    if precision == "int8":
+        scale = np.maximum(np.abs(rows).max(axis=1) / np.float32(127), np.finfo(np.float32).tiny)
+        return {WEIGHT: np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), SCALE: scale}
+    return {WEIGHT: np.ascontiguousarray(rows, precision)}
+
+
+def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
+    """Turn what was written into rows [row, dimension], float32."""
+    rows = stored[WEIGHT]
+    if rows.ndim == 2 and rows.dtype.kind == "f":
+        return np.require(rows, np.float32, ["C", "A", "W"])
+    scale = stored.get(SCALE)
+    if rows.ndim != 2 or rows.dtype != np.int8 or scale is None or scale.shape != rows.shape[:1]:
+        found = "none" if scale is None else f"the shape {list(scale.shape)}"
+        raise ValueError(
+            f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8 with {SCALE}, a number for each of "
+            f"{len(rows)} rows; found {found}"
+        )
+    return rows.astype(np.float32) * scale.astype(np.float32)[:, None]
+
+
 def blank_tokens(text: str) -> list[str]:
-    """Cut one text at its white space, as the authors' program does, and change nothing else."""
+    """Split one text at its white space, as the authors' program does, and change nothing else."""
     return [token for token in _BETWEEN.split(text) if token]
 
 

@@ -13,25 +13,27 @@ import torch
 from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
-from paranmt_hf.encoders.modules.lstm import AverageDirections, MaxPooling
-from paranmt_hf.encoders.modules.recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from .paranmt_averages import TrigramEmbedding, WordEmbedding
+from .paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, MaxPooling, PeepholeLSTM
 
 PARTS_FILE = "parts.json"
 OWN = {
     kind.__name__: kind
     for kind in (
-        *(WordEmbedding, TrigramEmbedding),
-        *(AverageDirections, MaxPooling),
-        *(LastStateRNN, IdentityRNN, PeepholeLSTM),
+        WordEmbedding,
+        TrigramEmbedding,
+        AverageDirections,
+        MaxPooling,
+        LastStateRNN,
+        IdentityRNN,
+        PeepholeLSTM,
     )
 }
 STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
 
 
 class Combination(InputModule):
-    """Encoders side by side: the sum of their sentence vectors, or one after the other.
+    """Encoders of the same sentence: the sum of their vectors, or the vectors side by side.
 
     Args:
         parts: The modules of each encoder, in order; the first module of each reads text.
@@ -61,12 +63,12 @@ class Combination(InputModule):
         return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Let each encoder read the texts; its features get the encoder's number behind their names."""
+        """Let each encoder read the texts; the names of its features end with the encoder's number."""
         features: dict[str, Any] = {}
         for number, part in enumerate(self.parts):
             read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
             features.update({f"{name}_{number}": value for name, value in read.items()})
-        # The trainer of sentence-transformers knows a text column by the one feature that is named like this.
+        # By this feature the trainer of sentence-transformers recognises a text column.
         return {"input_ids": features["input_ids_0"], **features}
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -111,13 +113,13 @@ class Combination(InputModule):
             )
         path = cls.load_file_path(model_name_or_path, PARTS_FILE, subfolder=subfolder, **hub)
         if path is None:
-            raise ValueError(f"{model_name_or_path} has no {PARTS_FILE}, so it is no combination of encoders")
+            raise ValueError(f"{model_name_or_path} has no {PARTS_FILE}, so it is not a combination of encoders")
         parts = []
         for folders in json.loads(Path(path).read_text(encoding="utf8")):
             modules = []
             for entry in folders:
                 if not (entry["folder"].replace("_", "").isalnum()):
-                    raise ValueError(f"{PARTS_FILE} names the folder {entry['folder']!r}, which is no plain name")
+                    raise ValueError(f"{PARTS_FILE} names the folder {entry['folder']!r}, which is not a plain name")
                 inside = f"{subfolder}/{entry['folder']}" if subfolder else entry["folder"]
                 modules.append(_module_class(entry["type"]).load(model_name_or_path, subfolder=inside, **hub))
             parts.append(modules)

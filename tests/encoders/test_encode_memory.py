@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 torch.set_num_threads(int(sys.argv[2]))
-from paranmt_hf.encoders.modules.combination import Combination
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.vocabulary import count_units, most_frequent
-from paranmt_hf.encoders.modules.trigram import TrigramEmbedding
-from paranmt_hf.encoders.modules.word import WordEmbedding
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
+from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 
 def resident():
     with open("/proc/self/status") as lines:
@@ -32,7 +33,8 @@ model = SentenceEncoder(modules=[Combination(parts)], device="cpu")
 sentences = texts.to_pylist()
 assert len(set(sentences)) > 150_000
 del counts, texts
-model.encode(sentences[:10])
+# So many characters that the compiled loops are there.
+model.encode(sentences[:10] * 1000)
 # What was freed must not count as there before.
 gc.collect()
 pa.default_memory_pool().release_unused()

@@ -1,0 +1,311 @@
+"""Our encoders as ONNX graphs: token ids and attention mask in, sentence vectors out.
+
+Rows keep the precision they are stored in and become float32 where they are read. Weights of more than protobuf's
+2 GB are in a file next to the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+from torch import nn
+
+from paranmt_hf.encoders.composition import Composition, Part
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, LastStateRNN, PeepholeLSTM, Recurrence
+from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store
+from paranmt_hf.util.optional import require
+
+GRAPH_FILE, OUTPUT = "model.onnx", "sentence_embedding"
+# Versions that every runtime of the last years reads.
+OPSET, IR_VERSION = 17, 8
+# A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
+LARGEST_GRAPH = 2**31 - 2**20
+# Weights of fewer bytes stay in the graph, where shapes are inferred from them.
+SMALLEST_OUTSIDE = 1024
+# The names of activations in a graph, and f(x) = alpha x + beta as the identity.
+ACTIVATIONS = {nn.Tanh: "Tanh", nn.ReLU: "Relu", "tanh": "Tanh", "relu": "Relu"}
+IDENTITY: dict[str, Any] = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
+# The logistic function of this is 1 in 32 bits.
+OPEN_GATE = 100.0
+
+
+class Graph:
+    """Collects the nodes and weights of a graph; each result gets a name of its own."""
+
+    def __init__(self) -> None:
+        self.onnx: Any = require("onnx", "onnx")
+        self.nodes: list[Any] = []
+        self.weights: dict[str, np.ndarray] = {}
+
+    def weight(self, values: np.ndarray | Sequence[int] | Sequence[float]) -> str:
+        """Add a constant and return its name."""
+        name = f"weight_{len(self.weights)}"
+        self.weights[name] = np.ascontiguousarray(values)
+        return name
+
+    def node(self, operator: str, *inputs: str, output: int = 0, **attributes: object) -> str:
+        """Add an operation and return the name of its result: of several the one with this number."""
+        name = f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
+        return name
+
+    def cast(self, value: str, kind: str) -> str:
+        """Convert to an element type of ONNX, such as `FLOAT`."""
+        return self.node("Cast", value, to=getattr(self.onnx.TensorProto, kind))
+
+
+def add_mean(graph: Graph, values: str, shares: str, mask: str) -> str:
+    """Add up values [batch, length, dimension] by shares [batch, length], over the number of units of the mask."""
+    one = graph.weight([1])
+    summed = graph.node("Squeeze", graph.node("MatMul", graph.node("Unsqueeze", shares, one), values), one)
+    return graph.node("Div", summed, add_count(graph, mask))
+
+
+def add_count(graph: Graph, mask: str) -> str:
+    """Count the units of each sentence [batch, 1], at least one."""
+    counted = graph.node("ReduceSum", mask, graph.weight([1]), keepdims=1)
+    return graph.node("Max", counted, graph.weight(np.ones(1, np.float32)))
+
+
+def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
+    """Average the rows of a sentence's units: [batch, dimension]. Rows keep the precision they are stored in."""
+    module = modules[0]
+    assert isinstance(module, AverageEmbedding)
+    stored = store(module.weight.cpu().numpy(), module.precision)
+    rows = graph.node("Gather", graph.weight(stored[WEIGHT]), ids)
+    if stored[WEIGHT].dtype != np.float32:
+        rows = graph.cast(rows, "FLOAT")
+    known = graph.cast(mask, "FLOAT")
+    shares = known
+    if SCALE in stored:
+        shares = graph.node("Mul", known, graph.node("Gather", graph.weight(stored[SCALE]), ids))
+    return add_mean(graph, rows, shares, known)
+
+
+def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
+    """Multiply vectors [batch, dimension] by the weights of a linear layer and add its bias."""
+    # `Gemm` with transB is x times the transposed matrix, as in torch.
+    weight, bias = (graph.weight(values.detach().cpu().float().numpy()) for values in layer.parameters())
+    return graph.node("Gemm", vectors, weight, bias, transB=1)
+
+
+def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
+    """Add one encoder to a graph.
+
+    Args:
+        graph: The graph.
+        part: The encoder.
+        ids: Name of the rows of the units [batch, length].
+        mask: Name of the mask, 1 where there is a unit [batch, length].
+
+    Returns:
+        Name of the sentence vectors [batch, dimension].
+    """
+    if part.family.name in ("lstm", "blstm"):
+        return add_pooled_states(graph, part.modules, ids, mask)
+    if part.family.ordered:
+        return add_last_state(graph, part.modules, ids, mask)
+    vectors = add_average(graph, part.modules, ids, mask)
+    for layer in part.modules[1:]:
+        assert isinstance(layer, Dense)
+        vectors = add_linear(graph, layer.linear, vectors)
+        if part.family.name == "dan":
+            vectors = graph.node(ACTIVATIONS[type(layer.activation_function)], vectors)
+    return vectors
+
+
+def add_pooled_states(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
+    """Run an LSTM over each sentence and pool its states; arguments as of `add_part`."""
+    words, lstm, *directions, pooling = modules
+    assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
+    known = graph.cast(mask, "FLOAT")
+    states = _states(graph, words, lstm, ids, graph.cast(add_count(graph, known), "INT32"))
+    if directions:
+        assert isinstance(directions[0], AverageDirections)
+        states = graph.node("ReduceMean", states, axes=[2], keepdims=0)
+    else:
+        states = graph.node("Reshape", states, graph.weight([0, 0, -1]))
+    if pooling.pooling_mode == "mean":
+        return add_mean(graph, states, known, known)
+    here = graph.node("Unsqueeze", graph.cast(mask, "BOOL"), graph.weight([2]))
+    lowest = graph.weight(np.array(np.finfo(np.float32).min))
+    highest = graph.node("ReduceMax", graph.node("Where", here, states, lowest), axes=[1], keepdims=0)
+    some = graph.cast(graph.node("ReduceMax", mask, axes=[1], keepdims=1), "BOOL")
+    return graph.node("Where", some, highest, graph.weight(np.zeros(1, np.float32)))
+
+
+def _states(graph: Graph, words: WordEmbeddings, lstm: LSTM, ids: str, counts: str) -> str:
+    """Hidden states [batch, length, direction, width]; `counts` [batch, 1] are the lengths of the sentences."""
+    encoder = lstm.encoder
+    sides = ["", "_reverse"][: 1 + encoder.bidirectional]
+    inner = [_gates(encoder, "weight_ih_l0", sides), _gates(encoder, "weight_hh_l0", sides)]
+    biases = np.concatenate([_gates(encoder, name, sides) for name in ("bias_ih_l0", "bias_hh_l0")], axis=1)
+    table = graph.weight(words.emb_layer.weight.detach().cpu().float().numpy())
+    tokens = graph.node("Transpose", graph.node("Gather", table, ids), perm=[1, 0, 2])
+    hidden = graph.node(
+        "LSTM",
+        tokens,
+        *(graph.weight(values) for values in (*inner, biases)),
+        graph.node("Squeeze", counts, graph.weight([1])),
+        hidden_size=encoder.hidden_size,
+        direction="bidirectional" if encoder.bidirectional else "forward",
+    )
+    return graph.node("Transpose", hidden, perm=[2, 0, 1, 3])
+
+
+def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
+    """Read a weight of each direction, its gates in the order of ONNX: input, output, forget, cell."""
+    both = []
+    for side in sides:
+        first, forget, cell, last = getattr(encoder, name + side).detach().cpu().float().chunk(4)
+        both.append(torch.cat([first, last, forget, cell]))
+    return torch.stack(both).numpy()
+
+
+def add_last_state(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
+    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments as of `add_part`."""
+    words, module = modules
+    assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
+    known = graph.cast(mask, "FLOAT")
+    count = add_count(graph, known)
+    rows = graph.weight(words.emb_layer.weight.detach().cpu().float().numpy())
+    tokens = graph.node("Transpose", graph.node("Gather", rows, ids), perm=[1, 0, 2])
+    inner, states, bias, *peepholes = _recurrent_weights(module)
+    given = [graph.weight(values[None]) for values in (inner, states, np.concatenate([bias, np.zeros_like(bias)]))]
+    given.append(graph.node("Squeeze", graph.cast(count, "INT32"), graph.weight([1])))
+    attributes: dict[str, Any] = {}
+    for values in peepholes:
+        # Between them, the first hidden state and the first cell, which are zeros.
+        given += ["", "", graph.weight(values[None])]
+    if not peepholes:
+        rnn = isinstance(module, LastStateRNN)
+        attributes = {"activations": [ACTIVATIONS[module.activation]]} if rnn else IDENTITY
+    operator = "LSTM" if peepholes else "RNN"
+    last = graph.node(operator, tokens, *given, output=1, hidden_size=module.out_features, **attributes)
+    # Zeros for a sentence without words.
+    some = graph.node("ReduceMax", known, axes=[1], keepdims=1)
+    vectors = graph.node("Mul", graph.node("Squeeze", last, graph.weight([0])), some)
+    if peepholes or isinstance(module, LastStateRNN):
+        return vectors
+    return graph.node("Div", vectors, count)
+
+
+def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
+    """Weights of the words and of the state, the bias, and peepholes if there are any; gates in the order of ONNX."""
+    stored = [
+        weight.detach().cpu().float() for weight in (module.input.weight, module.state.weight, module.input.bias)
+    ]
+    if not isinstance(module, PeepholeLSTM):
+        return [weight.numpy() for weight in stored]
+    weights = []
+    for gates, closed in zip(stored, (0.0, 0.0, OPEN_GATE), strict=True):
+        enter, forget, new, *leave = gates.split(module.out_features)
+        # Without an output gate one that is always open. The order of ONNX: input, output, forget, cell.
+        leave = leave or [torch.full_like(enter, closed)]
+        weights.append(torch.cat([enter, *leave, forget, new]).numpy())
+    enter, forget, *leave = module.peepholes.detach().cpu().float()
+    return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
+
+
+def suffixes(composition: Composition) -> list[str]:
+    """What the names of the parts' inputs end with: the index of the encoder in a combination."""
+    several = len(composition.parts) > 1
+    return [f"_{index}" if several else "" for index in range(len(composition.parts))]
+
+
+def add_encoder(graph: Graph, composition: Composition, *, leading: int = 0) -> tuple[list[str], str]:
+    """Add an encoder to a graph.
+
+    Args:
+        graph: The graph.
+        composition: The encoder.
+        leading: Number of ids at the beginning of each sentence that are not units.
+
+    Returns:
+        The names of the inputs, `input_ids` and `attention_mask` [batch, length] of each part, and the name of the
+        sentence vectors [batch, dimension].
+    """
+    vectors, inputs = [], []
+    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
+        names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
+        # One column of padding more, so that sentences without units make no empty sequence.
+        more = graph.weight([0, -leading, 0, 1])
+        ids, mask = (graph.node("Pad", name, more) for name in names)
+        vectors.append(add_part(graph, part, ids, mask))
+        inputs += names
+    if composition.mode == "add":
+        return inputs, graph.node("Sum", *vectors)
+    return inputs, graph.node("Concat", *vectors, axis=1)
+
+
+def save_graph(
+    graph: Graph,
+    folder: Path,
+    inputs: Sequence[str],
+    outputs: Mapping[str, tuple[str, list[str | int]]],
+    *,
+    weights_file: str,
+) -> None:
+    """Write a graph.
+
+    Args:
+        graph: The graph.
+        folder: Where to; must exist.
+        inputs: Names of the inputs, each int64 [batch, length].
+        outputs: Of each output, float32, the node that gives it, and its shape.
+        weights_file: Name of the file for weights that are too large for the graph itself.
+    """
+    helper, types = graph.onnx.helper, graph.onnx.TensorProto
+    graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
+    # Encoders that are combined cut a text into different numbers of units.
+    shapes = {
+        name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
+    }
+    whole = helper.make_graph(
+        graph.nodes,
+        "sentence_encoder",
+        [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
+        [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, (_, shape) in outputs.items()],
+        _stored(graph, folder / weights_file),
+    )
+    model = helper.make_model(
+        whole,
+        producer_name="paranmt_hf",
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+    )
+    graph.onnx.save_model(model, str(folder / GRAPH_FILE))
+    graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
+
+
+def _stored(graph: Graph, beside: Path) -> list[Any]:
+    """Turn the weights into what the graph holds; what is too large for it goes into a file beside it."""
+    if sum(array.nbytes for array in graph.weights.values()) <= LARGEST_GRAPH:
+        return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
+    stored = []
+    with beside.open("wb") as file:
+        for name, array in graph.weights.items():
+            if array.nbytes < SMALLEST_OUTSIDE:
+                stored.append(graph.onnx.numpy_helper.from_array(array, name))
+                continue
+            place = {"location": beside.name, "offset": file.tell(), "length": array.nbytes}
+            file.write(array.data)
+            stored.append(_outside(graph, name, array, place))
+    return stored
+
+
+def _outside(graph: Graph, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
+    """Make a weight that says where its values are."""
+    tensor = graph.onnx.TensorProto(name=name, dims=array.shape)
+    tensor.data_type = graph.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    tensor.data_location = graph.onnx.TensorProto.EXTERNAL
+    for key, value in place.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor

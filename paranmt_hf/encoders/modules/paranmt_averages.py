@@ -1,0 +1,232 @@
+"""Averages: WORD and TRIGRAM (ParaNMT-50M, Wieting & Gimpel 2018, section 4), and Sent2Vec.
+
+Sent2Vec: Pagliardini, Gupta and Jaggi (2018, arXiv:1703.02507), section 2.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from sentence_transformers.base.modules.input_module import InputModule
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from torch import nn
+
+from .paranmt_tables import (
+    CONFIG_FILE,
+    HASHES,
+    PRECISIONS,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    NgramTable,
+    blank_tokens,
+    read_rows,
+    read_units,
+    store,
+    unequal,
+)
+from .paranmt_text import character_ngrams, vocabulary_of, word_tokenizer, words
+
+# Arguments of `load` that say where on the Hub a file is.
+HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+
+
+class AverageEmbedding(InputModule):
+    """A table with a row for each unit; a sentence is the mean of its units' rows.
+
+    Row 0 belongs to the units without a row of their own; it is zeros unless it was trained, so that an unknown unit
+    shortens the vector and does not turn it. A sentence without units is zeros.
+
+    Args:
+        units: Unit of each row; the first is `[UNK]`.
+        weight: Vectors [row, dimension].
+        precision: How `save` stores the rows: `float32`, `float16`, or `int8` with a scale for each row. In memory
+            they are float32.
+        further: Number of rows behind those of the units.
+    """
+
+    config_keys = ["precision"]
+    config_file_name = CONFIG_FILE
+    # Texts of any length are read to their end.
+    max_seq_length = math.inf
+
+    def __init__(
+        self,
+        units: Sequence[str],
+        weight: torch.Tensor | np.ndarray,
+        precision: str = "float32",
+        *,
+        further: int = 0,
+    ) -> None:
+        super().__init__()
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
+        if len(units) + further != len(weight):
+            raise ValueError(unequal(len(units), further, len(weight)))
+        self.units = list(units)
+        self.precision = precision
+        self.embedding = nn.EmbeddingBag.from_pretrained(torch.as_tensor(weight).float(), freeze=False, mode="mean")
+        self._row_of = {unit: row for row, unit in enumerate(self.units)}
+
+    def split(self, text: str) -> list[str]:
+        """Split one text into units."""
+        raise NotImplementedError
+
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Look up the rows of each text's units: `input_ids` [unit] and `offsets` [sentence]."""
+        texts = self._prepend_prompt(list(inputs), prompt) if prompt else inputs
+        rows, bounds = self._look_up(texts)
+        return {"input_ids": torch.from_numpy(rows).long(), "offsets": torch.from_numpy(bounds[:-1])}
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Row of each unit [unit], and the bounds of the texts in them [text + 1]."""
+        get = self._row_of.get
+        rows = [[get(unit, 0) for unit in self.split(text)] for text in texts]
+        return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Average the rows: adds `sentence_embedding` [sentence, dimension]."""
+        features["sentence_embedding"] = self.embedding(features["input_ids"], features["offsets"])
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """Number of dimensions of a sentence vector."""
+        return self.embedding.embedding_dim
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The table [row, dimension], float32."""
+        return self.embedding.weight.data
+
+    def stored_as(self, precision: str) -> AverageEmbedding:
+        """Make the same encoder that `save` stores in another precision."""
+        return type(self)(self.units, self.weight, precision)
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
+        """Write configuration, vocabulary and weights (always safetensors)."""
+        self.save_config(output_path)
+        vocabulary = json.dumps(self.units, ensure_ascii=False)
+        (Path(output_path) / VOCABULARY_FILE).write_text(vocabulary, encoding="utf8")
+        save_file(self._tensors(), Path(output_path) / WEIGHTS_FILE)
+
+    def _tensors(self) -> dict[str, np.ndarray]:
+        return store(self.weight.cpu().numpy(), self.precision)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageEmbedding:
+        """Read what `save` wrote, from a folder or the Hub."""
+        hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
+        config = cls.load_config(model_name_or_path, **hub)
+        paths = [cls.load_file_path(model_name_or_path, file, **hub) for file in (VOCABULARY_FILE, WEIGHTS_FILE)]
+        if None in paths:
+            missing = (VOCABULARY_FILE, WEIGHTS_FILE)[paths.index(None)]
+            raise ValueError(f"{model_name_or_path} has no {missing}, so it is not an averaging encoder")
+        return cls._from_files(Path(paths[0]), Path(paths[1]), config)
+
+    @classmethod
+    def _from_files(cls, vocabulary: Path, weights: Path, config: dict[str, Any]) -> AverageEmbedding:
+        units = read_units(vocabulary)
+        return cls(units, read_rows(weights, units)[0], **config)
+
+
+class WordEmbedding(AverageEmbedding):
+    """WORD: average of word embeddings, as a part of a combination or with quantised rows.
+
+    Alone and not quantised to int8 the same encoder is released as a stock module; see `stock`.
+    """
+
+    def split(self, text: str) -> list[str]:
+        """Split one text into word tokens."""
+        return words(text)
+
+    def stock(self) -> StaticEmbedding:
+        """Make the stock module with the same vectors, which loads without this package."""
+        weight = self.weight.half() if self.precision == "float16" else self.weight
+        return StaticEmbedding(word_tokenizer(self.units), embedding_weights=weight)
+
+    @classmethod
+    def from_stock(cls, module: StaticEmbedding) -> WordEmbedding | None:
+        """Read a stock module that `stock` made; None if it is another kind of model."""
+        units = vocabulary_of(module.tokenizer)
+        if units is None:
+            return None
+        weight = module.embedding.weight.data
+        return cls(units, weight, "float16" if weight.dtype == torch.float16 else "float32")
+
+
+class TrigramEmbedding(AverageEmbedding):
+    """TRIGRAM: average of character-trigram embeddings, blanks between words included."""
+
+    def split(self, text: str) -> list[str]:
+        """Split one text into character trigrams."""
+        return character_ngrams(text)
+
+
+class NgramEmbedding(AverageEmbedding):
+    """Sent2Vec: average of the embeddings of a sentence's words and hashed word n-grams.
+
+    An unknown word is left out before n-grams are made, and so is an n-gram whose bucket has no row: neither counts in
+    the average. A sentence without any known word is zeros.
+
+    Args:
+        units: The words; the first is `[UNK]`. A word's id, of which the hashes of n-grams are made, is its row.
+        weight: Vectors [row, dimension]: row 0, the words, and then a row for each of `hashes`.
+        precision: See `AverageEmbedding`.
+        order: Number of words of the longest n-grams; 1 where there are only words.
+        buckets: Number of buckets that n-grams are hashed into.
+        hashes: The buckets that have a row [n-gram row], ascending.
+        cut: How text is cut into words: `words`, lower-cased as by WORD, or `blanks`, at white space as it is.
+    """
+
+    config_keys = ["precision", "order", "buckets", "cut"]
+
+    def __init__(
+        self,
+        units: Sequence[str],
+        weight: torch.Tensor | np.ndarray,
+        precision: str = "float32",
+        *,
+        order: int,
+        buckets: int,
+        hashes: torch.Tensor | np.ndarray,
+        cut: str = "words",
+    ) -> None:
+        if cut not in ("words", "blanks"):
+            raise ValueError(f"cut must be words or blanks, was {cut!r}")
+        ngrams = NgramTable(order, buckets, np.asarray(hashes), len(units))
+        super().__init__(units, weight, precision, further=len(ngrams.hashes))
+        self.ngrams, self.order, self.buckets, self.cut = ngrams, order, buckets, cut
+
+    @property
+    def hashes(self) -> np.ndarray:
+        """The buckets that have a row [n-gram row], int64, ascending."""
+        return self.ngrams.hashes
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of each text's known words and n-grams [unit], and the bounds of the texts in them [text + 1]."""
+        return self.ngrams.bags(*super()._look_up(texts))
+
+    def split(self, text: str) -> list[str]:
+        """Split one text into words."""
+        return words(text) if self.cut == "words" else blank_tokens(text)
+
+    def stored_as(self, precision: str) -> NgramEmbedding:
+        """Make the same encoder that `save` stores in another precision."""
+        table: dict[str, Any] = {"order": self.order, "buckets": self.buckets, "hashes": self.hashes, "cut": self.cut}
+        return NgramEmbedding(self.units, self.weight, precision, **table)
+
+    def _tensors(self) -> dict[str, np.ndarray]:
+        return {**super()._tensors(), HASHES: self.hashes}
+
+    @classmethod
+    def _from_files(cls, vocabulary: Path, weights: Path, config: dict[str, Any]) -> NgramEmbedding:
+        units = read_units(vocabulary)
+        rows, hashes = read_rows(weights, units, HASHES)
+        assert hashes is not None
+        return cls(units, rows, hashes=hashes, **config)

@@ -1,0 +1,230 @@
+"""The average of table rows on the CPU: the one implementation behind `StaticEncoder` and `SentenceEncoder`.
+
+A few sentences are averaged one by one with numpy alone. Columns of many go through `column_average.py`, whose import
+(pyarrow, numba) takes longer than some thousand sentences do here. Both add the same rows in the same order in
+float32, so the vectors do not depend on which one was taken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
+from paranmt_hf.encoders.vocabulary import AverageTable
+from paranmt_hf.text.definitions import cut_chunk
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.column_average import ColumnAverage
+    from paranmt_hf.text.tokens import TokenTable
+
+# Characters of a call up to which its sentences are averaged one by one; a sentence of more is never.
+FEW_CHARACTERS = 4096
+# Characters that are averaged one by one before the columns' packages are imported.
+CHARACTERS_BEFORE_IMPORT = 400_000
+# Sentences of a block, which one thread averages at once; most of its words occurred in it before.
+BLOCK_SENTENCES = 8192
+# torch's smallest divisor when it normalises.
+SMALLEST_LENGTH = 1e-12
+# Distinct chunks of text that are remembered.
+REMEMBERED_CHUNKS = 120_000
+
+
+def normalize(vectors: np.ndarray) -> np.ndarray:
+    """Divide vectors [vector, dimension] by their lengths, in place; zeros stay zeros."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.maximum(lengths, SMALLEST_LENGTH)[:, None]
+    return vectors
+
+
+class StaticAverage:
+    """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); safe for threads.
+
+    Args:
+        tables: The parts of the encoder, which split text in one way. Their memory is shared: changes show at once.
+        mode: How the means of several are combined: `add` or `concatenate`.
+    """
+
+    def __init__(self, tables: Sequence[AverageTable], mode: str = "concatenate") -> None:
+        self.tables, self.mode = tables, mode
+        widths = [table.rows.shape[1] for table in tables]
+        self.dimension = widths[0] if mode == "add" else sum(widths)
+        self._characters_left = CHARACTERS_BEFORE_IMPORT
+        # What is not in use by a thread.
+        self._single: list[_SingleAverage] = []
+        self._columns: list[ColumnAverage] = []
+
+    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> np.ndarray:
+        """Encode sentences.
+
+        Args:
+            sentences: The sentences.
+            threads: Number of threads, for more than a block of sentences.
+
+        Returns:
+            Vectors [sentence, dimension], float32; zeros for a sentence without units.
+        """
+        vectors = np.empty((len(sentences), self.dimension), np.float32)
+        if self._are_few(sentences):
+            self._encode_few(sentences, vectors)
+            return vectors
+
+        def fill(start: int) -> None:
+            columns = self._take_columns()
+            block = slice(start, start + BLOCK_SENTENCES)
+            columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
+            self._columns.append(columns)
+
+        starts = range(0, len(sentences), BLOCK_SENTENCES)
+        if min(threads, len(starts)) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(fill, starts))
+        else:
+            for start in starts:
+                fill(start)
+        return vectors
+
+    def encode_tokens(self, table: TokenTable) -> np.ndarray:
+        """Encode sentences that are split into word tokens, into vectors [sentence, dimension], float32."""
+        vectors = np.empty((len(table), self.dimension), np.float32)
+        columns = self._take_columns()
+        columns.encode_tokens(table, vectors)
+        self._columns.append(columns)
+        return vectors
+
+    def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
+        """Count the units of each sentence that have a row of their own [sentence], int64."""
+        columns = self._take_columns()
+        counts = columns.known_tokens(sentences)
+        self._columns.append(columns)
+        return counts
+
+    def _encode_few(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
+        try:
+            single = self._single.pop()
+        except IndexError:
+            single = _SingleAverage(self.tables, self.mode)
+        single.encode(sentences, vectors)
+        # Not after an interruption, when it may have remembered half of something.
+        self._single.append(single)
+
+    def _take_columns(self) -> ColumnAverage:
+        try:
+            return self._columns.pop()
+        except IndexError:
+            from paranmt_hf.encoders.column_average import ColumnAverage
+
+            return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
+
+    def _are_few(self, sentences: Sequence[str]) -> bool:
+        """Whether sentences are to be averaged one by one."""
+        characters = sum(map(len, sentences))
+        if characters <= FEW_CHARACTERS:
+            return True
+        if "numba" in sys.modules or max(map(len, sentences)) > FEW_CHARACTERS:
+            return False
+        self._characters_left -= characters
+        return self._characters_left >= 0
+
+
+class _SingleAverage:
+    """Averages one sentence at a time, and remembers how chunks of text are split. Not shared between threads."""
+
+    def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
+        self._split = cut_chunk if tables[0].cut == "words" else blank_tokens
+        self._parts = [_SINGLE[table.vocabulary.kind](table) for table in tables]
+        self._mode = mode
+        self._tokens_of: dict[str, list[str]] = {}
+
+    def encode(self, sentences: Sequence[str], out: np.ndarray) -> None:
+        """Write the vectors of sentences into `out` [sentence, dimension], float32."""
+        if len(self._tokens_of) > REMEMBERED_CHUNKS:
+            self._tokens_of.clear()
+        for index, sentence in enumerate(sentences):
+            out[index] = self._encode(sentence)
+
+    def _encode(self, sentence: str) -> np.ndarray:
+        tokens: list[str] = []
+        for chunk in sentence.split(" "):
+            found = self._tokens_of.get(chunk)
+            if found is None:
+                found = self._tokens_of[chunk] = self._split(chunk)
+            tokens += found
+        vectors = [part.mean(tokens) for part in self._parts]
+        if self._mode != "add":
+            return np.concatenate(vectors) if len(vectors) > 1 else vectors[0]
+        for further in vectors[1:]:
+            vectors[0] += further
+        return vectors[0]
+
+
+class _SingleWords:
+    """WORD of one sentence."""
+
+    def __init__(self, table: AverageTable) -> None:
+        self._rows, self._ngrams = table.rows, table.vocabulary.ngrams
+        self._row_of = table.vocabulary.row_of
+
+    def mean(self, tokens: list[str]) -> np.ndarray:
+        """Mean of the tokens' rows [dimension]."""
+        get = self._row_of.get
+        return self._mean_of([get(token, 0) for token in tokens])
+
+    def _mean_of(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        total: np.ndarray = np.add.reduce(self._rows.take(rows, axis=0), axis=0)
+        total /= np.float32(max(len(rows), 1))
+        return total
+
+
+class _SingleNgrams(_SingleWords):
+    """Words and their n-grams of one sentence."""
+
+    def mean(self, tokens: list[str]) -> np.ndarray:
+        """Mean of the rows of the known tokens and n-grams [dimension]."""
+        assert self._ngrams is not None
+        get = self._row_of.get
+        rows = np.array([get(token, 0) for token in tokens], np.int32)
+        return self._mean_of(self._ngrams.bags(rows, np.array([0, len(rows)]))[0])
+
+
+class _SingleTrigrams(_SingleWords):
+    """TRIGRAM of one sentence; the rows in a word are remembered."""
+
+    def __init__(self, table: AverageTable) -> None:
+        super().__init__(table)
+        self._rows_in: dict[str, list[int]] = {}
+
+    def mean(self, tokens: list[str]) -> np.ndarray:
+        """Mean of the rows of the trigrams in the words, and then of those across two words [dimension]."""
+        if len(self._rows_in) > REMEMBERED_CHUNKS:
+            self._rows_in.clear()
+        get, rows = self._row_of.get, list[int]()
+        for token in tokens:
+            rows += self._rows_in.get(token) or self._learn(token)
+        inside = len(rows)
+        rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
+        vectors = self._rows.take(rows, axis=0)
+        # First inside each word, as in columns: sums of float32 depend on the order.
+        terms = np.empty((len(tokens) + len(rows) - inside, vectors.shape[1]), np.float32)
+        begin = 0
+        for index, token in enumerate(tokens):
+            np.add.reduce(vectors[begin : begin + len(token)], axis=0, out=terms[index])
+            begin += len(token)
+        terms[len(tokens) :] = vectors[inside:]
+        total: np.ndarray = np.add.reduce(terms, axis=0)
+        total /= np.float32(max(len(rows), 1))
+        return total
+
+    def _learn(self, token: str) -> list[int]:
+        """Rows of the trigrams in a word and the blanks around it; as many as characters."""
+        line, get = f" {token} ", self._row_of.get
+        rows = self._rows_in[token] = [get(line[start : start + 3], 0) for start in range(len(token))]
+        return rows
+
+
+_SINGLE: dict[str, type[_SingleWords]] = {"word": _SingleWords, "trigram": _SingleTrigrams, "ngram": _SingleNgrams}

@@ -1,0 +1,174 @@
+"""The numpy-only encoder of averaging models."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paranmt_hf.encoders.model_folder import PREFIX, code_files, model_settings, module_list, read_tables
+from paranmt_hf.encoders.static_average import StaticAverage, normalize
+from paranmt_hf.encoders.vocabulary import AverageTable
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+
+if TYPE_CHECKING:
+    from paranmt_hf.text.tokens import TokenTable
+
+# Endings of the files that `save_pretrained` copies.
+SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")
+
+
+class StaticEncoder:
+    """Encodes sentences with numpy alone: WORD, TRIGRAM, their combinations, and Sent2Vec.
+
+    The vectors are those of `load`, to the last bit. Nothing here imports torch, so the first vector of a new process
+    takes 0.3 seconds. It is safe for threads, and cheap to copy to other processes.
+
+    Args:
+        tables: The tables of the encoder.
+        mode: How their means are combined: `add` or `concatenate`.
+        settings: Of the whole encoder; see `model_folder.SETTINGS`.
+        source: Where it was found; None for one that was made otherwise.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[AverageTable],
+        mode: str = "concatenate",
+        settings: dict[str, Any] | None = None,
+        source: Model | None = None,
+    ) -> None:
+        self.settings, self.source = settings or {}, source
+        self._average = StaticAverage(tables, mode)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path | Model | None = EMBEDDED, *, revision: str | None = None
+    ) -> StaticEncoder:
+        """Load an averaging encoder.
+
+        Args:
+            name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package.
+            revision: Branch, tag or commit on the Hub.
+        """
+        model = locate(EMBEDDED if name is None else name, revision)
+        found = cls.read(model)
+        if found is None:
+            raise InputError(
+                f"{model.name} is not an averaging encoder (WORD, TRIGRAM, their combinations, Sent2Vec), which is "
+                "what StaticEncoder reads; load it with paranmt_hf.load"
+            )
+        return found
+
+    @classmethod
+    def read(cls, model: Model) -> StaticEncoder | None:
+        """Read an averaging encoder from its folder; None if it is another kind of encoder."""
+        found = read_tables(model)
+        return None if found is None else cls(*found, model_settings(model.folder, model.name), model)
+
+    @property
+    def dimension(self) -> int:
+        """Number of dimensions of a sentence vector."""
+        return len(range(self._average.dimension)[: self.settings.get("truncate_dim")])
+
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        *,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """Encode sentences.
+
+        Args:
+            sentences: The sentences, or a single one.
+            prompt_name: Name of a prompt of the model to put before each sentence; its default one if left out.
+            prompt: Text to put before each sentence, instead of a prompt of the model.
+            normalize_embeddings: Whether to give vectors a length of 1.
+            truncate_dim: Number of dimensions to keep; as the model says if left out.
+            threads: Number of threads, for more than some thousand sentences.
+
+        Returns:
+            Vectors [sentence, dimension], float32; [dimension] of a single sentence.
+        """
+        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        if prompt is None:
+            prompt = self._prompt(prompt_name)
+        if prompt:
+            texts = [prompt + text for text in texts]
+        vectors = self._truncated(self._average.encode(texts, threads=threads), truncate_dim)
+        if normalize_embeddings:
+            vectors = normalize(vectors)
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
+        """Encode sentences that are split into word tokens, into vectors [sentence, dimension], float32."""
+        return self._truncated(self._average.encode_tokens(tokens), None)
+
+    def known_tokens(self, sentences: list[str]) -> np.ndarray:
+        """Count the units of each sentence that have a row of their own [sentence]."""
+        return self._average.known_tokens(sentences)
+
+    @property
+    def splits_words(self) -> bool:
+        """Whether its tokens are those of `text/definitions.py`, so that `encode_tokens` may be used."""
+        return self._average.tables[0].cut == "words"
+
+    def similarity(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Similarity of each vector of `first` and each of `second`, by the model's function (cosine by default).
+
+        Args:
+            first: Vectors [first, dimension], or a single one [dimension].
+            second: Vectors [second, dimension], or a single one [dimension].
+
+        Returns:
+            Similarities [first, second]; of distances the negative.
+        """
+        rows, columns = np.atleast_2d(first), np.atleast_2d(second)
+        name = self.settings.get("similarity_fn_name", "cosine")
+        if name in ("euclidean", "manhattan"):
+            order = 2 if name == "euclidean" else 1
+            return np.array([-np.linalg.norm(columns - row, ord=order, axis=1) for row in rows], np.float32)
+        if name == "cosine":
+            rows, columns = normalize(rows.copy()), normalize(columns.copy())
+        return rows @ columns.T
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model into a folder: its files as they were found, and the code that other libraries need."""
+        if self.source is None:
+            raise InputError("this encoder was not read from a folder, so there are no files to save")
+        source, folder = self.source.folder, Path(folder)
+        for path in source.rglob("*"):
+            inner = path.relative_to(source)
+            if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
+                (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, folder / inner)
+        if any(entry["type"].startswith(PREFIX) for entry in module_list(source, self.source.name)):
+            for name, code in code_files().items():
+                (folder / name).write_text(code, encoding="utf8")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is remembered is made again in another process.
+        average = self._average
+        return {"tables": average.tables, "mode": average.mode, "settings": self.settings, "source": self.source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def _prompt(self, name: str | None) -> str | None:
+        prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}
+        name = self.settings.get("default_prompt_name") if name is None else name
+        if name is not None and name not in prompts:
+            raise InputError(f"prompt_name must be one of {', '.join(prompts)}, was {name!r}")
+        return None if name is None else prompts[name]
+
+    def _truncated(self, vectors: np.ndarray, dimensions: int | None) -> np.ndarray:
+        cut = self.settings.get("truncate_dim") if dimensions is None else dimensions
+        return vectors if cut is None else vectors[:, :cut]
