@@ -1,6 +1,7 @@
 """How long the first vector takes, and how much memory: every measurement is a process of its own.
 
-Ours is the small encoder that the package carries, and a WORD model of `--rows` words. The peers read the same WORD
+Ours are both objects, `StaticEncoder` and `load`, with the small encoder that the package carries and a WORD model of
+`--rows` words. The peers read the same WORD
 model: sentence-transformers as it is saved, model2vec as it is exported. `--before` is another tree of this package,
 such as an older commit; the systems take turns, so that the load of the machine falls on all of them.
 
@@ -27,8 +28,10 @@ import numpy as np
 
 PACKAGES = ("numpy", "pyarrow", "tokenizers", "torch", "sentence-transformers", "model2vec")
 HERE = Path(__file__).parents[1]
-OURS = "import paranmt_hf; model = paranmt_hf.load({folder}); vector = model.encode('The cat sat on the mat.')"
-FULL = "; model.similarity(vector, vector)"
+START, ENCODE = "import paranmt_hf; model = paranmt_hf.", "; vector = model.encode('The cat sat on the mat.')"
+STATIC = f"{START}StaticEncoder.from_pretrained({{folder}}){ENCODE}"
+OURS = f"{START}load({{folder}}){ENCODE}"
+SIMILARITY = "; model.similarity(vector, vector)"
 MODEL2VEC = (
     "from model2vec import StaticModel; model = StaticModel.from_pretrained({folder}); "
     "vector = model.encode('The cat sat on the mat.')"
@@ -94,9 +97,11 @@ def systems(word: Path, exported: Path, rows: int, before: Path | None) -> list[
     found = [
         System("Python alone", "pass"),
         System("numpy and pyarrow alone", "import numpy, pyarrow.compute"),
-        System(f"paranmt_hf, {carried}", OURS.format(folder="")),
-        System(f"paranmt_hf, {carried}, and its `similarity`", OURS.format(folder="") + FULL),
-        System(f"paranmt_hf, {large}", OURS.format(folder=repr(str(word)))),
+        System(f"StaticEncoder, {carried}", STATIC.format(folder="")),
+        System(f"StaticEncoder, {carried}, and its `similarity`", STATIC.format(folder="") + SIMILARITY),
+        System(f"StaticEncoder, {large}", STATIC.format(folder=repr(str(word)))),
+        System(f"load, {carried}", OURS.format(folder="")),
+        System(f"load, {large}", OURS.format(folder=repr(str(word)))),
         System(f"model2vec, {large}", MODEL2VEC.format(folder=repr(str(exported)))),
         System(f"sentence-transformers, {large}", STOCK.format(folder=repr(str(word)))),
     ]
@@ -105,9 +110,9 @@ def systems(word: Path, exported: Path, rows: int, before: Path | None) -> list[
         if not (tree / "paranmt_hf" / "__init__.py").is_file():
             raise SystemExit(f"--before {before}: there is no paranmt_hf in it")
         found += [
-            System(f"paranmt_hf before, {carried}", OURS.format(folder=""), tree),
-            System(f"paranmt_hf before, {carried}, and its `similarity`", OURS.format(folder="") + FULL, tree),
-            System(f"paranmt_hf before, {large}", OURS.format(folder=repr(str(word))), tree),
+            System(f"load before, {carried}", OURS.format(folder=""), tree),
+            System(f"load before, {carried}, and its `similarity`", OURS.format(folder="") + SIMILARITY, tree),
+            System(f"load before, {large}", OURS.format(folder=repr(str(word))), tree),
         ]
     return found
 

@@ -48,10 +48,6 @@ _NAMES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
-    "analyse_lengths": "paranmt_hf.evaluation.analysis.lengths",
-    "analyse_neighbours": "paranmt_hf.evaluation.analysis.words",
-    "analyse_norms": "paranmt_hf.evaluation.analysis.words",
-    "analyse_under_trained": "paranmt_hf.evaluation.analysis.under_trained",
     "augment": "paranmt_hf.paraphrase.augment",
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
@@ -144,10 +140,6 @@ __all__ = [
     "TranslatorConfig",
     "TuneConfig",
     "__version__",
-    "analyse_lengths",
-    "analyse_neighbours",
-    "analyse_norms",
-    "analyse_under_trained",
     "augment",
     "average_encoders",
     "build",
@@ -230,9 +222,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
-    from paranmt_hf.evaluation.analysis.lengths import analyse_lengths
-    from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
-    from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
     from paranmt_hf.evaluation.contrast import evaluate_contrast
     from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.evaluation.evaluate import evaluate

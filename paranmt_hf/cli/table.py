@@ -7,7 +7,6 @@ from paranmt_hf.cli.command import Command
 # What stands above commands that have commands below them.
 FAMILIES = {
     "experiment": "tables and figures of the papers",
-    "analyse": "what encoders and word vectors do well, and why",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
@@ -79,30 +78,6 @@ GROUPS: dict[str, list[Command]] = {
             "how far training pairs stand out from their negatives",
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
-        Command(
-            "analyse lengths",
-            "paranmt_hf.evaluation.analysis.lengths:analyse_lengths",
-            "correlation with people by the length of sentences",
-            "paranmt analyse lengths embedded --vectors glove.txt --data FOLDER_WITH_STS",
-        ),
-        Command(
-            "analyse neighbours",
-            "paranmt_hf.evaluation.analysis.words:analyse_neighbours",
-            "nearest neighbours of words, several spaces side by side",
-            "paranmt analyse neighbours models/word glove.txt --words unlike contrary --top 5",
-        ),
-        Command(
-            "analyse norms",
-            "paranmt_hf.evaluation.analysis.words:analyse_norms",
-            "norms of word vectors next to the frequency of words",
-            "paranmt analyse norms models/word glove.txt --frequencies paranmt50m --picture norms.png",
-        ),
-        Command(
-            "analyse under-trained",
-            "paranmt_hf.evaluation.analysis.under_trained:analyse_under_trained",
-            "tokens of evaluation sets that training hardly saw",
-            "paranmt analyse under-trained models/word --data FOLDER_WITH_STS --training paranmt50m",
-        ),
     ],
     "paraphrases": [],
     "search": [
@@ -167,6 +142,36 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
             "how much encoders learn from how many pairs",
             "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
+            "experiment paragram-table7",
+            "paranmt_hf.experiments.paragram_table7:paragram_table7",
+            "correlation with people by the length of sentences",
+            "paranmt experiment paragram-table7 embedded --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "experiment paragram-table8",
+            "paranmt_hf.experiments.paragram_table8:paragram_table8",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt experiment paragram-table8 models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "experiment paragram-section6",
+            "paranmt_hf.experiments.paragram_section6:paragram_section6",
+            "norms of word vectors next to the frequency of words",
+            "paranmt experiment paragram-section6 models/word glove.txt --frequencies paranmt50m",
+        ),
+        Command(
+            "experiment sent2vec-figure1",
+            "paranmt_hf.experiments.sent2vec_figure1:sent2vec_figure1",
+            "norms of word vectors against frequency, as a picture",
+            "paranmt experiment sent2vec-figure1 models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "experiment paragram-section5",
+            "paranmt_hf.experiments.paragram_section5:paragram_section5",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt experiment paragram-section5 models/word --data FOLDER_WITH_STS --training paranmt50m",
         ),
         Command(
             "doctor",

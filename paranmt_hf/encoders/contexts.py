@@ -73,9 +73,6 @@ def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedToke
     Args:
         encoder: A SentenceTransformer.
         name: What it is called in an error.
-
-    Raises:
-        InputError: It has no such tokenizer.
     """
     tokenizer = getattr(encoder, "tokenizer", None)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
@@ -93,9 +90,6 @@ class StateMeans:
         encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
         lookup: Rows of the words; row 0 is for unknown ones and gets nothing.
         in_bf16: The encoder computes in bfloat16; the sums do not.
-
-    Raises:
-        InputError: It is no such encoder.
     """
 
     def __init__(self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False) -> None:
@@ -226,9 +220,6 @@ def mean_states(
 
     Returns:
         Mean states [row, dimension], float32; zeros in row 0.
-
-    Raises:
-        InputError: As of `StateMeans`; or a state is not finite.
     """
     tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0

@@ -62,9 +62,6 @@ def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillCon
         words: The words, most frequent first.
         encoders: Each from texts to vectors [text, dimension].
         config: The settings.
-
-    Raises:
-        InputError: There are fewer dimensions or words than asked for, or a vector is not finite.
     """
     matrix = _beside([_alone(words, encode) for encode in encoders])
     if config.dimension is not None or config.remove:
@@ -92,9 +89,6 @@ def distill_in_context(
         counts: How often each word occurs in the text [word].
         average: From word vectors [word, dimension] to the means of some sentences of the text [sentence, dimension].
         config: The settings.
-
-    Raises:
-        InputError: As of `distill`.
     """
     matrix = _beside(states)
     if not config.unweighted:
@@ -141,9 +135,6 @@ def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.n
 
     Returns:
         The components [width, dimension], float32, those of most variance first.
-
-    Raises:
-        InputError: There are not so many.
     """
     check_reduction(rows.shape[0], rows.shape[1], dimension, remove)
     last = remove + dimension if dimension is not None else min(rows.shape)

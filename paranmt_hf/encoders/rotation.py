@@ -39,9 +39,6 @@ def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
 
     Returns:
         The mean [dimension, dimension], float64.
-
-    Raises:
-        InputError: There is no vector but zeros.
     """
     total, count = np.zeros((1, 1)), 0
     for batch in vectors:
@@ -85,11 +82,7 @@ def widths_of(composition: Composition) -> list[int]:
 
 
 def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
-    """Take an encoder of tables apart.
-
-    Raises:
-        InputError: It is another encoder.
-    """
+    """Take an encoder of tables apart."""
     composition = take_apart(list(encoder))
     if not composition.only_tables:
         raise InputError(

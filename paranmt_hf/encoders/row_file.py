@@ -56,11 +56,7 @@ class RowFile:
         self._file.seek(self._begin + self._starts[WEIGHT])
 
     def write(self, rows: np.ndarray) -> None:
-        """Append rows [row, dimension], float32.
-
-        Raises:
-            InputError: A number is too large for the precision.
-        """
+        """Append rows [row, dimension], float32."""
         if self._precision == "float16" and len(rows) and (largest := float(np.abs(rows).max())) > LARGEST_HALF:
             raise InputError(
                 f"a vector has the number {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "

@@ -91,11 +91,7 @@ class BinReader:
         return True
 
     def take(self, count: int, what: str) -> bytes:
-        """Read some bytes, at most a block.
-
-        Raises:
-            InputError: The model ends before.
-        """
+        """Read some bytes, at most a block."""
         if not self._fill(count):
             raise InputError(
                 f"{self.name} is cut off: expected {count:,} bytes ({what}) at byte {self.position:,}, found "
@@ -189,11 +185,7 @@ class Sent2VecWords:
 
 
 def read_words(reader: BinReader) -> Sent2VecWords:
-    """Read what stands before the rows.
-
-    Raises:
-        InputError: It is another kind of model, damaged, or cut off.
-    """
+    """Read what stands before the rows."""
     settings = _read_settings(reader)
     at = reader.position
     size, words, labels = (reader.number("i", "a number of words") for _ in range(3))
@@ -300,9 +292,6 @@ class Sent2VecRows:
     Args:
         reader: A reader that is behind the words.
         found: The words.
-
-    Raises:
-        InputError: The matrix is none of these words and buckets, or is quantised.
     """
 
     def __init__(self, reader: BinReader, found: Sent2VecWords) -> None:
@@ -319,9 +308,6 @@ class Sent2VecRows:
 
         Yields:
             Index of the first row of a block, and the rows [row, dimension], float32, in memory that may be written.
-
-        Raises:
-            InputError: The model is cut off.
         """
         start = 0
         for block in self._reader.blocks(self.count * self._width, self._step, "the vectors of words and n-grams"):
@@ -330,11 +316,7 @@ class Sent2VecRows:
             start += len(rows)
 
     def rest(self) -> Iterator[None]:
-        """Read what is behind the rows, a block at a time: it is not needed, but a whole model has it.
-
-        Raises:
-            InputError: The model is cut off, or goes on behind its end.
-        """
+        """Read what is behind the rows, a block at a time: it is not needed, but a whole model has it."""
         words = len(self._words.units)
         # The program has a target for each word; labels have none.
         count = _read_matrix(self._reader, "the vectors of targets", (words,), self.dim)
@@ -343,11 +325,7 @@ class Sent2VecRows:
         self._reader.end()
 
     def refuse_not_finite(self, start: int, rows: np.ndarray) -> None:
-        """Refuse rows with a number that is not finite.
-
-        Raises:
-            InputError: There is one.
-        """
+        """Refuse rows with a number that is not finite."""
         if np.isfinite(rows).all():
             return
         row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from paranmt_hf.encoders.scorer import FastScorer, tables_of
+from paranmt_hf.encoders.scorer import word_table
+from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
@@ -210,7 +211,7 @@ RECORDED_DEVELOPMENT = 39.51
 def test_real_data_and_vectors(shared_data):
     """Averages of GloVe vectors; the figures were recorded when this test was written."""
     vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=40_000)
-    result = evaluate_sts(FastScorer(tables_of(vectors)), shared_data / "sts", bootstrap=200)
+    result = evaluate_sts(StaticEncoder([word_table(vectors)]), shared_data / "sts", bootstrap=200)
     assert [100 * row.main for row in result.tables["Year"][:3]] == pytest.approx(RECORDED_YEARS, abs=0.1)
     assert [100 * row["all_spearman"] for row in result.tables["Year"][:3]] == pytest.approx(RECORDED_MTEB, abs=0.1)
     assert 100 * result.value(DEVELOPMENT) == pytest.approx(RECORDED_DEVELOPMENT, abs=0.1)

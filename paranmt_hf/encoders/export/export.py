@@ -106,9 +106,6 @@ def export_encoder(
         format: `static` (WORD as a stock sentence-transformers model), `tokenizers` (TRIGRAM as one), `model2vec`
             (WORD or TRIGRAM), `onnx` and `transformers.js` (each of our encoders).
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: The format is unknown or does not hold this encoder, a package is missing, or `out` is not free.
     """
     if format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")

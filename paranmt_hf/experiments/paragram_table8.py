@@ -1,23 +1,17 @@
-"""Vectors of words: their nearest neighbours, and their norms next to the frequency of the words.
-
-PARAGRAM-PHRASE (arXiv:1511.08198), section 6 and table 8: neighbours; L1 norms and inverse frequency. Sent2Vec
-(arXiv:1703.02507), figure 1: L2 norms and the logarithm of the frequency, next to the weights of SIF.
-"""
+"""Table 8 of PARAGRAM-PHRASE (arXiv:1511.08198): nearest neighbours of words in several spaces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.pictures import Norms, check_picture, draw_norms
-from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words_in_order
-from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
+from paranmt_hf.evaluation.word_counts import counts_by_rank
 from paranmt_hf.evaluation.word_weights import RANK
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
@@ -26,12 +20,9 @@ from paranmt_hf.util.tables import aligned_table
 
 # The neighbours of table 8 are among the most common tokens.
 COMMON_WORDS = 10_000
-# Words of a file whose norms are measured: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
-FIRST_WORDS = 400_000
-ORDERS = {"l1": 1, "l2": 2}
 
 
-def analyse_neighbours(
+def paragram_table8(
     spaces: Sequence[str | Path],
     *,
     words: Sequence[str],
@@ -51,7 +42,7 @@ def analyse_neighbours(
         common: Number of the most common words that neighbours are taken from.
         top: Neighbours of each word.
     """
-    _check(spaces, common, top)
+    check_spaces(spaces, common, top)
     asked = [_one_word(word) for word in words]
     if not asked:
         raise InputError("name the words whose neighbours are shown", option="words")
@@ -69,7 +60,8 @@ def _one_word(text: str) -> str:
     return tokens[0]
 
 
-def _check(spaces: Sequence[str | Path], common: int, top: int) -> None:
+def check_spaces(spaces: Sequence[str | Path], common: int, top: int) -> None:
+    """Refuse numbers below 1, and no spaces."""
     if not spaces:
         raise InputError("name encoders or files of word vectors", option="spaces")
     for name, value in (("common", common), ("top", top)):
@@ -141,91 +133,3 @@ def side_by_side(results: Sequence[Results]) -> str:
         lines = [[str(rank + 1), *((*column, *[""] * depth)[rank] for column in columns)] for rank in range(depth)]
         blocks.append(aligned_table([word, *(each.model for each in results)], lines))
     return "\n\n".join([*blocks, *results[0].notes])
-
-
-def analyse_norms(
-    spaces: Sequence[str | Path],
-    *,
-    frequencies: str = RANK,
-    common: Annotated[int, Advanced] = COMMON_WORDS,
-    top: int = 10,
-    picture: Path | None = None,
-) -> Evaluation:
-    """Measure how the norms of word vectors correlate with the frequency of the words.
-
-    Of a file the first 400,000 words are read.
-
-    Args:
-        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
-        frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
-            count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        common: Number of the most common words that those with the largest and smallest norms are taken from.
-        top: Number of words with the largest and smallest norms.
-        picture: PNG file for a picture (extra `plots`) of L2 norms and of the weights of SIF with a = 0.001.
-    """
-    check_picture(picture)
-    _check(spaces, common, top)
-    counted = None if frequencies == RANK else count_words(frequencies)
-    results, drawn = [], []
-    for space in spaces:
-        vectors = word_vectors(space, limit=FIRST_WORDS)
-        counts = counted or counts_by_rank(vectors.words, str(space))
-        found, norms = measure_norms(str(space), vectors, counts, common, top)
-        results.append(found)
-        drawn.append(norms)
-    if picture is not None:
-        draw_norms(drawn, picture)
-    return Evaluation(results)
-
-
-def measure_norms(name: str, vectors: WordVectors, counts: WordCounts, common: int, top: int) -> tuple[Results, Norms]:
-    """Measure how the norms of word vectors go with frequency; a word that was not seen counts 1.
-
-    Args:
-        name: Name of the encoder or file.
-        vectors: The word vectors.
-        counts: How often words occur.
-        common: As of `analyse_norms`.
-        top: As of `analyse_norms`.
-
-    Returns:
-        The figures, and the norms and relative frequencies of the words.
-    """
-    seen = counts.of(vectors.words)
-    if not seen.any():
-        raise InputError(
-            f"none of the {len(vectors.words):,} words of {name} occurs in {counts.source}; is it of that language?"
-        )
-    occurrences = np.maximum(seen, 1)
-    wide = vectors.matrix.astype(np.float64)
-    norms = {label: np.linalg.norm(wide, ord=order, axis=1) for label, order in ORDERS.items()}
-    # The most common words; equally common ones in the order of the vectors.
-    frequent = np.argsort(-occurrences, kind="stable")[:common]
-    rows, notes = [], []
-    for label, values in norms.items():
-        correlations = {
-            "spearman_with_inverse_frequency": _correlation(spearman, values, 1 / occurrences),
-            "pearson_with_inverse_frequency": _correlation(pearson, values, 1 / occurrences),
-            "pearson_with_minus_log_frequency": _correlation(pearson, values, -np.log(occurrences)),
-        }
-        order = frequent[np.argsort(-values[frequent], kind="stable")]
-        words = [vectors.words[row] for row in order.tolist()]
-        largest, smallest = words[:top], words[::-1][:top]
-        found = {measure: value for measure, value in correlations.items() if value is not None}
-        details = {"unseen": int((seen == 0).sum()), "largest": largest, "smallest": smallest}
-        rows.append(Row(name=label, values=found, items=len(vectors.words), details=details))
-        notes.append(f"{label.upper()}, largest: {', '.join(largest)}; smallest: {', '.join(smallest)}.")
-    notes.append(
-        f"Frequencies: {counts.source}; a word that was not seen counts 1. Largest and smallest are among the "
-        f"{common:,} most common words."
-    )
-    result = Results(kind="norms", model=name, tables={"Norm": rows}, notes=notes)
-    return result, Norms(name, occurrences / counts.total, norms)
-
-
-def _correlation(
-    measure: Callable[[np.ndarray, np.ndarray], float], left: np.ndarray, right: np.ndarray
-) -> float | None:
-    if len(left) < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return None
-    return float(measure(left, right))

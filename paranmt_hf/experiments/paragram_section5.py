@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.pictures import check_picture, draw_coverage
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
 from paranmt_hf.evaluation.models import Models
@@ -17,13 +16,14 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_counts import WordCounts
+from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
 
 # Words that were seen fewer times are under-trained (section 5.1).
 UNDER_TRAINED_BELOW = 100
 
 
-def analyse_under_trained(
+def paragram_section5(
     models: Models = (),
     *,
     data: StsData,

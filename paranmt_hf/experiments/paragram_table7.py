@@ -9,12 +9,12 @@ from typing import Annotated
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.pictures import check_picture, draw_lengths
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
 from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
 from paranmt_hf.evaluation.models import Models
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
+from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import Advanced
 
@@ -22,7 +22,7 @@ from paranmt_hf.util.settings import Advanced
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
 
 
-def analyse_lengths(
+def paragram_table7(
     models: Models = (),
     *,
     data: StsData,
@@ -61,7 +61,7 @@ def analyse_lengths(
 def pearson_by_length(
     results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0, seed: int = 1
 ) -> Results:
-    """Correlate similarities and gold scores in bins of the length of the longer sentence; see `analyse_lengths`.
+    """Correlate similarities and gold scores in bins of the length of the longer sentence; see `paragram_table7`.
 
     Args:
         results: The results of a model on exactly these sets.

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.lengths import analyse_lengths, longer_side, pearson_by_length
-from paranmt_hf.evaluation.analysis.pictures import draw_coverage, draw_lengths, draw_norms
-from paranmt_hf.evaluation.analysis.under_trained import measure_coverage, read_references
-from paranmt_hf.evaluation.analysis.words import find_neighbours, measure_norms
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
+from paranmt_hf.experiments.paragram_section5 import measure_coverage, read_references
+from paranmt_hf.experiments.paragram_section6 import measure_norms
+from paranmt_hf.experiments.paragram_table7 import longer_side, paragram_table7, pearson_by_length
+from paranmt_hf.experiments.paragram_table8 import find_neighbours
+from paranmt_hf.experiments.pictures import draw_coverage, draw_lengths
+from paranmt_hf.experiments.sent2vec_figure1 import draw_norms
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors
 
@@ -88,7 +90,7 @@ def test_lengths_by_hand():
     ]
     for edges in ([], [0, 2], [3, 3], [4, 2]):
         with pytest.raises(InputError, match="up_to must be ascending whole numbers from 1"):
-            analyse_lengths(Seeded(1), data=[sts_set], up_to=edges)
+            paragram_table7(Seeded(1), data=[sts_set], up_to=edges)
 
 
 SPACE = WordVectors(
@@ -219,6 +221,6 @@ def test_pictures(sets, results, tmp_path):
     covered = [measure_coverage(each, sets, counts, references={"STS12 one": 0.5}) for each in results]
     draw_coverage(covered, tmp_path / "coverage.png", 100)
     norms = [measure_norms(name, space, counts, 9, 1)[1] for name, space in (("one", SPACE), ("two", OTHER))]
-    draw_norms(norms, tmp_path / "norms.png", norm="l1")
+    draw_norms(norms, tmp_path / "norms.png")
     for name in ("lengths", "coverage", "norms"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")

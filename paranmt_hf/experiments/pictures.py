@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,6 @@ from paranmt_hf.util.files import check_result_path, check_suffix, replacing
 from paranmt_hf.util.optional import require
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-# The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
-PARTS = 30
-# Words of each part that are drawn.
-DRAWN = 150
-
-
-@dataclass(frozen=True)
-class Norms:
-    """Relative frequency of each word of an encoder or file [word], and the norms of their vectors [word]."""
-
-    name: str
-    frequencies: np.ndarray
-    norms: dict[str, np.ndarray]
 
 
 def check_picture(path: Path | None) -> None:
@@ -37,14 +23,16 @@ def check_picture(path: Path | None) -> None:
         require("matplotlib", "plots")
 
 
-def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - a figure of matplotlib
+def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - a figure of matplotlib
+    """Make a figure of matplotlib, in inches."""
     require("matplotlib", "plots")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Any, path: Path) -> None:  # noqa: ANN401
+def save_figure(figure: Any, path: Path) -> None:  # noqa: ANN401
+    """Write a figure as PNG; the same figure gives the same bytes."""
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     with replacing(path) as aside:
@@ -53,7 +41,7 @@ def _save(figure: Any, path: Path) -> None:  # noqa: ANN401
 
 def draw_lengths(results: Sequence[Results], path: Path) -> None:
     """Draw a line for each model over the lengths, with intervals if there are some."""
-    figure = _figure(7, 4)
+    figure = new_figure(7, 4)
     axes = figure.add_subplot()
     # The last row is all pairs.
     bins = [row.name for row in results[0].rows][:-1]
@@ -71,48 +59,7 @@ def draw_lengths(results: Sequence[Results], path: Path) -> None:
     axes.set_xticks(range(len(bins)), [f"{row.name}\n({row.items:,})" for row in list(results[0].rows)[:-1]])
     axes.set(xlabel="tokens of the longer side (pairs)", ylabel="Pearson x 100")
     axes.legend(frameon=False)
-    _save(figure, path)
-
-
-def draw_norms(words: Sequence[Norms], path: Path, *, norm: str = "l2", sif_a: float = 1e-3) -> None:
-    """Draw norms against frequency, a point for each word and the median as a line; beside it the weights of SIF.
-
-    Args:
-        words: The words of each encoder or file.
-        path: The PNG.
-        norm: `l1` or `l2`; figure 1 of Sent2Vec has L2.
-        sif_a: The a of SIF's weights a / (a + p).
-    """
-    figure = _figure(10, 4.2)
-    left, right = figure.subplots(1, 2, width_ratios=(2, 1), sharex=True)
-    low, high = _ends(words)
-    edges = np.geomspace(low, high * 1.001, PARTS + 1)
-    highest = 0.0
-    for number, each in enumerate(words):
-        # Relative to its median, so that vectors of different dimensions share a scale.
-        values = each.norms[norm] / (np.median(each.norms[norm]) or 1.0)
-        highest = max(highest, float(np.quantile(values, 0.999)))
-        part_of = np.digitize(each.frequencies, edges) - 1
-        parts = [found for part in range(PARTS) if len(found := np.flatnonzero(part_of == part))]
-        colour = COLOURS[number % len(COLOURS)]
-        # Of each part the same number at most, so that frequent words are seen too, which are few.
-        drawn = np.concatenate([part[:: len(part) // DRAWN + 1] for part in parts])
-        left.scatter(each.frequencies[drawn], values[drawn], s=5, alpha=0.35, linewidths=0, color=colour)
-        middles = [np.median(each.frequencies[part]) for part in parts]
-        left.plot(middles, [np.median(values[part]) for part in parts], color=colour, linewidth=2.5, label=each.name)
-    left.set(xscale="log", ylim=(0, 1.1 * highest))
-    left.set(xlabel="frequency of the word", ylabel=f"{norm.upper()} norm / its median")
-    left.legend(frameon=False, loc="lower left")
-    grid = np.geomspace(low, high, 200)
-    right.plot(grid, sif_a / (sif_a + grid), color="black")
-    right.set(xlabel="frequency of the word", ylabel=f"weight of SIF, a = {sif_a:g}", ylim=(0, 1.05))
-    _save(figure, path)
-
-
-def _ends(words: Sequence[Norms]) -> tuple[float, float]:
-    """Smallest and largest frequency."""
-    lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in words), strict=True)
-    return float(min(lows)), float(max(highs))
+    save_figure(figure, path)
 
 
 def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None:
@@ -122,7 +69,7 @@ def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None
     """
     compared = [row for row in results[0].tables["Set"] if "reference" in row.values]
     sets = sorted(compared or results[0].tables["Set"], key=lambda row: row["under_trained"])
-    figure = _figure(9, 1.8 + 0.24 * len(sets))
+    figure = new_figure(9, 1.8 + 0.24 * len(sets))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5), sharey=True)
     left.barh(range(len(sets)), [100 * row["under_trained"] for row in sets], color="#bbbbbb")
     left.set_yticks(range(len(sets)), [row.name for row in sets])
@@ -135,4 +82,4 @@ def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None
     right.grid(axis="y", alpha=0.3)
     right.set_xlabel("Pearson x 100 less the reference" if compared else "Pearson x 100")
     figure.legend(frameon=False, loc="outside upper right")
-    _save(figure, path)
+    save_figure(figure, path)

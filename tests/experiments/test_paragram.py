@@ -10,10 +10,11 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.analysis.under_trained import analyse_under_trained
-from paranmt_hf.evaluation.analysis.words import analyse_neighbours, analyse_norms
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
+from paranmt_hf.experiments.paragram_section5 import paragram_section5
+from paranmt_hf.experiments.paragram_section6 import paragram_section6
+from paranmt_hf.experiments.paragram_table8 import paragram_table8
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails
@@ -77,7 +78,7 @@ def test_broken_vectors_of_an_encoder(models, folder, monkeypatch):
     loaded[0].embedding.weight.data[5, 1] = float("nan")
     monkeypatch.setattr(loading, "load", lambda _: loaded)
     with pytest.raises(InputError, match=r"the vector of 'left\d+' has a number that is not finite"):
-        analyse_norms([models / "word"])
+        paragram_section6([models / "word"])
 
 
 def test_counting(folder, release):
@@ -102,7 +103,7 @@ def test_counting(folder, release):
 
 def test_lengths(folder, capsys):
     pytest.importorskip("matplotlib")
-    command = ["analyse", "lengths", "--vectors", "v.txt", "--data", SIMILARITY, "--up-to", "5", "7"]
+    command = ["experiment", "paragram-table7", "--vectors", "v.txt", "--data", SIMILARITY, "--up-to", "5", "7"]
     more = ["--bootstrap", "20"]
     assert main([*command, *more, "--json", "l.json", "--picture", "l.png"]) == 0
     out = capsys.readouterr().out
@@ -112,18 +113,26 @@ def test_lengths(folder, capsys):
     assert [each.model for each in results] == ["average of v.txt"]
     assert list(results[0].rows)[-1].items == 40
     assert yaml.safe_load((folder / "l.json.paranmt.yaml").read_text())["up-to"] == [5, 7]
-    assert main(["analyse", "lengths", "--config", "l.json.paranmt.yaml", "--json", "again.json"]) == 0
+    assert main(["experiment", "paragram-table7", "--config", "l.json.paranmt.yaml", "--json", "again.json"]) == 0
     assert (folder / "again.json").read_bytes() == (folder / "l.json").read_bytes()
-    fails(capsys, ["analyse", "lengths", "--data", SIMILARITY], "name a model to evaluate")
+    fails(capsys, ["experiment", "paragram-table7", "--data", SIMILARITY], "name a model to evaluate")
     fails(capsys, [*command[:-2], "7", "5"], "--up-to must be ascending whole numbers from 1, was 7 5")
     fails(capsys, [*command, "--picture", "l.jpg"], "--picture l.jpg: expected a name that ends in .png")
     fails(capsys, [*command, "--json", "no/l.json"], "--json no/l.json: there is no folder no")
     (folder / "none").mkdir()
-    fails(capsys, ["analyse", "lengths", "embedded", "--data", "none"], "none holds no STS data")
+    fails(capsys, ["experiment", "paragram-table7", "embedded", "--data", "none"], "none holds no STS data")
 
 
 def test_neighbours(models, folder, capsys):
-    command = ["analyse", "neighbours", str(models / "both"), str(models / "word"), "--words", "Left3", "right7"]
+    command = [
+        "experiment",
+        "paragram-table8",
+        str(models / "both"),
+        str(models / "word"),
+        "--words",
+        "Left3",
+        "right7",
+    ]
     assert main([*command, "--top", "2", "--json", "n.json"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("| left3") and "both" in out and "Among the 60 most common words that all have" in out
@@ -141,39 +150,46 @@ def test_neighbours(models, folder, capsys):
     table = capsys.readouterr().out.split("\n\n")
     assert "no vector" in table[0] and table[1].startswith("| left3")
     fails(capsys, [*command, "--top", "0"], "--top must be at least 1, was 0")
-    fails(capsys, ["analyse", "neighbours", str(models / "trigram"), "--words", "a"], "which reads no words")
+    fails(capsys, ["experiment", "paragram-table8", str(models / "trigram"), "--words", "a"], "which reads no words")
     with pytest.raises(InputError, match="name encoders or files of word vectors"):
-        analyse_neighbours([], words=["a"])
+        paragram_table8([], words=["a"])
 
 
 def test_neighbours_by_other_frequencies(folder):
     (folder / "counts.txt").write_text("man 5\nguitar 3\nthe 2\nyak 9\n")
-    (result,) = analyse_neighbours(["v.txt"], words=["man"], frequencies="counts.txt", common=3)
+    (result,) = paragram_table8(["v.txt"], words=["man"], frequencies="counts.txt", common=3)
     # Of the three most common ones yak has no vector, and man is the word itself.
     assert [row.name for row in result.tables["man"]] == ["guitar"]
 
 
 def test_norms(models, folder, capsys):
     pytest.importorskip("matplotlib")
-    assert main(["analyse", "norms", "v.txt", str(models / "word"), "--json", "n.json", "--picture", "n.png"]) == 0
+    words = ["v.txt", str(models / "word")]
+    assert main(["experiment", "paragram-section6", *words, "--json", "n.json"]) == 0
+    assert main(["experiment", "sent2vec-figure1", *words, "--picture", "n.png"]) == 0
+    assert (folder / "n.png").read_bytes().startswith(b"\x89PNG")
     out = capsys.readouterr().out
     assert "order of words in v.txt (Zipf's law)" in out and "L1, largest: " in out
     assert [each.model for each in read_results(folder / "n.json")] == ["v.txt", str(models / "word")]
-    assert main(["analyse", "norms", "v.txt", "--frequencies", "text.txt", "--common", "2"]) == 0
+    assert main(["experiment", "paragram-section6", "v.txt", "--frequencies", "text.txt", "--common", "2"]) == 0
     assert "2 sentences of text.txt" in capsys.readouterr().out
-    fails(capsys, ["analyse", "norms", str(models / "word"), "--frequencies", "text.txt"], "none of the 60 words of")
+    fails(
+        capsys,
+        ["experiment", "paragram-section6", str(models / "word"), "--frequencies", "text.txt"],
+        "none of the 60 words of",
+    )
 
 
 def test_under_trained(folder, capsys):
     pytest.importorskip("matplotlib")
-    command = ["analyse", "under-trained", "--vectors", "v.txt", "--data", SIMILARITY, "--training", "text.txt"]
+    command = ["experiment", "paragram-section5", "--vectors", "v.txt", "--data", SIMILARITY, "--training", "text.txt"]
     assert main([*command, "--at-least", "2", "--json", "u.json", "--picture", "u.png"]) == 0
     out = capsys.readouterr().out
     assert "Counts: 2 sentences of text.txt, 8 words, of which 3 were seen 2 times or more" in out
     (result,) = read_results(folder / "u.json")
     row = result.tables["Set"][0]
     assert 0.5 < row["unseen"] < row["under_trained"] < 1
-    found = analyse_under_trained([], data=SIMILARITY, training="text.txt", vectors=["v.txt"], at_least=2)
+    found = paragram_section5([], data=SIMILARITY, training="text.txt", vectors=["v.txt"], at_least=2)
     assert found[0] == result
     fails(capsys, [*command, "--at-least", "0"], "--at-least must be at least 1, was 0")
     fails(capsys, [*command, "--references", "no.tsv"], "cannot read no.tsv")

@@ -1,0 +1,93 @@
+"""What one sentence costs: CPU time of a call with a single string, each system in processes of its own.
+
+Both objects of ours with the small encoder that the package carries and with a WORD model, and the peers with the same
+WORD model. `--threads` sets what torch takes by default. `--before` is another tree of this package, such as an older
+commit, whose `load` is measured.
+
+    python benchmarks/one_sentence.py --text lines.txt --threads 1
+    python benchmarks/one_sentence.py --text lines.txt --threads 2 --before ../before
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+from cold_start import HERE, make_models
+
+PACKAGES = ("numpy", "tokenizers", "torch", "sentence-transformers", "model2vec")
+SYSTEMS = {
+    "StaticEncoder": "import paranmt_hf; model = paranmt_hf.StaticEncoder.from_pretrained({folder!r})",
+    "load": "import paranmt_hf; model = paranmt_hf.load({folder!r}).eval()",
+    "load before, as it comes": "import paranmt_hf; model = paranmt_hf.load({folder!r})",
+    "load before, as a SentenceTransformer": "import paranmt_hf; model = paranmt_hf.load({folder!r}).eval()",
+    "SentenceTransformer": (
+        "from sentence_transformers import SentenceTransformer; model = SentenceTransformer({folder!r}, device='cpu')"
+    ),
+    "model2vec": "from model2vec import StaticModel; model = StaticModel.from_pretrained({folder!r})",
+}
+# The first half of the sentences is for warming up.
+MEASURE = """
+import sys, time
+sentences = [line.rstrip() for line in open(sys.argv[1], encoding="utf8")][:2 * {count}]
+for sentence in sentences[:{count}]:
+    model.encode(sentence)
+started = time.process_time()
+for sentence in sentences[{count}:]:
+    model.encode(sentence)
+print((time.process_time() - started) / {count} * 1e6)
+"""
+
+
+def microseconds(program: str, text: Path, tree: Path, threads: int) -> float:
+    """Measure one system in a new process: microseconds of CPU time of a call."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-c", program, str(text.resolve())]
+    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def main() -> None:
+    """Parse the command line, measure, print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, required=True, help="English text, a sentence a line")
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--before", type=Path, help="folder of another tree of this package")
+    arguments = parser.parse_args()
+    measured: dict[tuple[str, str], list[float]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        word, exported = make_models(Path(temporary), 100_000, 300)
+        for _ in range(arguments.repeats):
+            for name, start in SYSTEMS.items():
+                before = "before" in name
+                if before and arguments.before is None:
+                    continue
+                folders = {"WORD": str(exported if name == "model2vec" else word)}
+                if "paranmt_hf" in start:
+                    folders["WORD,TRIGRAM, the carried encoder"] = "embedded"
+                for model, folder in folders.items():
+                    program = start.format(folder=folder) + MEASURE.format(count=arguments.sentences)
+                    tree = arguments.before.resolve() if before else HERE
+                    found = microseconds(program, arguments.text, tree, arguments.threads)
+                    measured.setdefault((model, name), []).append(found)
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    print(f"{date.today()}, {platform.machine()}, Python {platform.python_version()}, {packages}; ", end="")
+    print(f"threads: {arguments.threads}; {arguments.repeats} runs of each in turn\n")
+    print("| | microseconds of CPU time: median (min to max) |")
+    print("|---|---:|")
+    for (model, name), values in sorted(measured.items()):
+        print(f"| {model}: {name} | {statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f}) |")
+
+
+if __name__ == "__main__":
+    main()

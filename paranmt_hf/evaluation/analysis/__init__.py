@@ -1,1 +1,0 @@
-"""Analyses of the sibling papers: what encoders and word vectors do well, and why."""
