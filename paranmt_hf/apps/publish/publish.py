@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from paranmt_hf.corpus.check_release import check_release, draw_histograms
+from paranmt_hf.corpus.publish import check_release, draw_histograms
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.errors import InputError
