@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paranmt_hf.encoders.export.export import FORMATS, export_encoder
+from paranmt_hf.encoders.export.export import export_encoder, formats
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
@@ -76,12 +76,12 @@ def main() -> None:
 
         rows = {"paranmt_hf.load": encoder.encode}
         with tempfile.TemporaryDirectory() as temporary:
-            for format in FORMATS:
+            for format in formats():
                 try:
                     made = export_encoder(model, Path(temporary) / format, format=format)
                 except InputError:
                     continue
-                read = FORMATS[format].read(made.folder)
+                read = formats()[format].read(made.folder)
                 assert read is not None
                 rows[f"`{format}`"] = read
             for name, encode in rows.items():

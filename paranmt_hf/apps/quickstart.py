@@ -19,16 +19,18 @@ from paranmt_hf.text.protocols import Encoder
 EPOCHS = 5
 
 
-def quickstart(out: Path) -> Iterator[str]:
-    """Build `<out>/paranmt50m` from the sample that the package carries, train `<out>/word` on it, measure that.
+def quickstart(out: str | Path) -> Iterator[str]:
+    """Build a small corpus and train an encoder offline, with the sample and the translator of the package.
+
+    The corpus is `<out>/paranmt50m`, the encoder `<out>/word`.
 
     Args:
         out: Folder for everything that is made.
 
     Yields:
-        What to tell the user, line by line.
+        What was done, line by line.
     """
-    folder = Path(out) / "paranmt50m"
+    folder = Path(out).expanduser() / "paranmt50m"
     _check_free(Path(out))
     yield from _build(folder)
     yield from _train(folder, Path(out))
@@ -77,7 +79,7 @@ def _train(corpus: Path, out: Path) -> Iterator[str]:
     from paranmt_hf.training.vectors import distill_vectors
 
     vectors, folder = out / "vectors.txt", out / "word"
-    words = distill_vectors(EMBEDDED, vectors, data=[corpus])
+    words = distill_vectors(EMBEDDED, vectors, data=[corpus]).vectors
     yield f"{vectors}: {len(words.words):,} words of the corpus, each encoded by the encoder that the package carries"
     dimension = words.matrix.shape[1]
     trained = train(

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ from typing import Any
 from paranmt_hf.cli.command import Command, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS, OLD
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_result_path, replacing, write_result
 from paranmt_hf.util.settings import Expands
+from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
 from paranmt_hf.version import __version__
 
-OPTIONS_FILE = "paranmt.yaml"
+# The value of `--json` that prints.
+PRINTED = Path("-")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,40 +108,45 @@ def overview() -> str:
 
 
 def run_command(command: Command, words: Sequence[str]) -> None:
-    """Parse the options of a command, call its function, print its result and write its options next to it."""
+    """Parse the options of a command, call its function, and report its result."""
     try:
         values = command.parse(words, file_values(command, words))
-        if values.get("json"):
-            from paranmt_hf.util.files import check_result_path
-
-            check_result_path(values["json"], "--json")
+        json_file = None if values.get("json") == PRINTED else values.get("json")
+        if json_file is not None:
+            check_result_path(json_file, "--json")
         result = command.call(values)
+        if is_rank_0():
+            _report(command, values, result, json_file)
     except InputError as error:
         raise reworded(error, command.flags) from error.__cause__
-    if not is_rank_0():
-        return
-    if values.get("json"):
-        from paranmt_hf.util.files import write_result
 
-        write_result(values["json"], f"{json.dumps(result.to_json(), indent=2, ensure_ascii=False)}\n")
+
+def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> None:  # noqa: ANN401
+    """Print a result, and write it and the options of the command to where they belong."""
+    if isinstance(result, Iterator):
+        for line in result:
+            print(line, flush=True)
+        return
     made = getattr(result, "folder", None) or getattr(result, "path", None)
     if made is not None and (command.kept or "out" in values):
         _keep_options(command, values, Path(made), command.kept or OPTIONS_FILE, fresh=getattr(result, "fresh", True))
+    text = result.summary() if hasattr(result, "summary") else str(result)
     if values.get("json"):
-        _keep_options(command, values, values["json"], OPTIONS_FILE)
+        values_as_text = json.dumps(result.to_json(), indent=2, ensure_ascii=False)
+        if json_file is None:
+            text = values_as_text
+        else:
+            write_result(json_file, f"{values_as_text}\n")
+            _keep_options(command, values, json_file, OPTIONS_FILE)
+            text += f"\nresults: {json_file}"
     if result is not None:
-        text = result.summary() if hasattr(result, "summary") else str(result)
         print(with_flags(text, command.flags))
-    if values.get("json"):
-        print(f"results: {values['json']}")
 
 
 def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
     """Values from the file of `--config`, and from names that stand for values, such as that of a recipe."""
     values: dict[str, Any] = {}
     if path := _given(words, "--config"):
-        from paranmt_hf.util.yaml_files import read_yaml
-
         expected = f"options of `paranmt {command.name}`, a name and a value each"
         values = command.values_of(read_yaml(Path(path).expanduser(), expected, as_text=True), path)
     for option in command.options:
@@ -170,9 +178,6 @@ def _keep_options(command: Command, values: Mapping[str, Any], result: Path, nam
     path = result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
-    from paranmt_hf.util.files import replacing
-    from paranmt_hf.util.yaml_files import as_yaml
-
     head = f"# paranmt {command.name} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
     try:
         with replacing(path) as aside:

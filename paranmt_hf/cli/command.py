@@ -135,7 +135,7 @@ class Command:
         for entry in fields(group.kind):
             name = entry.name
             if Prefixed in group.markers:
-                name = parameter if name == "name" else f"{parameter}_{name}"
+                name = parameter if entry is fields(group.kind)[0] else f"{parameter}_{name}"
             expected = expected_fields(group.kind)[entry.name]
             if Advanced in group.markers:
                 expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})

@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
@@ -45,6 +46,42 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "encoder average",
+            "paranmt_hf.training.average:average_encoders",
+            "average the weights of encoders trained from one start",
+            "paranmt encoder average models/one models/two --out models/mean",
+        ),
+        Command(
+            "encoder rotate",
+            "paranmt_hf.training.rotate:rotate_encoder",
+            "order dimensions, so that cutting some off costs less",
+            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
+        ),
+        Command(
+            "encoder convert",
+            "paranmt_hf.training.convert:convert_model",
+            "convert a .bin model of the original Sent2Vec program",
+            "paranmt encoder convert model.bin --out models/sent2vec --license cc-by-4.0",
+        ),
+        Command(
+            "encoder export",
+            "paranmt_hf.encoders.export.export:export_encoder",
+            "export for model2vec, ONNX, transformers.js and others",
+            "paranmt encoder export models/word --format static --out exports/word",
+        ),
+        Command(
+            "encoder distill",
+            "paranmt_hf.training.vectors:distill_vectors",
+            "distill word vectors from large encoders",
+            "paranmt encoder distill sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz",
+        ),
+        Command(
+            "encoder negatives",
+            "paranmt_hf.training.negatives:mined_negatives",
+            "show the hard negatives that mega-batches give",
+            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
         ),
     ],
     "evaluation": [
@@ -120,6 +157,18 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "publish",
+            "paranmt_hf.hub.publish:publish",
+            "put a release, an encoder or a paraphraser on the Hub",
+            "paranmt publish paranmt50m you/paranmt50m --dry-run",
+        ),
+        Command(
+            "quickstart",
+            "paranmt_hf.apps.quickstart:quickstart",
+            "build a small corpus and an encoder offline, from nothing",
+            "paranmt quickstart --out demo",
+        ),
+        Command(
             "experiment paranmt-table4",
             "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
             "which source of text gives the best encoders",
@@ -186,7 +235,6 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "quickstart": "quickstart",
     "build": "build",
     "paraphrase-corpus": "paraphrase_corpus",
     "import": "import_pairs",
@@ -203,11 +251,4 @@ OLD = {
     "adversarial": "adversarial",
     "evaluate": "evaluate",
     "supervise": "supervise",
-    "average": "average",
-    "rotate": "rotate",
-    "convert": "convert",
-    "negatives": "negatives",
-    "vectors": "vectors",
-    "publish": "publish",
-    "export": "export",
 }

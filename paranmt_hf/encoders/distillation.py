@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, check
 
 Encode = Callable[[list[str]], np.ndarray]
 BATCH = 2_000
@@ -25,25 +25,26 @@ SIF_A = 1e-3
 
 @dataclass(frozen=True)
 class DistillConfig:
-    """How word vectors are distilled."""
+    """How word vectors are distilled.
 
-    words: int = setting(50_000, "most frequent words to encode", at_least=1)
-    min_count: int = setting(1, "leave out words that occur less often in the data", at_least=1)
-    dimension: int | None = setting(
-        None, "reduce to so many dimensions by principal components (default: the model's own)", at_least=1
-    )
-    unweighted: bool = setting(
-        False, "do not weigh words: alone by the logarithm of their rank, in context by a / (a + frequency)"
-    )
-    contexts: int | None = setting(
-        None,
-        "take the mean of each word's states in so many sentences of the text (default: encode each word alone)",
-        at_least=1,
-    )
-    precision: Literal["float32", "bf16"] = setting(
-        "float32", "of the model in --contexts; bf16 is twice as fast where the processor has it, else slower"
-    )
-    remove: int = setting(0, "leave out so many first principal components", at_least=0)
+    Attributes:
+        words: Maximum number of words, the most frequent ones.
+        min_count: Leave out words that occur less often in the data.
+        dimension: Reduce to this number of dimensions by principal components; those of the model if not given.
+        unweighted: Do not weigh words by the logarithm of their rank (alone) or by a / (a + frequency) (in context).
+        contexts: Take the mean of each word's states in this number of sentences of the text, instead of encoding
+            each word alone.
+        precision: Of the model with `contexts`; bf16 is twice as fast if the processor has it, else slower.
+        remove: Leave out this number of first principal components.
+    """
+
+    words: Count = 50_000
+    min_count: Count = 1
+    dimension: Count | None = None
+    unweighted: Annotated[bool, Advanced] = False
+    contexts: Count | None = None
+    precision: Annotated[Literal["float32", "bf16"], Advanced] = "float32"
+    remove: Annotated[int, Range(at_least=0), Advanced] = 0
 
     def __post_init__(self) -> None:
         check(self)

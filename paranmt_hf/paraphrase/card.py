@@ -12,12 +12,13 @@ from paranmt_hf.corpus.pairs import languages
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
+from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import AboutModel, data_options, hub_datasets, license_text
+from paranmt_hf.training.card import data_options, hub_datasets
 
 DIRECTIONS = {
     "to-reference": "translations are the sources and references the targets",
@@ -26,12 +27,21 @@ DIRECTIONS = {
 }
 
 
+def license_text(about: About | None) -> str:
+    """Say under which licence a model is."""
+    if about is None:
+        return "None is stated yet; the publisher of the model states one."
+    if about.license_name and about.license_link:
+        return f"[{escape(about.license_name)}]({about.license_link})"
+    return code(about.license)
+
+
 def write_paraphraser_card(folder: Path, name: str, record: ParaphraserRecord) -> None:
     """Write the card into the folder of a paraphraser."""
     (folder / "README.md").write_text(paraphraser_card(card_values(name, record)), encoding="utf8")
 
 
-def card_values(name: str, record: ParaphraserRecord, about: AboutModel | None = None) -> dict[str, Any]:
+def card_values(name: str, record: ParaphraserRecord, about: About | None = None) -> dict[str, Any]:
     """Put the record of a card together.
 
     Args:
@@ -66,7 +76,7 @@ def said_of_terms(said: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[
     """Licence, where one is stated, data sets on the Hub, and languages, where they are not English alone.
 
     Args:
-        said: What people say, by the names of `AboutModel`.
+        said: What people say, by the names of `About`.
         settings: Settings of the record.
     """
     terms: dict[str, Any] = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
@@ -75,7 +85,7 @@ def said_of_terms(said: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[
     return {**terms, "datasets": sorted({*said.get("datasets", ()), *hub_datasets(settings["data"])})}
 
 
-def missing_of_paraphraser(record: ParaphraserRecord | ControlledRecord, about: AboutModel) -> list[str]:
+def missing_of_paraphraser(record: ParaphraserRecord | ControlledRecord, about: About) -> list[str]:
     """What a reader of a paraphraser's card would miss, in sentences."""
     missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
     if "base" in record.inputs and not about.summary:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.check_folder import files_of
+from paranmt_hf.hub.publish import files_of
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.hub.upload import Content, Parcel, stage
 from paranmt_hf.training.record import TRAINING_FILE

@@ -8,12 +8,12 @@ from typing import Any
 
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card
-from paranmt_hf.paraphrase.card import command_line, made_with, said_of_terms, spoken
+from paranmt_hf.hub.publish import About
+from paranmt_hf.paraphrase.card import command_line, license_text, made_with, said_of_terms, spoken
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
 from paranmt_hf.paraphrase.syntax.record import ControlledRecord
 from paranmt_hf.paraphrase.syntax.templates import Templates
-from paranmt_hf.training.card import AboutModel, license_text
 
 # As many as the paper's network was asked for (section 3.3).
 SHOWN = 20
@@ -32,7 +32,7 @@ def write_controlled_card(folder: Path, name: str, record: ControlledRecord, tem
 
 
 def controlled_card_values(
-    name: str, record: ControlledRecord, templates: Templates, about: AboutModel | None = None
+    name: str, record: ControlledRecord, templates: Templates, about: About | None = None
 ) -> dict[str, Any]:
     """Put the record of a card together.
 

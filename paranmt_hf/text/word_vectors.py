@@ -7,7 +7,7 @@ import re
 import sys
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -227,7 +227,9 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
     advice = "make room, or choose another place"
     with (
         replacing(path, doing="write word vectors to", advice=advice) as aside,
-        gzip.GzipFile(aside, "wb", mtime=0) if path.suffix == ".gz" else aside.open("wb") as file,
+        aside.open("wb") as plain,
+        # Equal bytes for equal vectors: without the time and the name of the temporary file.
+        gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if path.suffix == ".gz" else nullcontext(plain) as file,
     ):
         for word, row in zip(vectors.words, vectors.matrix, strict=True):
             file.write(f"{word} {' '.join(f'{value:.5g}' for value in row)}\n".encode())

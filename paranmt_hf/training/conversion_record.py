@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,8 +13,8 @@ from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.card import encoder_card, encoder_values
-from paranmt_hf.util.records import Record, to_json
-from paranmt_hf.util.settings import Count, RunOnly, check
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import ByContent, Count, check
 
 CONVERSION_FILE = "conversion.json"
 # The program's options that a card shows.
@@ -38,7 +38,7 @@ class ConvertConfig:
     cut: Literal["words", "blanks"] = "words"
     precision: Literal["float32", "float16", "int8"] = "float32"
     # What counts is its content, see `ConversionSettings`.
-    text: Annotated[str | None, RunOnly] = None
+    text: Annotated[str | None, ByContent] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -78,7 +78,7 @@ class ConversionRecord(Record):
     """
 
     FILE: ClassVar[str] = CONVERSION_FILE
-    KIND: ClassVar[str] = "an encoder made by `paranmt convert`"
+    KIND: ClassVar[str] = "an encoder made by `paranmt encoder convert`"
 
     settings: ConversionSettings
     source: str
@@ -131,7 +131,7 @@ def write_conversion_card(folder: Path, name: str, conversion: ConversionRecord)
 
 def _command(conversion: ConversionRecord) -> str:
     settings, config = conversion.settings, conversion.settings.config
-    words = ["paranmt convert", shlex.quote(" ".join(conversion.source.split())), "--out FOLDER"]
+    words = ["paranmt encoder convert", shlex.quote(" ".join(conversion.source.split())), "--out FOLDER"]
     words.append(f"--license {settings.license.id}")
     if conversion.order != conversion.trained.wordNgrams:
         words.append(f"--order {conversion.order}")

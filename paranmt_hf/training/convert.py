@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import numpy as np
 
@@ -26,9 +26,11 @@ from paranmt_hf.training.conversion_record import (
     ConvertConfig,
     write_conversion_card,
 )
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Prefixed
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
@@ -67,8 +69,8 @@ def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.nd
     kept = np.unique(np.concatenate([kept, *waiting]))
     if not len(kept):
         raise InputError(
-            f"--text {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
-            "of the model's language, or --order 1"
+            f"`text` {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
+            "of the model's language, or `order` 1"
         )
     return kept
 
@@ -118,23 +120,34 @@ PACKED = b"\x1f\x8b"
 class Converted(Result[ConversionRecord]):
     """An encoder that was converted."""
 
+    def summary(self) -> str:
+        """What was converted, and how to load it."""
+        record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
+        of = f"{record.title} of {record.dimension} dimensions, {record.words:,} words"
+        if record.ngrams:
+            of += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
+        lines = [f"{folder}{state}: {of}"]
+        if record.unreachable:
+            lines.append(f"{record.unreachable:,} words are never met, because text is cut otherwise; see `cut`")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
+
 
 def convert_model(
-    source: str | Path,
+    model: str | Path,
     out: str | Path,
     *,
-    license: License,
+    license: Annotated[License, Prefixed],
     config: ConvertConfig | None = None,
 ) -> Converted:
-    """Write the encoder that a `.bin` file of the Sent2Vec program holds.
+    """Convert a `.bin` model of the authors' Sent2Vec program into an encoder.
 
     The file is read once, front to back, in bounded memory: the rows go straight to the encoder's weights.
 
     Args:
-        source: The file, plain or compressed by gzip; `-` reads standard input.
-        out: Folder of the encoder: a stock `StaticEmbedding` where it has only words and cuts text as WORD does, else
+        model: The file, plain or compressed by gzip; `-` reads standard input.
+        out: Folder of the encoder: a stock `StaticEmbedding` if it has only words and cuts text as WORD does, else
             the family `sent2vec`.
-        license: Under which licence the model was published; its authors decide that.
+        license: The licence under which the model was published; its authors decide that.
         config: The settings.
     """
     out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
@@ -145,12 +158,12 @@ def convert_model(
         out,
         settings,
         ConversionRecord,
-        lambda work, folder: _convert(source, config, settings, folder, out.name),
+        lambda work, folder: _convert(model, config, settings, folder, out.name),
         result=Converted,
         command="convert",
     )
     if not made.fresh:
-        _refuse_other_source(out, made.record, source)
+        _refuse_other_source(out, made.record, model)
     return made
 
 
@@ -159,12 +172,12 @@ def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
     held = found.settings.wordNgrams
     if config.order is not None and config.order > held:
         raise InputError(
-            f"--order {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
+            f"`order` {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
             f"{held}; leave it out, or give at most {held}"
         )
     order = config.order or held
     if config.text is not None and order == 1:
-        raise InputError("--text chooses among n-grams, and words alone are kept here; leave --text or --order out")
+        raise InputError("`text` chooses among n-grams, and words alone are kept here; leave out `text` or `order`")
     return order
 
 

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import Identity, read_json
 from paranmt_hf.util.work import finished
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+
+@dataclass(frozen=True)
+class DerivedEncoder:
+    """An encoder that was made from others.
+
+    Attributes:
+        folder: Its folder.
+        description: What it is.
+        fresh: Whether this call made it; otherwise it was there already.
+    """
+
+    folder: Path
+    description: str
+    fresh: bool
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        from paranmt_hf.encoders.loading import load
+
+        return load(self.folder, device="cpu")
+
+    def summary(self) -> str:
+        """What it is, and how to load it."""
+        folder = shown_path(self.folder)
+        return f"{folder}: {self.description}\nload it: paranmt_hf.load({folder!r})"
 
 
 def training_values(model: Model) -> dict[str, Any]:

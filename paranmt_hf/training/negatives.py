@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Count, Seed, check
 
 # Below any cosine.
 EXCLUDED = -2
@@ -26,14 +27,11 @@ class NegativesConfig:
         mega_batches: Values of M, the number of mini-batches in a mega-batch.
         batch_size: Pairs of a mini-batch.
         seed: Decides which pairs the mega-batches hold.
-
-    Raises:
-        InputError: A value is out of its range.
     """
 
-    mega_batches: tuple[int, ...] = setting((1, 20, 40), "values of M", at_least=1)
-    batch_size: int = setting(100, "pairs of a mini-batch", at_least=1)
-    seed: int = seed_setting(1, "decides which pairs the mega-batches hold")
+    mega_batches: tuple[Count, ...] = (1, 20, 40)
+    batch_size: Count = 100
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -52,39 +50,56 @@ class Negative:
     sentence: str
 
 
+@dataclass(frozen=True)
+class MinedNegatives:
+    """The negatives of sentences.
+
+    Attributes:
+        of: For each sentence a negative for each M, in their order.
+    """
+
+    of: dict[str, list[Negative]]
+
+    def to_json(self) -> dict[str, list[dict[str, Any]]]:
+        """The negatives as JSON values."""
+        return {sentence: [asdict(negative) for negative in negatives] for sentence, negatives in self.of.items()}
+
+    def summary(self) -> str:
+        """The negatives below their sentences, as in table 7."""
+        lines = []
+        for sentence, negatives in self.of.items():
+            lines += [
+                sentence,
+                *(f"  M = {one.mega_batch:<4} {one.similarity:5.2f}  {one.sentence}" for one in negatives),
+            ]
+        return "\n".join(lines)
+
+
 def mined_negatives(
     sentences: Sequence[str],
-    data: str | Path | Sequence[str | Path],
     *,
-    config: NegativesConfig | None = None,
+    data: str | Path | Sequence[str | Path],
     encoder: str | Path = EMBEDDED,
-    selection: PairSelection | None = None,
-) -> list[list[Negative]]:
-    """Mine the negatives that sentences would get in random mega-batches of a corpus.
+    config: NegativesConfig | None = None,
+) -> MinedNegatives:
+    """Show the hard negatives that sentences get in random mega-batches of a corpus (ParaNMT-50M, table 7).
 
     A larger mega-batch holds the smaller ones, so its negative is at least as similar.
 
     Args:
         sentences: Any sentences.
-        data: The corpus, as `train` takes it.
-        config: Which mega-batches.
+        data: The corpus, as `paranmt train` takes it; it must have enough pairs for the largest mega-batch.
         encoder: Folder or Hub id of the encoder that mines.
-        selection: Which pairs of the corpus are used.
-
-    Returns:
-        For each sentence a negative for each M, in their order.
-
-    Raises:
-        InputError: The corpus has too few pairs, or a sentence has no negative in it.
+        config: Which mega-batches.
     """
-    # Torch is loaded only now, so that the command's help needs none.
+    # Torch is imported here, so that the help of the command does not wait for it.
     from paranmt_hf.encoders.loading import load
 
     config = config or NegativesConfig()
     model = load(encoder)
     most = config.pairs(max(config.mega_batches))
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pool = _sample(Pairs(sources, selection or PairSelection(), seed=config.seed), most, config.seed)
+    pool = _sample(Pairs(sources, PairSelection(), seed=config.seed), most, config.seed)
     if len(pool) < most:
         raise InputError(
             f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"
@@ -93,10 +108,11 @@ def mined_negatives(
     candidates = [sentence for pair in pool for sentence in pair]
     similarities = model.encode(list(sentences), **options) @ model.encode(candidates, **options).T
     _exclude_paraphrases(similarities, sentences, candidates, config)
-    return [
+    negatives = [
         [_most_similar(row, candidates, size, config.pairs(size)) for size in config.mega_batches]
         for row in similarities
     ]
+    return MinedNegatives(dict(zip(sentences, negatives, strict=True)))
 
 
 def _exclude_paraphrases(

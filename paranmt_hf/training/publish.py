@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from paranmt_hf.encoders.families import FILES, FURTHER_FILES
+from paranmt_hf.encoders.model_folder import PREFIX, code_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, read_results
-from paranmt_hf.hub.publish import About, Draft, Kind, files_of
+from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import encoder_card, eval_results, trained_values
 from paranmt_hf.training.conversion_record import ConversionRecord, converted_values
-from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.history import TRAINING_PICTURE
+from paranmt_hf.training.record import TRAINING_FILE, read_training
 from paranmt_hf.training.sent2vec.card import sent2vec_values
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 
@@ -30,7 +32,7 @@ RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE)
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
 _OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_PICTURE, *RECORDS}
 _FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
-_CODE_FILES = re.compile(r"paranmt_hf_\w+\.py")
+_CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors show whether a folder and its published files are one model.
 _PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
@@ -57,7 +59,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     dimension = encoder.get_embedding_dimension()
     if dimension != record.dimension:
         raise InputError(
-            f"{folder} gives vectors of {dimension} dimensions, its {record.FILE} says {record.dimension}; they do not "
+            f"{folder} gives vectors of {dimension} dimensions, its record says {record.dimension}; they do not "
             "belong together",
             path=folder,
         )
@@ -92,8 +94,6 @@ def _files(folder: Path) -> dict[str, Content]:
 
     The code is that of this version, which has loaded the model, and not that in the folder.
     """
-    from paranmt_hf.encoders.saving import PREFIX, code_files
-
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
     kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]
     if any(kind.startswith(PREFIX) for kind in kinds):
@@ -134,10 +134,10 @@ def _missing(about: About, record: Any, results: Results | None, origin: _Origin
     ]
 
 
-def _code() -> Collection[str]:
-    from paranmt_hf.encoders.saving import code_files
-
-    return code_files()
+def other_kind(folder: Path) -> str | None:
+    """Name what a folder holds if its record says that it is not an encoder trained on pairs."""
+    kind = kind_of(folder)
+    return None if kind is None or kind is ENCODER else kind.title
 
 
 def _encoder(title: str, origin: _Origin) -> Kind:
@@ -148,7 +148,7 @@ def _encoder(title: str, origin: _Origin) -> Kind:
         owns=belongs_to_an_encoder,
         draft=partial(_draft, origin=origin),
         takes_results=True,
-        code=_code,
+        code=code_files,
     )
 
 
@@ -160,7 +160,7 @@ def _refuse_supervised(folder: Path, about: About, results: Sequence[Any]) -> No
     )
 
 
-ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
+ENCODER = _encoder("an encoder", _Origin(read_training, trained_values))
 SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
 CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
 SUPERVISED = Kind("a model for a task", "model", "load_supervised", lambda path: False, _refuse_supervised)

@@ -87,8 +87,6 @@ class TrainingRecord:
         Raises:
             InputError: A value is missing or of another type; those of the settings that a card shows count too.
         """
-        if isinstance(values, dict) and values.get("kind") == "sent2vec":
-            raise InputError(f"{where} is that of a model trained on sentences; expected an encoder trained on pairs")
         record = from_json(cls, values, where)
         from_json(_Shown, values, where)
         known = {entry.name for entry in fields(EncoderConfig)}

@@ -15,63 +15,61 @@ from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_model_card
-from paranmt_hf.training.derived_record import is_made, training_values
-from paranmt_hf.training.provenance import TRAINED, origin_of
+from paranmt_hf.training.derived_record import DerivedEncoder, is_made, training_values
+from paranmt_hf.training.publish import other_kind
 from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import Count, Seed, check
 from paranmt_hf.util.work import folder_aside, refuse_inside
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+# Sentence pairs whose principal components are taken, sampled at random.
+ROTATION_PAIRS = 10_000
+
 
 @dataclass(frozen=True)
 class RotateConfig:
-    """How the dimensions of an encoder are ordered (not in the papers)."""
+    """How the dimensions of an encoder are ordered (not in the papers).
 
-    order: Literal["even", "principal"] = setting(
-        "even",
-        "even: every dimension holds as much as any other; principal: principal components of the sentences of "
-        "--data, the largest first",
-    )
-    dimension: int | None = setting(None, "keep only so many of the first dimensions (default: all)", at_least=1)
-    each_part: bool = setting(
-        False,
-        "rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but the first "
-        "dimensions are then those of the first table alone",
-    )
-    pairs: int = setting(10_000, "pairs of --data, drawn by chance, whose components are taken", at_least=1)
-    seed: int = seed_setting(1, "decides the even rotation, or which pairs are drawn")
+    Attributes:
+        order: even: every dimension holds as much as any other; principal: principal components of the sentences of
+            `data`, the largest first.
+        dimension: Keep only this number of the first dimensions.
+        each_part: Rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but
+            the first dimensions are then those of the first table alone.
+        seed: Decides the even rotation, or which pairs are sampled.
+    """
+
+    order: Literal["even", "principal"] = "even"
+    dimension: Count | None = None
+    each_part: bool = False
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
         if self.each_part and self.dimension is not None:
-            raise InputError(
-                "--dimension with --each-part would keep dimensions of the first table alone; leave one of them out"
-            )
+            raise InputError("`dimension` with `each_part` would keep dimensions of the first table alone; give one")
 
 
 def rotate_encoder(
     model: str | Path,
     out: str | Path,
     *,
-    config: RotateConfig | None = None,
     data: str | Path | Sequence[str | Path] | None = None,
-) -> SentenceEncoder:
-    """Write an averaging encoder with its tables rotated; cosines of whole vectors stay as they are.
+    config: RotateConfig | None = None,
+) -> DerivedEncoder:
+    """Order the dimensions of an averaging encoder, so that cutting some off costs less; its cosines stay the same.
 
     A concatenation becomes a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
 
     Args:
-        model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one that the package carries.
-        out: Folder of the result; its `training.json` is that of the model, and says how it was rotated.
-        config: The order, and how many dimensions are kept.
-        data: Sentences whose principal components are taken, as `train` takes them; only for that order.
-
-    Raises:
-        InputError: The model cannot be rotated, the settings do not fit, or there is something else at `out` already.
+        model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one in the package.
+        out: Folder of the rotated encoder; its `training.json` is that of the model, with the rotation.
+        data: Sentences whose principal components are taken, as `paranmt train` takes them; for that order only.
+        config: The order, and the number of dimensions.
     """
     # Torch is loaded only now, so that the command's help needs none.
     from paranmt_hf.encoders.building import trainable
@@ -82,15 +80,13 @@ def rotate_encoder(
     config, out = config or RotateConfig(), result_folder(out)
     located = locate(model)
     refuse_inside(out, located.folder)
-    if origin_of(located.folder) is not TRAINED:
-        raise InputError(
-            f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "
-            "models that were trained on pairs are rotated"
-        )
+    if kind := other_kind(located.folder):
+        raise InputError(f"{located.name} is {kind}; only encoders trained on pairs are rotated")
     pairs = _pairs(config, data)
     identity = _identity(located, config, pairs)
     if is_made(out, identity, "rotated"):
-        return load(out, device="cpu")
+        dimension = load(out, device="cpu").get_embedding_dimension()
+        return DerivedEncoder(out, f"{dimension} dimensions", fresh=False)
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
     _check(config, composition.dimension, len(composition.parts) if composition.mode == "concatenate" else 1)
@@ -102,40 +98,35 @@ def rotate_encoder(
         # The record of another version says too little for a card.
         with suppress(InputError):
             write_model_card(aside, out.name, TrainingRecord.from_json(values, out / TRAINING_FILE))
-    rotated.source = locate(out)
-    return rotated
+    return DerivedEncoder(out, f"{rotated.get_embedding_dimension()} dimensions", fresh=True)
 
 
 def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None) -> Pairs | None:
     """The sentences whose components are taken."""
     if (config.order == "principal") != (data is not None):
         raise InputError(
-            "--order principal needs text whose principal components are taken: give --data, such as the training data"
+            "`order` principal needs text whose principal components are taken: give `data`, such as the training data"
             if data is None
-            else "--data is for --order principal; leave it out, or choose that order"
+            else "`data` is for `order` principal; leave it out, or choose that order"
         )
     if data is None:
-        if is_given(config, "pairs"):
-            raise InputError("--pairs is for --order principal, which reads --data; leave it out, or choose it")
         return None
     sources = [data] if isinstance(data, str | Path) else list(data)
-    return Pairs(sources, PairSelection(max_pairs=config.pairs), seed=config.seed)
+    return Pairs(sources, PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed)
 
 
 def _check(config: RotateConfig, dimension: int, tables: int) -> None:
     if config.dimension is not None and config.dimension > dimension:
-        raise InputError(f"--dimension {config.dimension} is more than the {dimension} dimensions of the model")
+        raise InputError(f"`dimension` {config.dimension} is more than the {dimension} dimensions of the model")
     if config.each_part and tables == 1:
         raise InputError(
-            "--each-part is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out"
+            "`each_part` is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out"
         )
 
 
 def _identity(located: Model, config: RotateConfig, pairs: Pairs | None) -> Identity:
     """What decides the result, as JSON values."""
     settings = asdict(config)
-    if pairs is None:
-        del settings["pairs"]
     of = {"name": located.name, "revision": located.revision}
     return as_json({"rotated": {"model": of, **settings, "data": None if pairs is None else pairs.identity}})
 

@@ -8,38 +8,56 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import torch
-from torch.nn.functional import embedding_bag
 
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SentenceSources
-from paranmt_hf.encoders.contexts import check_reads_words, mean_states
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.training.teacher_text import PairsAndText
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import check_regular, shown_path
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.run import work_folder
 from paranmt_hf.util.work import keep_identity, locked, refuse_inside, remove
+
+if TYPE_CHECKING:
+    import torch
+
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 # Sentences whose averages have the principal components, at least.
 SAMPLE = 50_000
 # Between two times that the states of words, of which there are hundreds of megabytes, are kept.
 CHECKPOINT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class DistilledVectors:
+    """Word vectors distilled from encoders.
+
+    Attributes:
+        path: The file of vectors.
+        vectors: The same, in memory.
+    """
+
+    path: Path
+    vectors: WordVectors
+
+    def summary(self) -> str:
+        """Number of words and dimensions."""
+        return f"{shown_path(self.path)}: {len(self.vectors.words):,} words, {self.vectors.matrix.shape[1]} dimensions"
 
 
 def distill_vectors(
@@ -51,24 +69,25 @@ def distill_vectors(
     vocabulary: str | Path | None = None,
     exclude: str | Path | None = None,
     config: DistillConfig | None = None,
-) -> WordVectors:
-    """Let SentenceTransformers read words, alone or in sentences, and write a word-vector file.
+) -> DistilledVectors:
+    """Distill word vectors from SentenceTransformers, which read words alone or in sentences.
+
+    With `contexts`, states of words are kept in `<out>.work`; after an interruption the same command continues with
+    them, and the result has the same bytes.
 
     Args:
-        models: Folders or Hub ids; the vectors of several are put beside each other and reduced together.
+        models: Folders or Hub ids; the vectors of several are concatenated and reduced together.
         out: The file, in the text format of GloVe; `.gz` compresses it.
-        data: Pairs whose most frequent words are taken first.
-        text: Sentences whose words are counted with them: text files, Parquet, releases.
-        vocabulary: A file with a word in front of each line, most frequent first, plain or `.gz`; its words follow.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out, and text that shares one, or
-            eight words in a row with one.
-        config: The settings. With `contexts`, states of words are kept in `<out>.work`; the same call goes on from
-            them after an interruption, and ends with the same bytes.
-
-    Raises:
-        InputError: There is nothing to take words from, or a file cannot be read, or does not fit; or `<out>.work`
-            holds states of other words, text or models.
+        data: Pairs whose most frequent words are taken first, as `paranmt train` takes them.
+        text: Sentences whose words are counted with them: text files with one on a line, Parquet, releases.
+        vocabulary: File with a word at the start of each line, most frequent first, plain or `.gz`; its words follow.
+        exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
+            with one.
+        config: The settings.
     """
+    from paranmt_hf.encoders.contexts import check_reads_words
+    from paranmt_hf.encoders.loading import load
+
     config, out = config or DistillConfig(), Path(out).expanduser()
     names = [models] if isinstance(models, str | Path) else list(models)
     _check_place(out)
@@ -78,17 +97,17 @@ def distill_vectors(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
         )
     if config.contexts is not None and data is None and text is None:
-        raise InputError("--contexts reads words in sentences; give some with --data or --text")
+        raise InputError("`contexts` reads words in sentences; give some with `data` or `text`")
     if exclude is not None and data is None and text is None:
         raise InputError(
-            "--exclude leaves out pairs and text, not words; give some with --data or --text, or leave it out"
+            "`exclude` leaves out pairs and text, not words; give some with `data` or `text`, or leave it out"
         )
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
     sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:
-        raise InputError("--contexts reads words in sentences, and there is no word in --data or --text; give others")
+        raise InputError("`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")
     chosen = _choose(counts, vocabulary, config)
     located = [locate(name) for name in names]
     encoders = [load(model) for model in located]
@@ -101,15 +120,15 @@ def distill_vectors(
     if config.contexts is None:
         vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
         write_vectors(out, vectors)
-        return vectors
+        return DistilledVectors(out, vectors)
     identity = _identity(located, chosen, sentences, config)
     work = work_folder(out.resolve())
-    with locked(work, "vectors distill", worth=_holds_states):
+    with locked(work, "encoder distill", worth=_holds_states):
         keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
         vectors = _in_context(chosen, counts, encoders, sentences, config, work)
         write_vectors(out, vectors)
         remove(work)
-    return vectors
+    return DistilledVectors(out, vectors)
 
 
 def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, config: DistillConfig) -> Identity:
@@ -143,12 +162,16 @@ class _States:
 
     def read(self) -> dict[str, torch.Tensor] | None:
         """Give what was kept last; None where there is nothing."""
+        from paranmt_hf.training.checkpoint import read_checkpoint
+
         found = read_checkpoint(self._path)
         return None if found is None else found[0]
 
     def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
         """Keep a state, if the last time is long enough ago."""
         if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
+            from paranmt_hf.training.checkpoint import write_checkpoint
+
             write_checkpoint(self._path, state(), {})
             self._saved = time.monotonic()
 
@@ -189,6 +212,11 @@ def _in_context(
     work: Path,
 ) -> WordVectors:
     """Word vectors out of the states that words have in sentences."""
+    import torch
+    from torch.nn.functional import embedding_bag
+
+    from paranmt_hf.encoders.contexts import mean_states
+
     assert config.contexts is not None
     known = lookup(Vocabulary("word", [UNKNOWN, *words]))
     total = sum(len(column) for column in sentences.columns())

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, read_text, write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import runs_only
+from paranmt_hf.util.settings import is_recorded
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
@@ -141,7 +141,7 @@ def as_json(values: object) -> Identity:
 def _plain(values: object) -> object:
     if dataclasses.is_dataclass(values):
         kind = type(values)
-        fields = [field for field in dataclasses.fields(values) if not runs_only(kind, field.name)]
+        fields = [field for field in dataclasses.fields(values) if is_recorded(kind, field.name)]
         return {field.name: _plain(getattr(values, field.name)) for field in fields}
     if isinstance(values, Mapping):
         return {name: _plain(value) for name, value in values.items()}

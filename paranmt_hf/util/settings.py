@@ -75,10 +75,14 @@ class RunOnly:
     """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
 
 
+class ByContent:
+    """Marks a path whose content determines the result, not its name; records leave it out, `paranmt.yaml` has it."""
+
+
 class Prefixed:
     """Marks a parameter whose settings share field names with others of the command: `--scorer-device`.
 
-    The option of a field `name` is that of the parameter alone: `--scorer`.
+    The option of the first field is that of the parameter alone: `--scorer`.
     """
 
 
@@ -301,9 +305,9 @@ def _brief(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-def runs_only(kind: type, name: str) -> bool:
-    """Whether a field changes how a command runs, but not its result."""
-    return RunOnly in expected_fields(kind)[name].markers
+def is_recorded(kind: type, name: str) -> bool:
+    """Whether a field is part of records and identities."""
+    return {RunOnly, ByContent}.isdisjoint(expected_fields(kind)[name].markers)
 
 
 def is_given(settings: object, name: str) -> bool:

@@ -57,8 +57,8 @@ def test_places_where_no_result_can_be(pairs, capsys, command):
         "import": ["import", "pairs.txt", "--license", "mit"],
         "build": ["build", "--source", "pairs.txt", "--reference", "pairs.txt", *BUILD[:2], "--license", "mit"],
         "train": ["train", "--data", "pairs.parquet"],
-        "average": ["average", "embedded", "embedded"],
-        "export": ["export", "embedded", "--format", "onnx"],
+        "average": ["encoder", "average", "embedded", "embedded"],
+        "export": ["encoder", "export", "embedded", "--format", "onnx"],
     }[command]
     fails(capsys, [*inputs, "--out", "/"], "/ is the root of the file system; choose another place")
     fails(capsys, [*inputs, "--out", "."], ". is the current folder of this process")
@@ -140,9 +140,9 @@ def test_a_mistyped_folder_of_a_model_is_told_before_the_hub(folder, capsys, mon
     told = "the folder models holds no 'wort', but 'word'; taken for an id on the Hub: "
     for command in (
         ["evaluate", "contrast", "models/wort"],
-        ["average", "models/wort", "embedded", "--out", "m"],
-        ["rotate", "models/wort", "--out", "m"],
-        ["export", "models/wort", "--format", "onnx", "--out", "m"],
+        ["encoder", "average", "models/wort", "embedded", "--out", "m"],
+        ["encoder", "rotate", "models/wort", "--out", "m"],
+        ["encoder", "export", "models/wort", "--format", "onnx", "--out", "m"],
         ["train", "--text", "models/wort", "--teacher", "embedded", "--out", "m"],
     ):
         fails(capsys, command, told)
@@ -163,7 +163,7 @@ def test_broken_text_in_parquet(folder, capsys):
     pq.write_table(table, folder / "p.parquet")
     message = "p.parquet, row (from 0) 1: the column reference is not UTF-8; write the file anew"
     fails(capsys, ["train", "--data", "p.parquet", "--out", "m", *SMALL], message)
-    fails(capsys, ["negatives", "a", "--data", "p.parquet"], message)
+    fails(capsys, ["encoder", "negatives", "a", "--data", "p.parquet"], message)
     # An import counts such rows and leaves them out.
     assert main(["import", "p.parquet", "--vectors", "vectors.txt", *IMPORT]) == 0
     assert "dropped             1 undecodable" in capsys.readouterr().out
@@ -208,13 +208,13 @@ def test_damaged_records(release, encoder, capsys, name):
     commands = {
         "build.json": [
             ["score", "release", "--vectors", "vectors.txt"],
-            ["publish", "dataset", "release", "org/corpus", "--dry-run"],
+            ["publish", "release", "org/corpus", "--dry-run"],
             ["train", "--data", "release", "--out", "m", *SMALL],
             ["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"],
         ],
         "training.json": [
-            ["publish", "model", "encoder", "org/m", "--license", "mit", "--dry-run"],
-            ["average", "encoder", "encoder", "--out", "m"],
+            ["publish", "encoder", "org/m", "--license", "mit", "--dry-run"],
+            ["encoder", "average", "encoder", "encoder", "--out", "m"],
             ["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL],
         ],
     }[name]
@@ -240,11 +240,11 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["train", "--data", "pipe.parquet", "--out", "m", *SMALL], message)
     fails(capsys, ["train", "--data", "pairs.parquet", "--out", "m", "--vectors", "pipe", *SMALL], message)
     fails(capsys, ["import", "pairs.txt", "--vectors", "pipe", *IMPORT], "--vectors pipe")
-    fails(capsys, ["vectors", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
+    fails(capsys, ["encoder", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "pipe"], message)
-    publish = ["publish", "dataset", "release", "org/corpus", "--dry-run"]
+    publish = ["publish", "release", "org/corpus", "--dry-run"]
     fails(capsys, [*publish, "--notes", "pipe.md"], message)
-    model = ["publish", "model", "encoder", "org/m", "--dry-run", "--license", "mit"]
+    model = ["publish", "encoder", "org/m", "--dry-run", "--license", "mit"]
     fails(capsys, [*model, "--about", "pipe"], message)
     fails(capsys, [*model, "--results", "pipe"], message)
     sts = pairs / "STS12-en-test"
@@ -262,7 +262,7 @@ def test_yaml_that_grows(encoder, capsys):
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)]
     Path("about.yaml").write_text("\n".join(lines))
-    command = ["publish", "model", "encoder", "org/m", "--about", "about.yaml", "--dry-run"]
+    command = ["publish", "encoder", "org/m", "--about", "about.yaml", "--dry-run"]
     fails(capsys, command, "cannot read about.yaml: line 2: references such as *a are not read; write the value")
     Path("about.yaml").write_text("[" * 100_000)
     fails(capsys, command, "cannot read about.yaml: it is nested too deeply")
@@ -334,7 +334,7 @@ def test_quickstart_into_a_result(encoder, capsys):
 
 
 def test_vectors_into_a_folder(encoder, capsys):
-    command = ["vectors", "distill", "encoder", "--vocabulary", "missing.txt", "--out", "encoder"]
+    command = ["encoder", "distill", "encoder", "--vocabulary", "missing.txt", "--out", "encoder"]
     fails(capsys, command, "cannot write encoder: it is a folder; name a file in it, such as encoder/vectors.txt.gz")
 
 

@@ -164,7 +164,15 @@ def test_unwritable_output(folder, capsys):
 
 def test_second_command_on_one_folder(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n" * 10)
-    code = "from paranmt_hf.util.work import 'import', flush=True); time.sleep(60)"  # noqa: E501, locked; import time\nwith locked(__import__('pathlib').Path('out.work'), worth=bool): print(1
+    code = """
+import time
+from pathlib import Path
+from filelock import FileLock
+Path("out.work").mkdir()
+with FileLock("out.work/lock"):
+    print(1, flush=True)
+    time.sleep(60)
+"""
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
     command = ["import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]

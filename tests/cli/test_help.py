@@ -35,7 +35,7 @@ def test_help_shows_the_usual_options_and_help_all_the_others(command, capsys):
     for option in command.options:
         assert option.help, f"{command.name}: {option.flag} is not explained"
         assert f" {option.flag}" in whole
-        assert (re.search(f" {option.flag}[ ,]", brief) is not None) != option.advanced or option.positional
+        assert bool(re.search(rf" {option.flag}[ ,]", brief)) != option.advanced
     assert brief.startswith(f"usage: paranmt {command.name} ") and command.example in brief
     assert all(option in brief for option in ("--config", "--debug", "--help-all"))
     for group in [command.function, *command.settings.values()]:

@@ -117,7 +117,18 @@ def test_evaluate(encoder, folder, capsys):
 
 
 def test_negatives(encoder, capsys):
-    command = ["negatives", "a x", "c y", "--data", "pairs.parquet", "--encoder", "encoder", "--batch-size", "2"]
+    command = [
+        "encoder",
+        "negatives",
+        "a x",
+        "c y",
+        "--data",
+        "pairs.parquet",
+        "--encoder",
+        "encoder",
+        "--batch-size",
+        "2",
+    ]
     assert main([*command, "--mega-batches", "1", "5"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["M", "=", "1"], ["M", "=", "5"]]
@@ -125,12 +136,12 @@ def test_negatives(encoder, capsys):
     assert len(lines) == 6
     fails(capsys, [*command, "--mega-batches", "6"], "M = 6 needs 12 pairs, the data has 10")
     fails(capsys, [*command, "--mega-batches", "0"], "at least 1")
-    fails(capsys, ["negatives", "a", "--data", "none.parquet", "--encoder", "encoder"], "none.parquet")
-    fails(capsys, ["negatives", "a", "--data", "pairs.parquet", "--encoder", "./none"], "./none")
+    fails(capsys, ["encoder", "negatives", "a", "--data", "none.parquet", "--encoder", "encoder"], "none.parquet")
+    fails(capsys, ["encoder", "negatives", "a", "--data", "pairs.parquet", "--encoder", "./none"], "./none")
 
 
 def test_vectors(encoder, folder, capsys):
-    command = ["vectors", "distill", "encoder", "--out", "v.txt"]
+    command = ["encoder", "distill", "encoder", "--out", "v.txt"]
     assert main([*command, "--data", "pairs.parquet", "--dimension", "2"]) == 0
     assert "v.txt: 12 words, 2 dimensions" in capsys.readouterr().out
     assert (
@@ -144,17 +155,17 @@ def test_vectors(encoder, folder, capsys):
     fails(capsys, [*command, "--vocabulary", "none"], "cannot read the vocabulary none")
     fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
     fails(capsys, [*command, "--data", "none.parquet"], "none.parquet")
-    fails(capsys, ["vectors", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")
+    fails(capsys, ["encoder", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")
 
 
 def test_average(encoder, folder, capsys):
     assert main(["train", "--data", "pairs.parquet", "--out", "more", "--init-from", "encoder", "--epochs", "1"]) == 0
-    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
     assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
-    assert main(["average", "encoder", "more", "--out", "mean"]) == 0
+    assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
     assert "mean: the mean of 2 models\n" in capsys.readouterr().out
-    fails(capsys, ["average", "more", "encoder", "--out", "mean"], "mean was averaged with other settings")
-    fails(capsys, ["average", "encoder", "more", "--out", "more"], "more is there already")
-    fails(capsys, ["average", "encoder", "--out", "other"], "name at least two models to average")
-    fails(capsys, ["average", "encoder", "./none", "--out", "other"], "./none")
+    fails(capsys, ["encoder", "average", "more", "encoder", "--out", "mean"], "mean was averaged with other settings")
+    fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "more is there already")
+    fails(capsys, ["encoder", "average", "encoder", "--out", "other"], "name at least two models to average")
+    fails(capsys, ["encoder", "average", "encoder", "./none", "--out", "other"], "./none")

@@ -132,7 +132,9 @@ def test_weighed_by_frequency_and_reduced_by_sentences():
 def test_command_in_python(transformer, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     config = DistillConfig(contexts=3, dimension=3)
-    vectors = distill_vectors([transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config)
+    vectors = distill_vectors(
+        [transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config
+    ).vectors
     # ade three times in three sentences; a as well; then b, and c.
     assert vectors.words[:2] == ["ade", "a"]
     assert vectors.matrix.shape == (len(vectors.words), 3)
@@ -191,7 +193,7 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
     config = DistillConfig(contexts=3, unweighted=True)
-    vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config)
+    vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config).vectors
     assert vectors.words[-2:] == ["Cde", "ade's"]
     known = lookup(Vocabulary("word", ["[UNK]", "Cde", "ade's"]))
     model = SentenceTransformer(str(transformer), device="cpu")
@@ -203,7 +205,7 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
 
 def test_what_cannot_be_done(transformer, tmp_path):
     (tmp_path / "words").write_text("a\nb\n")
-    with pytest.raises(InputError, match="--contexts reads words in sentences; give some with --data or --text"):
+    with pytest.raises(InputError, match="`contexts` reads words in sentences; give some with `data` or `text`"):
         distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=DistillConfig(contexts=1))
     encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
     (tmp_path / "text.txt").write_text("a b\n")
@@ -231,7 +233,7 @@ def test_what_cannot_be_done(transformer, tmp_path):
             config=DistillConfig(contexts=1, remove=99),
         )
     (tmp_path / "text.txt").write_text(" \n\n")
-    with pytest.raises(InputError, match="there is no word in --data or --text"):
+    with pytest.raises(InputError, match="there is no word in `data` or `text`"):
         distill_vectors(
             transformer,
             tmp_path / "v",

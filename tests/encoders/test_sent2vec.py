@@ -170,7 +170,7 @@ def test_what_else_takes_it(tmp_path: Path) -> None:
     """Means of models with the same n-grams; no other library, and no training on pairs."""
     for name, made in (("one", encoder()), ("two", encoder(seed=2)), ("other", encoder(cut="blanks"))):
         save(made, tmp_path / name)
-    mean = average_encoders([tmp_path / "one", tmp_path / "two"], tmp_path / "mean")
+    mean = average_encoders([tmp_path / "one", tmp_path / "two"], tmp_path / "mean").load()
     halves = (encoder().encode(SENTENCES) + encoder(seed=2).encode(SENTENCES)) / 2
     np.testing.assert_allclose(mean.encode(SENTENCES), halves, atol=1e-6)
     with pytest.raises(InputError, match="only models trained from one start"):

@@ -109,7 +109,7 @@ def _two(root: Path) -> None:
 def _export(format: str, model: str) -> Case:
     return Case(
         f"export {format}",
-        lambda root: ["export", f"{root}/model", "--format", format, "--out", f"{root}/out"],
+        lambda root: ["encoder", "export", f"{root}/model", "--format", format, "--out", f"{root}/out"],
         lambda root: _encoder(root / "model", model=model),
         {"out/export.json": ("speed", "own_speed")},
     )
@@ -258,14 +258,24 @@ CASES = [
     Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
     Case(
         "average",
-        lambda root: ["average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
+        lambda root: ["encoder", "average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
         _two,
     ),
-    Case("rotate", lambda root: ["rotate", f"{root}/model", "--out", f"{root}/out"], _trained),
+    Case("rotate", lambda root: ["encoder", "rotate", f"{root}/model", "--out", f"{root}/out"], _trained),
     Case(
         "rotate, principal",
         lambda root: [
-            *("rotate", f"{root}/model", "--out", f"{root}/out", "--order", "principal", "--dimension", "5"),
+            *(
+                "encoder",
+                "rotate",
+                f"{root}/model",
+                "--out",
+                f"{root}/out",
+                "--order",
+                "principal",
+                "--dimension",
+                "5",
+            ),
             *("--data", f"{root}/pairs.parquet"),
         ],
         _trained,
@@ -284,7 +294,9 @@ CASES = [
         lambda root: bitext(root, 4),
     ),
     Case("supervise", _supervise, _task),
-    Case("convert", lambda root: ["convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model),
+    Case(
+        "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model
+    ),
     _export("static", "word"),
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),

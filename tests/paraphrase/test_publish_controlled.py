@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import AboutModel, ParaphraserConfig, ParaphraserTraining, load_paraphraser, plan_model
+from paranmt_hf import About, ParaphraserConfig, ParaphraserTraining, load_paraphraser
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.parsing.parse import parse_pairs
@@ -69,7 +69,7 @@ def model(trained, tmp_path):
 
 def test_it_is_laid_out(model):
     (model / "secrets.txt").write_text("mine")
-    plan = plan_model(model, NAME, about=AboutModel("mit", datasets=["org/pairs"]))
+    plan = publish(model, NAME, about=About("mit", datasets=["org/pairs"]), dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     assert {"templates.json", "parse-generator/model.safetensors", "modeling_paranmt_controlled.py"} < names
@@ -92,14 +92,14 @@ def test_it_is_laid_out(model):
 
 def test_what_people_say_stands_in_the_card(model):
     said = {"summary": "A summary.", "data": "Some data.", "license_text": "Because.", "commands": ["do this"]}
-    card = plan_model(model, NAME, about=AboutModel("mit", **said)).card
+    card = publish(model, NAME, about=About("mit", **said), dry_run=True).card
     for words in ("A summary.", "Some data.", "Because.", "```\ndo this\n```"):
         assert words in card
     assert "train-controlled" not in card
 
 
 def test_what_goes_is_a_network(model, tmp_path):
-    plan = plan_model(model, NAME, about=AboutModel("mit"))
+    plan = publish(model, NAME, about=About("mit"), dry_run=True)
     stage(plan.parcel, tmp_path / "staged")
     # As it arrives elsewhere: files in the place of links.
     shutil.copytree(tmp_path / "staged", tmp_path / "sent")
@@ -140,7 +140,7 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, about=About("mit"), dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_what_is_wrong_is_told(model, spoil, match):
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
     with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, about=About("mit"), dry_run=True)
 
 
 def test_the_command(model, capsys):
-    words = ["publish", "model", str(model), NAME, "--dry-run", "--license", "mit"]
+    words = ["publish", str(model), NAME, "--dry-run", "--license", "mit"]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "parse-generator/model.safetensors" in printed and "dry run: nothing was sent" in printed

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import AboutModel, PairSelection, ParaphraserConfig, ParaphraserTraining, plan_model
+from paranmt_hf import About, PairSelection, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
@@ -49,7 +49,7 @@ def model(trained, tmp_path):
 
 def test_it_is_laid_out(model):
     (model / "secrets.txt").write_text("mine")
-    plan = plan_model(model, NAME, about=AboutModel("mit", datasets=["org/pairs"]))
+    plan = publish(model, NAME, about=About("mit", datasets=["org/pairs"]), dry_run=True)
     names = {path.name for path in model.iterdir()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     head = yaml.safe_load(plan.card.split("---\n")[1])
@@ -69,7 +69,7 @@ def test_it_is_laid_out(model):
 
 def test_the_code_is_that_of_the_package(model):
     (model / "modeling_paranmt_lstm.py").write_text("import os")
-    content = plan_model(model, NAME, about=AboutModel("mit")).parcel.files["modeling_paranmt_lstm.py"]
+    content = publish(model, NAME, about=About("mit"), dry_run=True).parcel.files["modeling_paranmt_lstm.py"]
     assert isinstance(content, bytes) and b"class ParaNMTLstmForConditionalGeneration" in content
 
 
@@ -105,7 +105,7 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, about=About("mit"), dry_run=True)
 
 
 EDITED = [
@@ -134,7 +134,7 @@ def edit_record(folder, key, value):
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
     with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, about=About("mit"), dry_run=True)
 
 
 def test_the_command(model, capsys, tmp_path):

@@ -48,7 +48,7 @@ def test_mean_of_two(tmp_path, models):
     ]
     assert mean.encode("w1 w2").shape == first.encode("w1 w2").shape
     before = bytes_of(tmp_path / "mean")
-    again = average_encoders(models, tmp_path / "mean")
+    again = average_encoders(models, tmp_path / "mean").load()
     np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
     with pytest.raises(InputError, match="mean was averaged with other settings: mean_of: .*; choose another"):
@@ -160,10 +160,10 @@ def test_named_twice_counts_twice_and_alone_stays(tmp_path):
     for seed in (1, 2):
         names.append(tmp_path / f"m{seed}")
         save(encoder_of(random_text(20), model="word", dimension=6, seed=seed), names[-1])
-    mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean")
+    mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean").load()
     (first,), (second,) = (weights_of(trainable(load(name, device="cpu"))) for name in names)
     torch.testing.assert_close(weights_of(mean)[0], (2 * first + second) / 3)
-    same = average_encoders([names[1], names[1]], tmp_path / "same")
+    same = average_encoders([names[1], names[1]], tmp_path / "same").load()
     assert torch.equal(weights_of(same)[0], second)
     vector = load(names[1], device="cpu").encode("w1 w3")
     np.testing.assert_array_equal(load(tmp_path / "same", device="cpu").encode("w1 w3"), vector)
@@ -173,7 +173,7 @@ def test_small_rows_are_widened(tmp_path):
     model = encoder_of(random_text(20), model="trigram", dimension=6)
     save(with_precision(model, "int8"), tmp_path / "int8")
     save(model, tmp_path / "full")
-    mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean")
+    mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean").load()
     torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)
 
 

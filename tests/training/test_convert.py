@@ -1,4 +1,4 @@
-"""`paranmt convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
+"""`paranmt encoder convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf import cli
-from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import read_about
 from paranmt_hf.training.conversion_record import ConvertConfig
@@ -84,7 +84,7 @@ def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
     with pytest.raises(
-        InputError, match="--order 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
+        InputError, match="`order` 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
     ):
         convert(model, tmp_path / "more", order=3)
 
@@ -177,7 +177,7 @@ def test_published(model: Path, tmp_path: Path) -> None:
     """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
     out = tmp_path / "out"
     convert(model, out)
-    plan = plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+    plan = publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
     assert {
         "conversion.json",
         "paranmt_averages.py",
@@ -194,10 +194,10 @@ def test_published(model: Path, tmp_path: Path) -> None:
     del values["settings"]["text"]
     (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
     with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
-        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+        publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
     with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
-        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+        publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
 
 
 def test_not_averaged(model: Path, tmp_path: Path) -> None:
@@ -209,16 +209,16 @@ def test_not_averaged(model: Path, tmp_path: Path) -> None:
 
 def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    words = ["convert", str(model), "--out", str(out), "--license", "mit"]
+    words = ["encoder", "convert", str(model), "--out", str(out), "--license", "mit"]
     assert cli.main(words) == 0
     printed = capsys.readouterr().out
     assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
     assert "2 words are never met" in printed and "already" not in printed
     assert cli.main(words) == 0
     assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
-    assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
+    assert cli.main(["publish", str(out), "you/it", "--dry-run"]) == 0
     assert "conversion.json" in capsys.readouterr().out
-    assert cli.main([*words[:3], str(tmp_path / "no"), "--license", "mitt"]) == 1
+    assert cli.main([*words[:4], str(tmp_path / "no"), "--license", "mitt"]) == 1
     assert "did you mean mit?" in capsys.readouterr().err
-    assert cli.main(["convert", str(tmp_path / "none.bin"), *words[2:]]) == 1
+    assert cli.main(["encoder", "convert", str(tmp_path / "none.bin"), *words[3:]]) == 1
     assert "none.bin: No such file or directory; expected a .bin file" in capsys.readouterr().err

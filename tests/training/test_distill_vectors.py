@@ -81,7 +81,7 @@ def model(tmp_path):
 def test_file_is_written_and_read_again(tmp_path, model, name):
     pq.write_table(pa.table({"reference": ["a a a b", "C"], "translation": ["b a", "c ."]}), tmp_path / "p.parquet")
     config = DistillConfig(words=3, dimension=2)
-    vectors = distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config)
+    vectors = distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config).vectors
     # a four times, b and c twice.
     assert vectors.words == ["a", "b", "c"]
     again = read_vectors(tmp_path / name)
@@ -96,15 +96,15 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
 def test_vocabulary_file(tmp_path, model):
     (tmp_path / "words").write_text("b 17\na 9 x\n\nb 3\ng\nf\n", encoding="utf8")
     config = DistillConfig(words=3)
-    vectors = distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", config=config)
+    vectors = distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", config=config).vectors
     assert vectors.words == ["b", "a", "g"]
     assert vectors.matrix.shape == (3, 6)
     # Beside training data its words come after theirs.
     pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
     both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
-    assert distill_vectors(model, tmp_path / "v", **both, config=DistillConfig(words=5)).words == list("ebdag")
+    assert distill_vectors(model, tmp_path / "v", **both, config=DistillConfig(words=5)).vectors.words == list("ebdag")
     config = DistillConfig(words=4, min_count=2)
-    assert distill_vectors(model, tmp_path / "v", **both, config=config).words == list("ebag")
+    assert distill_vectors(model, tmp_path / "v", **both, config=config).vectors.words == list("ebag")
 
 
 def test_a_place_below_the_home_folder(tmp_path, model, monkeypatch):
@@ -126,7 +126,7 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
     with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
         distill_vectors(model, tmp_path / "v")
     (tmp_path / "listed").write_text("a\n")
-    with pytest.raises(InputError, match="^--exclude leaves out pairs and text, not words; give some with --data or"):
+    with pytest.raises(InputError, match="^`exclude` leaves out pairs and text, not words; give some with `data` or"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "listed", exclude=tmp_path)
     with pytest.raises(InputError, match="^precision is that of a model which reads words in sentences; give"):
         DistillConfig(precision="bf16")

@@ -22,15 +22,15 @@ def model(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ["rotate", "word", "--out", "word/new"],
-        ["rotate", "word", "--out", "link/deeper/new"],
-        ["average", "word", "word", "--out", "word/new"],
-        ["average", "embedded", "word", "--out", "word/new"],
-        ["export", "word", "--format", "static", "--out", "word/new"],
+        ["encoder", "rotate", "word", "--out", "word/new"],
+        ["encoder", "rotate", "word", "--out", "link/deeper/new"],
+        ["encoder", "average", "word", "word", "--out", "word/new"],
+        ["encoder", "average", "embedded", "word", "--out", "word/new"],
+        ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
         ["supervise", "--data", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
         ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
         ["train", "--data", "word", "--init-from", "word", "--out", "word/new"],
-        ["vectors", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
+        ["encoder", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
     ],
 )
 def test_it_is_refused_in_one_sentence(model, capsys, command):

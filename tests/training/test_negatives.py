@@ -27,7 +27,8 @@ def place(tmp_path_factory):
 def mine(place, sentences, sizes=(1, 2, 4), **options):
     folder, _ = place
     config = NegativesConfig(**{"mega_batches": sizes, "batch_size": 20, **options})
-    return mined_negatives(sentences, [folder / "pairs.parquet"], config=config, encoder=folder / "encoder")
+    found = mined_negatives(sentences, data=[folder / "pairs.parquet"], config=config, encoder=folder / "encoder")
+    return list(found.of.values())
 
 
 def test_equals_brute_force_over_the_same_pairs(place):
@@ -71,7 +72,8 @@ def test_copies_and_paraphrases_are_no_negatives(tmp_path, place):
     for sentence in ("a b.", "A  B ."):
         # It is paired with c d and e f, and c d with x and i, which therefore mean the same; g and h are left.
         config = NegativesConfig(mega_batches=(1,), batch_size=5)
-        mined = mined_negatives([sentence, "a b ."], data, config=config, encoder=tmp_path / "encoder")
+        found = mined_negatives([sentence, "a b ."], data=data, config=config, encoder=tmp_path / "encoder")
+        mined = list(found.of.values())
         assert mined[0] == mined[1]
         assert mined[0][0].sentence in {"g", "h"}
         assert mined[0][0].similarity > -1
@@ -90,7 +92,7 @@ def test_too_few_pairs_and_bad_sizes(tmp_path, place):
     same = tmp_path / "same.parquet"
     pq.write_table(pa.table({"reference": ["w1"] * 3, "translation": ["w1"] * 3}), same)
     with pytest.raises(InputError, match="no negative for 'w1'"):
-        mined_negatives(["w1"], [same], config=NegativesConfig((1,), 3), encoder=place[0] / "encoder")
+        mined_negatives(["w1"], data=[same], config=NegativesConfig((1,), 3), encoder=place[0] / "encoder")
 
 
 def test_sampling_is_even_over_batches(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`paranmt rotate`."""
+"""`paranmt encoder rotate`."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
     before = load(folder / "m", device="cpu").encode(PROBE)
     data = folder / "pairs.parquet" if order == "principal" else None
     config = RotateConfig(order=order, each_part=each_part)
-    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=data)
+    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=data).load()
     after = rotated.encode(PROBE)
     assert after.shape == (4, 32) and np.abs(after - before).max() > 0.01
     np.testing.assert_allclose(cosines(after), cosines(before), atol=1e-6)
@@ -63,7 +63,7 @@ def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
 def test_principal_components_fall(folder, tmp_path):
     """The squares of the dimensions, over the sentences that they are taken from, become fewer and fewer."""
     config = RotateConfig(order="principal")
-    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=folder / "pairs.parquet")
+    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=folder / "pairs.parquet").load()
     vectors = rotated.encode([*synonyms(60)[0], *synonyms(60)[1]]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     shares = np.square(vectors).mean(axis=0)
@@ -71,8 +71,8 @@ def test_principal_components_fall(folder, tmp_path):
 
 
 def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
-    whole = rotate_encoder(folder / "m", tmp_path / "whole")
-    cut = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6))
+    whole = rotate_encoder(folder / "m", tmp_path / "whole").load()
+    cut = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_allclose(cut.encode(PROBE), whole.encode(PROBE)[:, :6], atol=1e-6)
     record = read_training(tmp_path / "cut")
     assert (record.dimension, record.development, record.rotated.dimension) == (6, None, 6)
@@ -82,7 +82,7 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     stays = "Whole vectors have the cosines of before."
     assert stays not in card and stays in (tmp_path / "whole" / "README.md").read_text()
     before = bytes_of(tmp_path / "cut")
-    again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6))
+    again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
     assert bytes_of(tmp_path / "cut") == before
     with pytest.raises(InputError, match="cut was rotated with other settings"):
@@ -103,7 +103,7 @@ def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
     # Also where the rotated one is not among them.
     with pytest.raises(InputError, match="further was rotated .* or trained from what was"):
         average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
-    mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean")
+    mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean").load()
     parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]
     np.testing.assert_allclose(mean.encode(PROBE), sum(parts) / 2, atol=1e-6)
 
@@ -118,12 +118,11 @@ def test_what_does_not_fit(folder, tmp_path, monkeypatch, capsys):
         (["--dimension", "3", "--each-part"], "--dimension with --each-part"),
         (["--dimension", "0"], "dimension"),
     ):
-        fails(capsys, ["rotate", model, "--out", "r", *options], message)
+        fails(capsys, ["encoder", "rotate", model, "--out", "r", *options], message)
     save(encoder_of(random_text(20), model="lstm", dimension=6), tmp_path / "lstm")
     save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
-    fails(capsys, ["rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
-    fails(capsys, ["rotate", "word", "--out", "r", "--pairs", "5"], "--pairs is for --order principal")
-    fails(capsys, ["rotate", "word", "--out", "r", "--each-part"], "--each-part is for concatenations")
+    fails(capsys, ["encoder", "rotate", "lstm", "--out", "r"], "lstm is a LSTM; only averaging encoders")
+    fails(capsys, ["encoder", "rotate", "word", "--out", "r", "--each-part"], "--each-part is for concatenations")
     assert not (tmp_path / "r").exists()
-    assert main(["rotate", "word", "--out", "r", "--dimension", "4"]) == 0
+    assert main(["encoder", "rotate", "word", "--out", "r", "--dimension", "4"]) == 0
     assert capsys.readouterr().out.startswith("r: 4 dimensions\n")

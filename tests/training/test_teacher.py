@@ -53,13 +53,11 @@ def test_setting_decides_the_weights():
     listwise = TrainConfig(teacher="any", teacher_loss="listwise", temperature=0.3, teacher_weight=1.0)
     assert combined_loss(vectors, keys, sentences, listwise, taught) == listwise_loss(vectors, taught.of(keys), 0.3)
     for name, value in (("weigh_similar", True), ("neighbours", True), ("second_teacher", "x")):
-        with pytest.raises(
-            InputError, match=f"--{name.replace('_', '-')} is about a teacher's similarities; name one with --teacher"
-        ):
+        with pytest.raises(InputError, match=f"`{name}` is about a teacher's similarities; name one with `teacher`"):
             TrainConfig(**{name: value})
-    with pytest.raises(InputError, match="--second-teacher is the --teacher again"):
+    with pytest.raises(InputError, match="`second_teacher` is the `teacher` again"):
         TrainConfig(teacher="x", second_teacher="x")
-    with pytest.raises(InputError, match="--weigh-similar is for --teacher-loss squares"):
+    with pytest.raises(InputError, match="`weigh_similar` is for `teacher_loss` squares"):
         TrainConfig(teacher="any", weigh_similar=True, teacher_loss="listwise")
 
 

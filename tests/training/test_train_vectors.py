@@ -83,7 +83,7 @@ def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
 def test_unknown_words_need_a_vector_in_the_file(train_on):
     with pytest.raises(InputError, match=r"--unknown share needs a row for unknown words \(UUUNKKK, <unk>\)"):
         train_on(VECTORS, unknown="share")
-    with pytest.raises(InputError, match="unknown 'share' is about the unknown words of --vectors; name a file"):
+    with pytest.raises(InputError, match="`unknown` share is about the unknown words of `vectors`"):
         EncoderConfig(unknown="share")
 
 

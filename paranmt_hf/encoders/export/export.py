@@ -1,29 +1,30 @@
-"""Export an encoder for another library: `paranmt export`."""
+"""Export an encoder for another library: `paranmt encoder export`."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
-from paranmt_hf.encoders.composition import Composition, composition_of
-from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS, Encode, Format, card
-from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
-from paranmt_hf.encoders.export.tokenizers import alphabet_of
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, Model, locate
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Advanced
 
-# In the order in which a better one is looked for.
-FORMATS = {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.composition import Composition
+    from paranmt_hf.encoders.export.formats import Encode, Format
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
 # How often the sample is encoded to measure the speed.
 TIMES = 3
 # What every export is checked on, beside the sentences of the embedded sample.
@@ -60,7 +61,7 @@ class ExportRecord(Record):
     """
 
     FILE: ClassVar[str] = "export.json"
-    KIND: ClassVar[str] = "an export (`paranmt export`)"
+    KIND: ClassVar[str] = "an export (`paranmt encoder export`)"
 
     settings: ExportSettings
     encoder: str
@@ -78,7 +79,8 @@ class Exported(Result[ExportRecord]):
         """Describe the export and how it compares with the encoder."""
         record, format = self.record, self.record.settings.format
         size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) / 1e6
-        lines = [f"{self.folder}: {record.encoder} as {format}, {record.dimension} dimensions, {size:.1f} MB"]
+        folder = shown_path(self.folder)
+        lines = [f"{folder}: {record.encoder} as {format}, {record.dimension} dimensions, {size:.1f} MB"]
         if record.difference is None or record.speed is None:
             lines.append("not compared with the encoder, because the package that reads it is not installed")
         else:
@@ -92,24 +94,37 @@ class Exported(Result[ExportRecord]):
                 f"trigrams by stock components of the tokenizers library, slower than paranmt_hf.load; equal for any "
                 f"text: trigrams with other characters than the {record.alphabet} known ones have no row anyway"
             )
-        return "\n  ".join([*lines, f"how to load it: {self.folder / 'README.md'}"])
+        return "\n  ".join([*lines, f"how to load it: {folder}/README.md"])
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """The formats by name, in the order in which a better one is looked for."""
+    from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS
+    from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
+
+    return {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 
 
 def export_encoder(
-    model: str | Path, out: str | Path, *, format: str = "static", revision: str | None = None
+    model: str | Path,
+    out: str | Path,
+    *,
+    format: Literal["static", "tokenizers", "model2vec", "onnx", "transformers.js"] = "static",
+    revision: Annotated[str | None, Advanced] = None,
 ) -> Exported:
-    """Write an encoder for another library, and check that this gives the same vectors.
+    """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
-        model: Folder or Hub id of the encoder, or `embedded`.
-        out: Folder to write; must not exist, be empty, or hold this export already.
-        format: `static` (WORD as a stock sentence-transformers model), `tokenizers` (TRIGRAM as one), `model2vec`
-            (WORD or TRIGRAM), `onnx` and `transformers.js` (each of our encoders).
+        model: Folder or Hub id of the encoder; `embedded` is the one in the package.
+        out: Folder to write: new, empty, or with this export.
+        format: static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or
+            TRIGRAM; onnx: each encoder; transformers.js: each, for JavaScript.
         revision: Branch, tag or commit on the Hub.
     """
-    if format not in FORMATS:
-        raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}")
-    chosen = FORMATS[format]
+    if format not in formats():
+        raise InputError(f"format must be one of {', '.join(formats())}, was {format!r}", option="format")
+    chosen = formats()[format]
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model), revision)
@@ -126,6 +141,9 @@ def export_encoder(
 
 
 def _export(source: Model, format: Format, settings: ExportSettings, folder: Path, name: str) -> ExportRecord:
+    from paranmt_hf.encoders.export.formats import card
+    from paranmt_hf.encoders.export.tokenizers import alphabet_of
+
     encoder = load(source, device="cpu")
     composition = _check(encoder, format, source.name)
     format.write(encoder, folder)
@@ -148,6 +166,8 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
     """Take an encoder apart; refuse what the format cannot hold."""
+    from paranmt_hf.encoders.composition import composition_of
+
     composition = composition_of(list(encoder))
     if composition is None:
         raise InputError(
@@ -160,7 +180,7 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True"
         )
     if not _fits(composition, format):
-        better = next(other.name for other in FORMATS.values() if _fits(composition, other))
+        better = next(other.name for other in formats().values() if _fits(composition, other))
         raise InputError(
             f"format {format.name} holds {format.holds}, and {name} is {composition.title}; format {better} holds it"
         )
@@ -170,7 +190,7 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             "its config_sentence_transformers.json"
         )
     if not format.holds_unknown and any(bool(part.table.weight[0].any()) for part in composition.parts):
-        other = next(other for other in FORMATS.values() if other.holds_unknown and _fits(composition, other))
+        other = next(other for other in formats().values() if other.holds_unknown and _fits(composition, other))
         raise InputError(
             f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format {other.name}"
         )

@@ -122,7 +122,7 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
     return (
         f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {escape(name)}\n\n"
         f"{', '.join(kinds)}: the sentence encoder {escape(source.name)} of paranmt-hf, exported with "
-        f"`paranmt export --format {format.name}`.\n\n{program}\n\n{text}\n"
+        f"`paranmt encoder export --format {format.name}`.\n\n{program}\n\n{text}\n"
     )
 
 

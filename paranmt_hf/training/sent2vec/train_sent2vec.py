@@ -86,7 +86,6 @@ def _train(
     loop = Loop(text, config, work)
     course = loop.run()
     record = Sent2VecRecord(
-        kind="sent2vec",
         settings=settings,
         sources=sources.names,
         datasets=sources.datasets,

@@ -17,7 +17,7 @@ import paranmt_hf
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
-from paranmt_hf.encoders.export.export import FORMATS, export_encoder
+from paranmt_hf.encoders.export.export import export_encoder, formats
 from paranmt_hf.encoders.export.onnx import _read_onnx as read_onnx
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
@@ -54,8 +54,8 @@ def sources(tmp_path_factory):
 def check(sources, name, format, out, sentences):
     """Export, and read as the library does: its vectors and ours."""
     made = export_encoder(sources / name, out, format=format)
-    assert made.record.difference <= FORMATS[format].tolerance
-    return FORMATS[format].read(out)(sentences), load(sources / name).encode(sentences)
+    assert made.record.difference <= formats()[format].tolerance
+    return formats()[format].read(out)(sentences), load(sources / name).encode(sentences)
 
 
 @pytest.mark.parametrize(
@@ -268,14 +268,14 @@ class TestOut:
         def full(*arguments):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(exporting, "card", full)
+        monkeypatch.setattr("paranmt_hf.encoders.export.formats.card", full)
         with pytest.raises(InputError, match="No space left"):
             export_encoder(sources / "word", tmp_path / "out")
         assert not list(tmp_path.iterdir())
 
     def test_wrong_vectors_are_not_written(self, sources, tmp_path, monkeypatch):
-        wrong = replace(FORMATS["static"], read=lambda folder: lambda sentences: np.ones((len(sentences), 4)))
-        monkeypatch.setitem(FORMATS, "static", wrong)
+        wrong = replace(formats()["static"], read=lambda folder: lambda sentences: np.ones((len(sentences), 4)))
+        monkeypatch.setitem(formats(), "static", wrong)
         with pytest.raises(RuntimeError, match="gives other vectors"):
             export_encoder(sources / "word", tmp_path / "out")
         assert not list(tmp_path.iterdir())
@@ -323,7 +323,15 @@ class TestMissingPackages:
 
     def test_checking(self, sources, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("paranmt_hf.encoders.export.formats.available", lambda package: False)
-        arguments = ["export", str(sources / "trigram"), "--format", "model2vec", "--out", str(tmp_path / "out")]
+        arguments = [
+            "encoder",
+            "export",
+            str(sources / "trigram"),
+            "--format",
+            "model2vec",
+            "--out",
+            str(tmp_path / "out"),
+        ]
         assert main(arguments) == 0
         assert "not compared" in capsys.readouterr().out
         assert (tmp_path / "out" / "config.json").is_file()
@@ -332,14 +340,17 @@ class TestMissingPackages:
 class TestCommand:
     def test_tokenizers(self, sources, tmp_path, capsys):
         out = tmp_path / "out"
-        assert main(["export", str(sources / "trigram"), "--format", "tokenizers", "--out", str(out)]) == 0
+        assert main(["encoder", "export", str(sources / "trigram"), "--format", "tokenizers", "--out", str(out)]) == 0
         printed = capsys.readouterr().out
         assert "TRIGRAM as tokenizers, 4 dimensions" in printed
         assert re.search(r"[\d,]+ sentences per second here; paranmt_hf.load: [\d,]+", printed)
         assert "the 12 known ones" in printed
 
     def test_one_sentence_for_what_cannot_be(self, sources, tmp_path, capsys):
-        assert main(["export", str(sources / "lstm"), "--format", "static", "--out", str(tmp_path / "out")]) == 1
+        assert (
+            main(["encoder", "export", str(sources / "lstm"), "--format", "static", "--out", str(tmp_path / "out")])
+            == 1
+        )
         assert (
             capsys.readouterr().err
             == "paranmt: format static holds WORD alone, and lstm is LSTM; format onnx holds it\n"

@@ -12,7 +12,6 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.cli.old import _parser
 from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
@@ -20,7 +19,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.card import AboutModel
+from paranmt_hf.hub.publish import About, publish
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
@@ -275,8 +274,8 @@ def test_damaged_record(pairs_of_words, tmp_path):
 
 
 def test_published_with_a_card_that_is_true(pairs_of_words):
-    about = AboutModel("mit", summary="A sentence.")
-    plan = plan_model(pairs_of_words.folder, "you/sent2vec", about=about)
+    about = About("mit", summary="A sentence.")
+    plan = publish(pairs_of_words.folder, "you/sent2vec", about=about, dry_run=True)
     text = plan.card
     assert "A sentence." in text
     assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text

@@ -87,7 +87,7 @@ def test_combinations_are_numbered(sizes):
 def test_settings_go_where_they_belong():
     encoder, config = apply({"lambda_w": 0.5, "dimension": 7}, EncoderConfig(min_count=2), TrainConfig(seed=9))
     assert (encoder.dimension, encoder.min_count, config.lambda_w, config.seed) == (7, 2, 0.5, 9)
-    with pytest.raises(InputError, match="--batch-size 1 with --mega-batch 1"):
+    with pytest.raises(InputError, match="`batch_size` 1 with `mega_batch` 1"):
         apply({"batch_size": 1}, EncoderConfig(), TrainConfig(mega_batch=1))
 
 
