@@ -28,9 +28,9 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from transformers import MarianConfig, MarianMTModel
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
-from paranmt_hf.paraphrase import search as searching
+from paranmt_hf.corpus.translation.beam import padded
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
@@ -39,7 +39,6 @@ from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
     token_loss,
 )
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.search import search
 
 PAD, START, END = 0, 1, 2
 LAYERS, HEADS, CLIP = 2, 4, 1.0
@@ -114,17 +113,37 @@ def generator(model: torch.nn.Module, batches: list[torch.Tensor], beams: int, l
 
     def steps() -> int:
         for batch in batches:
-            search(own, batch.tolist(), config)
+            own.search(batch.tolist(), config)
         return sum(map(len, batches))
 
     return steps
 
 
 def with_generate(contestant: Callable[[], Any]) -> Callable[[], Any]:
-    """The same without our beam search."""
+    """The same by `generate()` of transformers."""
+
+    @torch.inference_mode()
+    def search(
+        own: EncoderDecoder, sources: list[list[int]], config: ParaphraseConfig, controls: object = None
+    ) -> list[list[list[int]]]:
+        ids = padded(sources, own.pad)
+        settings = GenerationConfig(
+            num_beams=config.width,
+            num_return_sequences=config.width,
+            max_new_tokens=config.max_length,
+            decoder_start_token_id=own.start,
+            pad_token_id=own.pad,
+            eos_token_id=own.ends,
+            **({"early_stopping": True} if config.width > 1 else {}),
+        )
+        mask = padded([[1] * len(source) for source in sources], 0)
+        found = own.model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+        targets = [row[1:] for row in found.tolist()]
+        targets = [row[: row.index(own.ends[0])] if own.ends[0] in row else row for row in targets]
+        return [targets[first : first + config.width] for first in range(0, len(targets), config.width)]
 
     def run() -> Any:  # noqa: ANN401
-        with patch.object(searching, "_has_own_search", lambda own: False):
+        with patch.object(EncoderDecoder, "search", search):
             return contestant()
 
     return run

@@ -10,7 +10,7 @@
         --figures paraphrases.json canonical.json --out model_cards/paraphrasers
 
 `about.yaml` holds what no program can know: `data`, `commands` (a list), `license_text`. The figures are what `paranmt
-evaluate paraphrases` and `paranmt evaluate canonical` wrote with `--json`, of these weights. The record,
+paraphrase evaluate` and `paranmt paraphrase canonical` wrote with `--json`, of these weights. The record,
 `paraphraser-small.json`, holds all values; `paraphraser-small.md` is rendered from it and from nothing else.
 """
 
@@ -22,50 +22,45 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.generation.record import (
-    CanonicalRecord,
-    ParaphrasesRecord,
-    compare_canonical,
-    compare_paraphrases,
-)
-from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.hub.repository import weights_checksum
-from paranmt_hf.paraphrase.card import card_values
-from paranmt_hf.paraphrase.record import read_paraphraser
-from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
+from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.paraphrase.results import (
+    CanonicalResults,
+    ParaphraseResults,
+    canonical_table,
+    paraphrase_table_of,
+)
+from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.yaml_files import read_yaml
 
-KINDS: dict[str, Any] = {"paraphrases": ParaphrasesRecord, "canonical": CanonicalRecord}
+KINDS: dict[str, Any] = {"paraphrases": ParaphraseResults, "canonical": CanonicalResults}
 
 
-def read_figures(path: Path, weights: str) -> ParaphrasesRecord | CanonicalRecord:
-    """Read the figures of some weights.
-
-    Raises:
-        InputError: The file holds none of them.
-    """
+def read_figures(path: Path, weights: str) -> ParaphraseResults | CanonicalResults:
+    """Read the figures of some weights."""
     for values in read_json(path, "what `paranmt evaluate` wrote"):
-        record: ParaphrasesRecord | CanonicalRecord = from_json(KINDS[values["kind"]], values, path)
+        record: ParaphraseResults | CanonicalResults = from_json(KINDS[values["kind"]], values, path)
         if record.weights == weights:
             return record
     raise InputError(f"{path} has no figures of the weights {weights}; measure this model")
 
 
-def described(record: ParaphrasesRecord | CanonicalRecord) -> str:
+def described(record: ParaphraseResults | CanonicalResults) -> str:
     """Write the figures in Markdown."""
-    if isinstance(record, CanonicalRecord):
+    if isinstance(record, CanonicalResults):
         shown = record.figures.examples[:3]
         examples = "\n".join(f"| {each.noisy} | {each.output} | {each.clean} |" for each in shown)
         return (
             f"`{record.command}`\n\nNoise was added to {record.sentences:,} references that were held out; edits for "
             "each 100 characters or words of the reference itself.\n\n"
-            f"{compare_canonical([record], 'markdown')}\n\n| noisy | output | clean |\n|---|---|---|\n{examples}"
+            f"{canonical_table([record], 'markdown')}\n\n| noisy | output | clean |\n|---|---|---|\n{examples}"
         )
     return (
         f"`{record.command}`\n\n{record.items:,} sentences and {record.references:,} references that were held out. "
         "BLEU and METEOR against the references, self-BLEU against the input, among: BLEU among the outputs of a "
         "sentence; numbers, negation, names: % that differ in one from the input.\n\n"
-        f"{compare_paraphrases([record], 'markdown')}"
+        f"{paraphrase_table_of([record], 'markdown')}"
     )
 
 
@@ -81,10 +76,10 @@ def main() -> None:
     about = read_yaml(arguments.about, "data, commands and license_text")
     weights = weights_checksum(arguments.model)
     found = [read_figures(path, weights) for path in arguments.figures]
-    record = card_values(arguments.name, read_paraphraser(arguments.model))
+    record = card_values(arguments.name, ParaphraserRecord.read(arguments.model))
     record |= {"data": about["data"], "command": "\n".join(about["commands"]), "license_text": about["license_text"]}
     record["figures"] = "\n\n".join(described(each) for each in found)
-    record["evaluations"] = [each.to_json() for each in found]
+    record["evaluations"] = [to_json(each) for each in found]
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (arguments.out / f"{arguments.name}.json").write_text(f"{text}\n", encoding="utf8")

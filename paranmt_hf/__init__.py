@@ -10,16 +10,14 @@ from paranmt_hf.version import __version__
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
     "About": "paranmt_hf.hub.publish",
-    "AdversarialConfig": "paranmt_hf.paraphrase.adversarial",
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
     "WordWeighting": "paranmt_hf.evaluation.word_weights",
-    "ControlledParaphraser": "paranmt_hf.paraphrase.syntax.paraphraser",
+    "ControlledParaphraser": "paranmt_hf.paraphrase.controlled",
     "ConvertConfig": "paranmt_hf.training.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
-    "ItemsConfig": "paranmt_hf.evaluation.data_configs",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
     "LexiconConfig": "paranmt_hf.lexicon.lexicon",
@@ -30,6 +28,7 @@ _NAMES = {
     "NegativesConfig": "paranmt_hf.training.negatives",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
+    "ParaphraseEvaluationData": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
@@ -44,7 +43,6 @@ _NAMES = {
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
-    "SyntaxConfig": "paranmt_hf.paraphrase.syntax.config",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
@@ -57,11 +55,11 @@ _NAMES = {
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
-    "evaluate_canonical": "paranmt_hf.paraphrase.evaluate_paraphrases",
+    "evaluate_canonical": "paranmt_hf.paraphrase.evaluate",
     "evaluate_contrast": "paranmt_hf.evaluation.contrast",
     "evaluate_lexicon": "paranmt_hf.lexicon.build",
     "evaluate_overfitting": "paranmt_hf.training.pair_margins",
-    "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate_paraphrases",
+    "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
     "export_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -71,7 +69,7 @@ _NAMES = {
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
-    "load_paraphraser": "paranmt_hf.paraphrase.loaded_paraphraser",
+    "load_paraphraser": "paranmt_hf.paraphrase.controlled",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
@@ -89,8 +87,7 @@ _NAMES = {
     "supervise": "paranmt_hf.training.supervised.supervise",
     "train": "paranmt_hf.training.train",
     "tune": "paranmt_hf.training.tuning.tune",
-    "train_controlled": "paranmt_hf.paraphrase.train_controlled",
-    "train_paraphraser": "paranmt_hf.paraphrase.train_paraphraser",
+    "train_paraphraser": "paranmt_hf.paraphrase.train",
     "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
     "write_report": "paranmt_hf.apps.explore.explore",
     "write_results": "paranmt_hf.evaluation.results",
@@ -98,7 +95,6 @@ _NAMES = {
 
 __all__ = [
     "About",
-    "AdversarialConfig",
     "AnnotationConfig",
     "AugmentConfig",
     "WordWeighting",
@@ -107,7 +103,6 @@ __all__ = [
     "EncoderConfig",
     "EngineConfig",
     "InputError",
-    "ItemsConfig",
     "LanguageModelConfig",
     "Lexicon",
     "LexiconConfig",
@@ -118,6 +113,7 @@ __all__ = [
     "NegativesConfig",
     "ParaNMTBuilder",
     "ParaphraseConfig",
+    "ParaphraseEvaluationData",
     "Paraphraser",
     "ParaphraserConfig",
     "ParaphraserTraining",
@@ -132,7 +128,6 @@ __all__ = [
     "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
-    "SyntaxConfig",
     "TrainConfig",
     "TranslatorConfig",
     "TuneConfig",
@@ -178,7 +173,6 @@ __all__ = [
     "supervise",
     "train",
     "tune",
-    "train_controlled",
     "train_paraphraser",
     "train_sent2vec",
     "write_report",
@@ -216,7 +210,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.contrast import evaluate_contrast
-    from paranmt_hf.evaluation.data_configs import ItemsConfig
     from paranmt_hf.evaluation.evaluate import evaluate
     from paranmt_hf.evaluation.results import write_results
     from paranmt_hf.evaluation.sts import evaluate_sts
@@ -226,17 +219,19 @@ if TYPE_CHECKING:
     from paranmt_hf.hub.publish import About, publish
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
-    from paranmt_hf.paraphrase.adversarial import AdversarialConfig, find_adversarial
+    from paranmt_hf.paraphrase.adversarial import find_adversarial
     from paranmt_hf.paraphrase.augment import AugmentConfig, augment
-    from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserConfig, ParaphraserTraining
-    from paranmt_hf.paraphrase.evaluate_paraphrases import evaluate_canonical, evaluate_paraphrases
-    from paranmt_hf.paraphrase.loaded_paraphraser import load_paraphraser
+    from paranmt_hf.paraphrase.config import (
+        ParaphraseConfig,
+        ParaphraseEvaluationData,
+        ParaphraserConfig,
+        ParaphraserTraining,
+    )
+    from paranmt_hf.paraphrase.controlled import ControlledParaphraser, load_paraphraser
+    from paranmt_hf.paraphrase.evaluate import evaluate_canonical, evaluate_paraphrases
     from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
-    from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
-    from paranmt_hf.paraphrase.syntax.paraphraser import ControlledParaphraser
-    from paranmt_hf.paraphrase.train_controlled import train_controlled
-    from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+    from paranmt_hf.paraphrase.train import train_paraphraser
     from paranmt_hf.search.index import SentenceIndex, build_index
     from paranmt_hf.search.indexed_vectors import IndexConfig
     from paranmt_hf.search.mine import MineConfig, mine

@@ -110,7 +110,9 @@ def overview() -> str:
 def run_command(command: Command, words: Sequence[str]) -> None:
     """Parse the options of a command, call its function, and report its result."""
     try:
-        values = command.parse(words, file_values(command, words))
+        from paranmt_hf.cli.parsing import parse
+
+        values = parse(command, words, file_values(command, words))
         json_file = None if values.get("json") == PRINTED else values.get("json")
         if json_file is not None:
             check_result_path(json_file, "--json")

@@ -1,8 +1,4 @@
-"""A command: the options of a function, derived from its signature, its docstring and its settings; and the call.
-
-Parsing and help are tyro's. It gets a flat dataclass for each group of options instead of the settings themselves, so
-that values of a file are defaults, and settings are made only when all their values are known.
-"""
+"""A command: the options of a function, derived from its signature, its docstring and its settings; and the call."""
 
 from __future__ import annotations
 
@@ -10,14 +6,13 @@ import builtins
 import inspect
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
@@ -185,68 +180,6 @@ class Command:
                 raise InputError(f"{where}: {error}", option=name) from None
         return found
 
-    def parse(self, given_words: Sequence[str], file_values: Mapping[str, Any]) -> dict[str, Any]:
-        """Parse a command line.
-
-        Args:
-            given_words: What follows the name of the command.
-            file_values: Values that replace defaults, from a file or the name of a recipe.
-
-        Returns:
-            The value of each option, by its name, and of `json`, `config` and `debug`.
-        """
-        import tyro
-
-        words = ["--help" if word == "--help-all" else word for word in given_words]
-        # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
-        brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
-        groups: dict[str, list[Option]] = {"": []}
-        for option in self.options:
-            if not (brief and option.advanced):
-                groups.setdefault(option.parameter if option.parameter in self.settings else "", []).append(option)
-        parts: list[tuple[str, Any]] = []
-        for name, options in groups.items():
-            own = [_tyro_field(option, file_values, self.flags) for option in options]
-            made = make_dataclass(name or "own", own, kw_only=True)
-            made.__doc__ = _documentation(self.settings[name]).short_description if name else None
-            parts.append((name or "own", made if name else Annotated[made, tyro.conf.arg(name="")]))
-        parts.append(("general", make_dataclass("general", _general(self.writes_json), kw_only=True)))
-        line: Any = tyro.cli(
-            make_dataclass("arguments", parts, kw_only=True),
-            prog=f"paranmt {self.name}",
-            description=self._description(brief),
-            args=words,
-            config=(tyro.conf.OmitArgPrefixes,),
-        )
-        found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in self.options}
-        for name, _ in parts:
-            found |= vars(getattr(line, name))
-        return self._checked(found)
-
-    def _checked(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Check all values against their options."""
-        for option in self.options:
-            value = values[option.name]
-            if option.expected.several and not value:
-                if option.default is MISSING:
-                    print(f"paranmt {self.name}: {option.flag} is missing; see --help", file=sys.stderr)
-                    raise SystemExit(2)
-                values[option.name] = option.default
-            elif value is not None:
-                values[option.name] = checked(option.name, parsed(value, option.expected), option.expected)
-        return values
-
-    def _description(self, brief: bool) -> str:
-        text = _documentation(self.function)
-        parts = [text.short_description or self.summary]
-        if text.long_description and not brief:
-            parts.append(text.long_description)
-        hidden = sum(option.advanced for option in self.options)
-        if brief and hidden:
-            parts.append(f"--help-all shows {hidden} more options.")
-        parts.append(f"example:\n  {self.example}")
-        return with_flags("\n\n".join(parts), self.flags)
-
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""
         arguments: dict[str, Any] = {}
@@ -257,8 +190,11 @@ class Command:
             own = [option for option in self.options if option.parameter == name]
             given = {option.field: values[option.name] for option in own}
             required = {entry.name for entry in fields(expected.kind) if _default(entry) is MISSING}
-            changed = any(values[option.name] != option.default for option in own)
-            if expected.optional and not changed and any(given[field] is None for field in required):
+            missing = [option.flag for option in own if option.field in required and given[option.field] is None]
+            changed = [option.flag for option in own if values[option.name] != option.default]
+            if missing and changed:
+                raise InputError(f"{changed[0]} needs {missing[0]}; give it too, or leave out {changed[0]}")
+            if missing:
                 arguments[name] = None
                 continue
             try:
@@ -271,7 +207,7 @@ class Command:
         """The options that decide the result, as `--config` takes them."""
         kept = [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
         given = [option for option in kept if values[option.name] not in (None, ())]
-        return {option.name.replace("_", "-"): _as_written(values[option.name]) for option in given}
+        return {option.name.replace("_", "-"): as_written(values[option.name]) for option in given}
 
 
 def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
@@ -287,65 +223,6 @@ def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
 def with_flags(text: str, flags: Mapping[str, str]) -> str:
     """Show parameters in backquotes as they are typed."""
     return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), text)
-
-
-def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[str, str]) -> tuple[str, Any, Any]:
-    """A field of the dataclass from which tyro makes its parser."""
-    import tyro
-
-    expected = option.expected
-    default = file_values.get(option.name, option.default)
-    kind: Any = str if expected.kind is dict else expected.kind
-    if expected.several:
-        if default is not MISSING:
-            # tyro narrows the type to that of a default.
-            default = tuple(float(each) if kind is float else each for each in default or ())
-        kind = tuple[kind, ...]
-    elif expected.optional or default is None:
-        kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`
-    if isinstance(default, dict):
-        default = _as_written(default)
-    text = with_flags(option.help, flags)
-    if expected.kind is float and str(expected.range):
-        text = f"{text.removesuffix('.')}; {expected.range}."
-    hint: Any = "" if default in (None, (), "", False) else lambda label: f"(default: {label})"
-    if default is MISSING:
-        hint = "(required)"
-    configuration = tyro.conf.arg(name=option.name, help=text, metavar=_metavar(option), help_behavior_hint=hint)
-    markers = [tyro.conf.Positional] if option.positional else []
-    made: Any = field() if default is MISSING else field(default=default)
-    return option.name, Annotated[(kind, configuration, *markers)], made
-
-
-def _metavar(option: Option) -> str | None:
-    expected = option.expected
-    if expected.kind is bool:
-        return None
-    if option.positional:
-        name = option.flag
-    elif choices := expected.choices():
-        name = f"{{{','.join(map(str, choices))}}}"
-    else:
-        name = {int: "INT", float: "FLOAT", Path: "PATH", dict: "NAME=VALUE,..."}.get(expected.kind, "TEXT")
-    return f"{name} [{name} ...]" if expected.several else name
-
-
-def _general(writes_json: bool) -> list[tuple[str, Any, Any]]:
-    """Options of every command."""
-    import tyro
-
-    def option(name: str, kind: Any, default: Any, help: str) -> tuple[str, Any, Any]:  # noqa: ANN401
-        hint = tyro.conf.arg(name=name, help=help, help_behavior_hint="", metavar=None if kind is bool else "FILE")
-        return name, Annotated[kind, hint, tyro.conf.FlagCreatePairsOff], field(default=default)
-
-    config = "Options by their names, such as the paranmt.yaml next to a result; the command line replaces them."
-    result = [option("json", Path | None, None, "Write the result into this file.")] if writes_json else []
-    return [
-        *result,
-        option("config", Path | None, None, config),
-        option("debug", bool, False, "Show the traceback of an error."),
-        option("help_all", bool, False, "Show this help with all options."),
-    ]
 
 
 def _default(entry: Field[Any]) -> Any:  # noqa: ANN401
@@ -375,7 +252,8 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: A
     return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # noqa: S307
 
 
-def _documentation(documented: Any) -> Any:  # noqa: ANN401
+def documentation_of(documented: Any) -> Any:  # noqa: ANN401
+    """The parts of a docstring."""
     from docstring_parser import DocstringStyle, parse
 
     return parse(inspect.getdoc(documented) or "", style=DocstringStyle.GOOGLE)
@@ -387,14 +265,14 @@ def _explained(documented: Any) -> dict[str, str]:  # noqa: ANN401
     found: dict[str, str] = {}
     for kind in kinds:
         if kind.__doc__:
-            found |= {one.arg_name: " ".join((one.description or "").split()) for one in _documentation(kind).params}
+            found |= {one.arg_name: " ".join((one.description or "").split()) for one in documentation_of(kind).params}
     return found
 
 
-def _as_written(value: Any) -> Any:  # noqa: ANN401
+def as_written(value: Any) -> Any:  # noqa: ANN401
     """A value as a person writes it."""
     if isinstance(value, list | tuple):
-        return [_as_written(part) for part in value]
+        return [as_written(part) for part in value]
     if isinstance(value, dict):
         return ",".join(f"{name}={part}" for name, part in value.items())
     return os.fspath(value) if isinstance(value, Path) else value

@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "paraphrase": "generate paraphrases, and train and evaluate the models for it",
     "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
@@ -116,7 +117,46 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
     ],
-    "paraphrases": [],
+    "paraphrases": [
+        Command(
+            "paraphrase train",
+            "paranmt_hf.paraphrase.train:train_paraphraser",
+            "train a model that paraphrases",
+            "paranmt paraphrase train paranmt50m --out models/paraphraser",
+        ),
+        Command(
+            "paraphrase text",
+            "paranmt_hf.paraphrase.paraphrase_file:paraphrase_file",
+            "generate paraphrases of the sentences of a file",
+            "paranmt paraphrase text sentences.txt --model models/paraphraser --out paraphrases.tsv --n 3",
+        ),
+        Command(
+            "paraphrase augment",
+            "paranmt_hf.paraphrase.augment:augment",
+            "add paraphrases to labelled sentences",
+            "paranmt paraphrase augment reviews.tsv --model models/paraphraser --search n=3 --out more.tsv",
+        ),
+        Command(
+            "paraphrase adversarial",
+            "paranmt_hf.paraphrase.adversarial:find_adversarial",
+            "find paraphrases that change what a classifier says",
+            "paranmt paraphrase adversarial reviews.tsv --model models/paraphraser --classifier models/sst "
+            "--out broken.tsv",
+        ),
+        Command(
+            "paraphrase evaluate",
+            "paranmt_hf.paraphrase.evaluate:evaluate_paraphrases",
+            "evaluate paraphrasers over decodings, or files of paraphrases",
+            "paranmt paraphrase evaluate models/paraphraser --data paranmt50m --held-out --decodings greedy beams=8 "
+            "--json paraphrases.json",
+        ),
+        Command(
+            "paraphrase canonical",
+            "paranmt_hf.paraphrase.evaluate:evaluate_canonical",
+            "evaluate how noisy sentences are brought into standard form",
+            "paranmt paraphrase canonical models/paraphraser --data paranmt50m --held-out --json canonical.json",
+        ),
+    ],
     "search": [
         Command(
             "search index",
@@ -244,11 +284,5 @@ OLD = {
     "annotate": "annotate",
     "tune": "tune",
     "train-sent2vec": "train_sent2vec",
-    "train-paraphraser": "train_paraphraser",
-    "train-controlled": "train_controlled",
-    "paraphrase": "paraphrase",
-    "augment": "augment",
-    "adversarial": "adversarial",
-    "evaluate": "evaluate",
     "supervise": "supervise",
 }

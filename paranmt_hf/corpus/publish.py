@@ -111,7 +111,7 @@ def draw_histograms(record: ReleaseRecord) -> bytes | None:
 
 def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
     """Check a release and say what is published of it, under the licence of `about` if it states one."""
-    record = check_release(folder, about.stated_license)
+    record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = parse_record(folder, str(folder))
     # As it is in the folder, unless it is published under another licence.

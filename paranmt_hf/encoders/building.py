@@ -173,7 +173,7 @@ def _initial(
         spread = float(vectors.matrix.std(dtype=np.float64))
         if not spread > SMALLEST_SPREAD:
             raise InputError(
-                f"the vectors are too near zero to be told apart in 32 bits (standard deviation {spread:.0e}); "
+                f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
                 "multiply the numbers of their file"
             )
         weight *= spread / std

@@ -1,7 +1,7 @@
-"""Word vectors in context: the mean of a large encoder's token states over sentences that hold the word.
+"""Word vectors in context: the mean of a large encoder's token states over sentences with the word.
 
-A word that is encoded alone has the vector of a sentence of one word; what it adds to longer ones is nearer to the
-mean of its states in them. Words that no sentence holds are read alone. Not in the papers.
+What a word adds to a sentence is nearer to the mean of its states in sentences than to the vector of the word alone.
+Words that are in no sentence are encoded alone. Not in the papers.
 """
 
 from __future__ import annotations
@@ -21,38 +21,36 @@ from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.progress import Progress
 
-# Sentences whose states are in memory at once.
-BATCH = 32
-# Sentences that are cut, and chosen from, at once.
-BLOCK = 5_000
-# Pieces of a sentence, from which on a limit is none.
+# Sentences that are encoded at once, and that are split and chosen from at once.
+SENTENCES_AT_ONCE, BLOCK = 32, 5_000
+# Tokenizers without a maximum length state one above this.
 NO_LIMIT = 2**31
 
 Tensors = dict[str, torch.Tensor]
 
 
 class Kept(Protocol):
-    """Keeps how far the reading of text has come, so that it goes on after an interruption."""
+    """Keeps the state of reading text, so that it continues after an interruption."""
 
     def read(self) -> Tensors | None:
-        """Give what was kept last; None where there is nothing."""
+        """Return the last state; None if there is none."""
         ...
 
     def offer(self, state: Callable[[], Tensors]) -> None:
-        """Keep a state, which is asked for only if the time for it has come."""
+        """Keep a state, which is made only when it is time for it."""
         ...
 
 
 def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the first sentences that hold each word.
+    """Find the first sentences with each word.
 
     Args:
         bags: Rows of the words of the next sentences.
-        seen: Sentences so far that hold each word [row]; those of `bags` are added to it.
-        limit: So many sentences of each word.
+        seen: Number of sentences so far with each word [row]; those of `bags` are added to it.
+        limit: Maximum number of sentences of each word.
 
     Returns:
-        The sentence [holder] and the row [holder], each two once, by sentence.
+        The sentence [pair] and the row [pair], each pair once, by sentence.
     """
     sentences = np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
     # Sentence and row as one number, so that a word counts once for each sentence; divmod takes them apart again.
@@ -68,12 +66,7 @@ def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray,
 
 
 def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedTokenizerFast:
-    """Give the tokenizer that says where in a sentence each piece stands.
-
-    Args:
-        encoder: A SentenceTransformer.
-        name: What it is called in an error.
-    """
+    """Return the tokenizer that knows where in a sentence each piece is; refuse an encoder without one."""
     tokenizer = getattr(encoder, "tokenizer", None)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise InputError(
@@ -84,7 +77,7 @@ def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedToke
 
 
 class StateMeans:
-    """Adds up the states that an encoder gives the words of sentences.
+    """Adds up the states of words in sentences.
 
     Args:
         encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
@@ -95,7 +88,6 @@ class StateMeans:
     def __init__(self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False) -> None:
         self._encoder, self._row_of, self._in_bf16 = encoder, lookup.row_of, in_bf16
         self._tokenizer = check_reads_words(encoder, "this model")
-        # Tokenizers that know no limit give one that is too large for them.
         length = encoder.max_seq_length
         self._longest = length if length is not None and length < NO_LIMIT else None
         self._normalizer, self._pre_tokenizer = word_normalizer(), word_pre_tokenizer()
@@ -109,11 +101,11 @@ class StateMeans:
         Args:
             sentences: The sentences.
             wanted: The rows of the words of each sentence that are looked at, ascending.
-            alone: Each sentence is one word as a whole, even where it would be cut into several.
+            alone: Each sentence is one word, even if it would be split into several.
         """
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
-        for start in range(0, len(order), BATCH):
-            part = order[start : start + BATCH].tolist()
+        for start in range(0, len(order), SENTENCES_AT_ONCE):
+            part = order[start : start + SENTENCES_AT_ONCE].tolist()
             self._add([sentences[index] for index in part], [wanted[index] for index in part], alone)
 
     def _add(self, sentences: list[str], wanted: list[np.ndarray], alone: bool) -> None:
@@ -153,7 +145,7 @@ class StateMeans:
             self.counts[present] += 1
             flat.append(index * states.shape[1] + pieces[chosen])
             rows.append(owners[chosen])
-            # A word's pieces in a sentence, all copies of it together, count as much as one state.
+            # All pieces of a word in a sentence together count as one state.
             shares.append(1 / counts[position])
         if self._sums is None:
             self._sums = torch.zeros(len(self.counts), states.shape[2])
@@ -164,7 +156,7 @@ class StateMeans:
     def _owners(self, sentence: str, bounds: np.ndarray) -> np.ndarray:
         """Row of the word in which each piece [piece, 2] begins; 0 where that is not known."""
         normal = self._normalizer.normalize_str(sentence)
-        # Positions are those of the sentence as written, if no character became two.
+        # Positions are those of the sentence as written, unless a character became two.
         if len(normal) != len(sentence) or not len(bounds):
             return np.zeros(len(bounds), np.int64)
         words = self._pre_tokenizer.pre_tokenize_str(normal)
@@ -182,7 +174,7 @@ class StateMeans:
         return {"sums": self._sums, "counts": torch.from_numpy(self.counts)}
 
     def restore(self, state: Tensors) -> None:
-        """Go on from what was added up before."""
+        """Continue from a state."""
         self._sums, self.counts = state["sums"], state["counts"].numpy()
 
     @property
@@ -215,7 +207,7 @@ def mean_states(
         sentences: Columns of sentences.
         total: How many there are, for the progress.
         limit: Sentences of each word.
-        kept: Keeps how far it has come; it must be of the same arguments. The result is the same with any.
+        kept: Keeps the state; of the same arguments. The result does not depend on it.
         in_bf16: As of `StateMeans`.
 
     Returns:
@@ -247,7 +239,7 @@ def mean_states(
                     kept.offer(state_now)
     units = lookup.vocabulary.units
     with Progress("distill, words alone", len(units), unit="words") as progress:
-        # By ranges of rows, so that a run that goes on has the same batches. Row 0, of unknown words, is read nowhere.
+        # By ranges of rows, so that a continued run has the same batches. Row 0 is that of unknown words.
         for start in range(1, len(units), BLOCK):
             alone = [row for row in range(start, min(start + BLOCK, len(units))) if not means.counts[row]]
             if alone:

@@ -1,7 +1,7 @@
-"""Word vectors out of large encoders: of words alone or in context, reduced and weighed.
+"""Word vectors from large encoders, reduced and weighted.
 
-Alone, weighed by rank: the recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of whole
-words. In context, see `contexts.py`: weighed by frequency (SIF, Arora et al. 2017).
+Of words alone, weighted by rank: the recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of
+whole words. Of words in context (`contexts.py`), weighted by frequency (SIF, Arora et al. 2017).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Advanced, Count, Range, check
 
 Encode = Callable[[list[str]], np.ndarray]
-BATCH = 2_000
+# Words that are encoded at once.
+WORDS_AT_ONCE = 2_000
 # The a of SIF's weights a / (a + p).
 SIF_A = 1e-3
 
@@ -31,7 +32,7 @@ class DistillConfig:
         words: Maximum number of words, the most frequent ones.
         min_count: Leave out words that occur less often in the data.
         dimension: Reduce to this number of dimensions by principal components; those of the model if not given.
-        unweighted: Do not weigh words by the logarithm of their rank (alone) or by a / (a + frequency) (in context).
+        unweighted: Do not weight words by the logarithm of their rank (alone) or by a / (a + frequency) (in context).
         contexts: Take the mean of each word's states in this number of sentences of the text, instead of encoding
             each word alone.
         precision: Of the model with `contexts`; bf16 is twice as fast if the processor has it, else slower.
@@ -55,16 +56,14 @@ class DistillConfig:
 
 
 def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:
-    """Make word vectors out of words alone.
-
-    The root mean square of their lengths is 1.
+    """Make vectors of words alone; the root mean square of their lengths is 1.
 
     Args:
         words: The words, most frequent first.
         encoders: Each from texts to vectors [text, dimension].
         config: The settings.
     """
-    matrix = _beside([_alone(words, encode) for encode in encoders])
+    matrix = _side_by_side([_alone(words, encode) for encode in encoders])
     if config.dimension is not None or config.remove:
         matrix = matrix @ components(matrix, config.dimension, config.remove)
     if not config.unweighted:
@@ -79,10 +78,9 @@ def distill_in_context(
     average: Callable[[np.ndarray], np.ndarray],
     config: DistillConfig,
 ) -> WordVectors:
-    """Make word vectors out of the mean states of words in sentences.
+    """Make vectors of the mean states of words in sentences; the root mean square of their lengths is 1.
 
-    The root mean square of their lengths is 1. Principal components are those of sentences, not of words: they are to
-    keep what tells sentences apart.
+    Principal components are those of sentences, not of words, so that they keep the differences between sentences.
 
     Args:
         words: The words.
@@ -91,7 +89,7 @@ def distill_in_context(
         average: From word vectors [word, dimension] to the means of some sentences of the text [sentence, dimension].
         config: The settings.
     """
-    matrix = _beside(states)
+    matrix = _side_by_side(states)
     if not config.unweighted:
         matrix *= (SIF_A / (SIF_A + counts / max(counts.sum(), 1))).astype(np.float32)[:, None]
     if config.dimension is not None or config.remove:
@@ -103,23 +101,23 @@ def distill_in_context(
 def _alone(words: Sequence[str], encode: Encode) -> np.ndarray:
     parts = []
     with Progress("distill", len(words), unit="words") as progress:
-        for start in range(0, len(words), BATCH):
-            parts.append(np.asarray(encode(list(words[start : start + BATCH])), np.float32))
-            progress.advance_to(min(start + BATCH, len(words)))
+        for start in range(0, len(words), WORDS_AT_ONCE):
+            parts.append(np.asarray(encode(list(words[start : start + WORDS_AT_ONCE])), np.float32))
+            progress.advance_to(min(start + WORDS_AT_ONCE, len(words)))
     return np.concatenate(parts)
 
 
-def _beside(matrices: Sequence[np.ndarray]) -> np.ndarray:
-    """Centre each encoder's vectors [word, dimension], give them a size of 1, and put them beside each other."""
+def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """Centre each encoder's vectors [word, dimension], give them a size of 1, and concatenate them."""
     for matrix in matrices:
         if not np.isfinite(matrix).all():
             raise InputError("the model gave a vector that is not finite")
-    # What all words share tells nothing apart, and it would be the larger part of every average.
+    # What all words share distinguishes nothing, and would be the larger part of every average.
     return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
 
 
 def _scaled(matrix: np.ndarray) -> np.ndarray:
-    """Give vectors a root mean square length of 1: steps of a fixed size mean the same whatever a model's scale is."""
+    """Give vectors a root mean square length of 1, so that learning rates do not depend on a model's scale."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
     if not size > 0:
         raise InputError(f"the model gives all {len(matrix)} words the same vector; name more words or another model")
@@ -132,10 +130,10 @@ def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.n
     Args:
         rows: The rows [row, width].
         dimension: How many; None for all that are left.
-        remove: Leave out so many first ones.
+        remove: Number of first ones to leave out.
 
     Returns:
-        The components [width, dimension], float32, those of most variance first.
+        The components [width, dimension], float32, by falling variance.
     """
     check_reduction(rows.shape[0], rows.shape[1], dimension, remove)
     last = remove + dimension if dimension is not None else min(rows.shape)

@@ -6,8 +6,9 @@ To add one: add its record to the table below, its modules to `modules/` if it h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 Kind = Literal["word", "trigram", "ngram"]
@@ -21,15 +22,33 @@ PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
 SENT2VEC = "Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)"
 
 WEIGHTS = "model.safetensors"
-STATIC = {"StaticEmbedding": ("tokenizer.json", WEIGHTS), "WordEmbedding": ("vocabulary.json", WEIGHTS)}
-RECURRENT = {
+# What each module is read from, by the name of its class; a combination lists its parts.
+FILES: dict[str, tuple[str, ...]] = {
+    "Combination": ("combination_config.json", "parts.json"),
+    "StaticEmbedding": ("tokenizer.json", WEIGHTS),
+    "WordEmbedding": ("vocabulary.json", WEIGHTS),
+    "TrigramEmbedding": ("vocabulary.json", WEIGHTS),
+    "NgramEmbedding": ("average_config.json", "vocabulary.json", WEIGHTS),
     "WordEmbeddings": ("wordembedding_config.json", "tokenizer.json", WEIGHTS),
+    "Dense": ("config.json", WEIGHTS),
     "LSTM": ("lstm_config.json", WEIGHTS),
+    "AverageDirections": ("directions_config.json",),
     "Pooling": ("config.json",),
     "MaxPooling": ("config.json",),
+    "LastStateRNN": ("recurrent_config.json", WEIGHTS),
+    "IdentityRNN": ("recurrent_config.json", WEIGHTS),
+    "PeepholeLSTM": ("recurrent_config.json", WEIGHTS),
 }
-RECURRENCE = ("recurrent_config.json", WEIGHTS)
-WORDS_IN_ORDER = {"WordEmbeddings": RECURRENT["WordEmbeddings"]}
+# Files that modules write too, and that reading does not need.
+FURTHER_FILES = (
+    "average_config.json",
+    "config.json",
+    "pooling_config.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,10 @@ class Family:
         name: Its name in `--model`.
         title: Its name in the papers.
         units: What its table has rows for.
-        files: The files that each of its modules is read from, by the name of the module's class.
         ordered: Whether it reads the units of a sentence in order; else as a bag.
-        dense: Whether it has weights beside its table. Such models are trained through the trainer.
+        dense: Whether it has weights other than its table; such models are trained by the trainer.
         gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
-        centre: What lambda_c pulls the weights beside its table towards.
+        centre: What lambda_c pulls its other weights towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
         settings: Those of `EncoderConfig` that only some families read, and this one does.
         limits: What a card says of its limits.
@@ -56,7 +74,6 @@ class Family:
     name: str
     title: str
     units: Kind
-    files: Mapping[str, tuple[str, ...]] = field(repr=False)
     ordered: bool = False
     dense: bool = False
     gates: int = 0
@@ -69,103 +86,30 @@ class Family:
     exported: bool = True
 
 
+# Encoders with weights other than word embeddings: layers over an average, and recurrences over words in order.
+_layered = partial(Family, units="word", dense=True, table_dimension="word_dimension", paper=PARAGRAM)
+_ordered = partial(Family, units="word", dense=True, table_dimension="word_dimension", ordered=True, limits=SEQUENCE)
 _RECORDS = (
-    Family("word", "WORD", "word", STATIC),
+    Family("word", "WORD", "word"),
     Family(
         "trigram",
         "TRIGRAM",
         "trigram",
-        {"TrigramEmbedding": ("vocabulary.json", WEIGHTS)},
         table_dimension="trigram_dimension",
         settings=("trigrams", "trigram_dimension"),
     ),
-    Family(
-        "lstm",
-        "LSTM",
-        "word",
-        RECURRENT,
-        ordered=True,
-        dense=True,
-        gates=4,
-        table_dimension="word_dimension",
-        settings=("pooling", "word_dimension"),
-        limits=SEQUENCE,
-    ),
-    Family(
-        "blstm",
-        "BLSTM",
-        "word",
-        {**RECURRENT, "AverageDirections": ("directions_config.json",)},
-        ordered=True,
-        dense=True,
-        gates=8,
-        table_dimension="word_dimension",
-        settings=("pooling", "word_dimension", "directions"),
-        limits=SEQUENCE,
-    ),
-    Family(
-        "projection",
-        "projection",
-        "word",
-        {**STATIC, "Dense": ("config.json", WEIGHTS)},
-        dense=True,
-        table_dimension="word_dimension",
-        settings=("word_dimension",),
-        paper=PARAGRAM,
-    ),
-    Family(
-        "dan",
-        "DAN",
-        "word",
-        {**STATIC, "Dense": ("config.json", WEIGHTS)},
-        dense=True,
-        table_dimension="word_dimension",
-        settings=("word_dimension", "layers", "activation"),
-        paper=PARAGRAM,
-    ),
-    Family(
-        "rnn",
-        "RNN",
-        "word",
-        {**WORDS_IN_ORDER, "LastStateRNN": RECURRENCE},
-        ordered=True,
-        dense=True,
-        gates=1,
-        table_dimension="word_dimension",
-        settings=("word_dimension", "activation"),
-        limits=SEQUENCE,
-        paper=PARAGRAM,
-    ),
-    Family(
-        "irnn",
-        "iRNN",
-        "word",
-        {**WORDS_IN_ORDER, "IdentityRNN": RECURRENCE},
-        ordered=True,
-        dense=True,
-        gates=1,
-        centre="initial",
-        limits=SEQUENCE,
-        paper=PARAGRAM,
-    ),
-    Family(
-        "plstm",
-        "peephole LSTM",
-        "word",
-        {**WORDS_IN_ORDER, "PeepholeLSTM": RECURRENCE},
-        ordered=True,
-        dense=True,
-        gates=4,
-        table_dimension="word_dimension",
-        settings=("word_dimension", "output_gate"),
-        limits=SEQUENCE,
-        paper=PARAGRAM,
-    ),
+    _ordered("lstm", "LSTM", gates=4, settings=("pooling", "word_dimension")),
+    _ordered("blstm", "BLSTM", gates=8, settings=("pooling", "word_dimension", "directions")),
+    _layered("projection", "projection", settings=("word_dimension",)),
+    _layered("dan", "DAN", settings=("word_dimension", "layers", "activation")),
+    _ordered("rnn", "RNN", gates=1, settings=("word_dimension", "activation"), paper=PARAGRAM),
+    # Its state is as wide as its words.
+    _ordered("irnn", "iRNN", gates=1, table_dimension="dimension", centre="initial", paper=PARAGRAM),
+    _ordered("plstm", "peephole LSTM", gates=4, settings=("word_dimension", "output_gate"), paper=PARAGRAM),
     Family(
         "sent2vec",
         "Sent2Vec",
         "ngram",
-        {"NgramEmbedding": ("average_config.json", "vocabulary.json", WEIGHTS)},
         limits=NGRAMS,
         paper=SENT2VEC,
         trained_by="train-sent2vec",
@@ -177,21 +121,6 @@ FAMILIES = {family.name: family for family in _RECORDS}
 OF_PAIRS = [family.name for family in _RECORDS if family.trained_by == "train"]
 # Other names, which papers use.
 ALIASES = {"paragram-phrase": "word"}
-# What each module is read from, by the name of its class; the combination first reads which parts it has.
-FILES: dict[str, tuple[str, ...]] = {
-    "Combination": ("combination_config.json", "parts.json"),
-    **{name: files for family in _RECORDS for name, files in family.files.items()},
-}
-# Files that modules write too, and that reading does not need.
-FURTHER_FILES = (
-    "average_config.json",
-    "config.json",
-    "pooling_config.json",
-    "sentence_bert_config.json",
-    "special_tokens_map.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-)
 
 
 def title_of(names: Iterable[str], mode: str) -> str:

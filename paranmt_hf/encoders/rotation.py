@@ -1,8 +1,7 @@
-"""Another order of an averaging encoder's dimensions: its tables rotated, so that cosines stay as they are.
+"""Rotate the tables of an averaging encoder: cosines stay as they are, the first dimensions hold what is chosen.
 
 The mean of rotated rows is the rotated mean of the rows, so a table times an orthogonal matrix gives rotated sentence
-vectors. Their cosines are those of before up to rounding; what changes is what the first dimensions hold. Not in the
-papers.
+vectors. Their cosines change only by rounding. Not in the papers.
 """
 
 from __future__ import annotations
@@ -21,21 +20,18 @@ from paranmt_hf.errors import InputError
 
 
 def even_rotation(dimension: int, seed: int) -> np.ndarray:
-    """Draw an orthogonal matrix [dimension, dimension], each direction as probable as any other.
-
-    Each dimension of a vector that it rotates then holds as much as any other, on average.
-    """
+    """Draw an orthogonal matrix [dimension, dimension] uniformly: rotated dimensions hold equally much, on average."""
     drawn = np.random.default_rng(seed).standard_normal((dimension, dimension))
     orthogonal, upper = np.linalg.qr(drawn)
-    # Without this some rotations would be more probable than others (Mezzadri 2007, arXiv:math-ph/0609050).
+    # Otherwise the distribution would not be uniform (Mezzadri 2007, arXiv:math-ph/0609050).
     return orthogonal * np.where(np.diag(upper) < 0, -1.0, 1.0)
 
 
 def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
-    """Average the outer product of each vector with itself, after its length was made 1.
+    """Average the outer product of each normalised vector with itself.
 
     Args:
-        vectors: Batches of vectors [sentence, dimension]; vectors of zeros count nothing.
+        vectors: Batches of vectors [sentence, dimension]; vectors of zeros are left out.
 
     Returns:
         The mean [dimension, dimension], float64.
@@ -47,20 +43,22 @@ def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
         unit = (wide / np.where(lengths > 0, lengths, 1))[lengths[:, 0] > 0]
         total, count = total + unit.T @ unit, count + len(unit)
     if not count:
-        raise InputError("the encoder knows no word of this text, so it has no principal components; give other text")
+        raise InputError(
+            "the encoder knows no word of this text, so there are no principal components; give other text"
+        )
     return total / count
 
 
 def principal_rotation(moment: np.ndarray) -> np.ndarray:
     """Principal components of vectors, those of the largest variance first.
 
-    The mean is not taken off the vectors, for cosines do not take it off either.
+    The mean is not subtracted, as cosines do not subtract it either.
 
     Args:
         moment: Of the vectors, as `second_moment` gives it [dimension, dimension].
 
     Returns:
-        The components [dimension, component], orthogonal; the largest number of each is positive.
+        The components [dimension, component], orthogonal; the largest value of each is positive.
     """
     _, components = np.linalg.eigh(moment)
     components = components[:, ::-1]
@@ -69,13 +67,13 @@ def principal_rotation(moment: np.ndarray) -> np.ndarray:
 
 
 def blocks(matrix: np.ndarray, widths: Iterable[int]) -> list[np.ndarray]:
-    """Take the square blocks of some widths that lie on the diagonal of a matrix [dimension, dimension]."""
+    """Take square blocks of some widths on the diagonal of a matrix [dimension, dimension]."""
     ends = np.cumsum([0, *widths])
     return [matrix[low:high, low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
 
 
 def widths_of(composition: Composition) -> list[int]:
-    """Dimensions of the spaces that an encoder's tables span: one that is shared, or one for each of them in turn."""
+    """Dimensions of the spaces of an encoder's tables: a shared one, or one for each table."""
     if composition.mode == "add":
         return [composition.dimension]
     return [part.dimension for part in composition.parts]
@@ -87,7 +85,7 @@ def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
     if not composition.only_tables:
         raise InputError(
             f"{name} is a {composition.title}; only averaging encoders (WORD, TRIGRAM and their combinations) are "
-            "rotated, for others have weights that no rotation of their tables goes through"
+            "rotated, because others have weights behind their tables"
         )
     return composition
 
@@ -95,11 +93,11 @@ def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
 def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceEncoder:
     """Rotate all dimensions of an averaging encoder together.
 
-    Tables side by side become tables as wide as both, whose means are added: [w, t] times a matrix is w R + t S, where
+    Concatenated tables become tables as wide as both, whose means are added: [w, t] times a matrix is w R + t S, where
     R and S are the matrix's rows for w and for t.
 
     Args:
-        encoder: The encoder, stored in full precision; its tables may be used up.
+        encoder: The encoder, stored in full precision; its tables may be changed.
         rotation: Orthogonal matrix [dimension, dimension], or the first columns of one.
     """
     composition = take_apart(list(encoder))
@@ -117,7 +115,7 @@ def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> Sente
     """Rotate each table of a concatenation by itself.
 
     Args:
-        encoder: The encoder, stored in full precision; its tables may be used up.
+        encoder: The encoder, stored in full precision; its tables may be changed.
         rotations: Orthogonal matrix of each [dimension of the part, dimension of the part].
     """
     composition = take_apart(list(encoder))
@@ -127,11 +125,11 @@ def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> Sente
 
 
 def _multiply(module: nn.Module, matrix: np.ndarray) -> None:
-    """Put a table times a matrix in its place; rows of zeros stay zeros."""
+    """Multiply a table by a matrix, in place; rows of zeros stay zeros."""
     weight = module.embedding.weight.data.double() @ torch.from_numpy(np.ascontiguousarray(matrix))  # type: ignore[union-attr, operator]
     module.embedding = nn.EmbeddingBag.from_pretrained(weight.float(), freeze=False, mode="mean")
 
 
 def _like(encoder: SentenceEncoder, modules: list[nn.Module]) -> SentenceEncoder:
-    """Make an encoder of other modules, with the settings of one that is there."""
+    """Make an encoder of other modules with the settings of `encoder`."""
     return SentenceEncoder(modules=modules, device="cpu", **{name: getattr(encoder, name) for name in SETTINGS})

@@ -15,21 +15,19 @@ from paranmt_hf.errors import InputError
 # The tensors of an encoder by name, with their types as safetensors and as numpy name them; wider types come first,
 # so that each begins where its numbers may.
 TYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16), "int8": ("I8", np.int8)}
-# Buckets that are written at once, and the largest number of 16 bits.
-STEP, LARGEST_HALF = 2**20, 65504.0
+# Buckets that are written at once, and the largest value of 16 bits.
+BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0
 
 
 class RowFile:
-    """Writes rows as they come; what stands before them in the file is written at the end.
-
-    Until then nothing is there but the rows that came: the place of what is missing takes no room on disk.
+    """Writes rows as they come; what is before them in the file is written at the end, and takes no room until then.
 
     Args:
         path: The file.
-        rows: Number of rows to come.
-        dimension: Numbers of a row.
+        rows: Number of rows.
+        dimension: Width of a row.
         precision: `float32`, `float16` or `int8`, as `AverageEmbedding` stores them.
-        hashes: The buckets that have a row, ascending; a number for all below it; None for an encoder without any.
+        hashes: The buckets that have a row, ascending; a number for all below it; None for an encoder without n-grams.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class RowFile:
         """Append rows [row, dimension], float32."""
         if self._precision == "float16" and len(rows) and (largest := float(np.abs(rows).max())) > LARGEST_HALF:
             raise InputError(
-                f"a vector has the number {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "
+                f"a vector has the value {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "
                 "float32"
             )
         stored = store(rows, self._precision)
@@ -68,7 +66,7 @@ class RowFile:
             self._scales.append(stored[SCALE])
 
     def close(self) -> None:
-        """Write what stands before the rows, and end the file."""
+        """Write what is before the rows, and close the file."""
         if HASHES in self._starts:
             self._file.seek(self._begin + self._starts[HASHES])
             for part in _parts(self._hashes):
@@ -91,8 +89,8 @@ class RowFile:
 
 
 def _parts(hashes: np.ndarray | int | None) -> Iterator[np.ndarray]:
-    """Give buckets some at a time."""
+    """Yield the buckets in parts."""
     count = hashes if isinstance(hashes, int) else 0 if hashes is None else len(hashes)
-    for start in range(0, count, STEP):
-        stop = min(start + STEP, count)
+    for start in range(0, count, BUCKETS_AT_ONCE):
+        stop = min(start + BUCKETS_AT_ONCE, count)
         yield np.arange(start, stop) if isinstance(hashes, int) else hashes[start:stop]  # type: ignore[index]

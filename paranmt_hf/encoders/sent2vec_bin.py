@@ -30,11 +30,11 @@ MAGIC, VERSION = 793712314, 11
 FASTTEXT_VERSION = 12
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w-ngrams"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
-# The program's name for the word that stands where a target was; its id is 0, and no text holds it.
+# The program's name for the placeholder of a target; its id is 0, and it is in no text.
 PLACEHOLDER = b"<PLACEHOLDER>"
-# The program keeps at most so many words.
+# Maximum number of words of the program.
 MOST_WORDS = 30_000_000
-# No word of a text is so many bytes long, and no vocabulary, of which a small packed file could hold as much.
+# Maximum number of bytes of a word, and of a vocabulary: a small packed file could unpack to any number.
 LONGEST_WORD, MOST_TEXT = 2**16, 2**30
 # Bytes that are read at once.
 BLOCK = 2**22
@@ -68,13 +68,14 @@ class BinReader:
         return self._digest.hexdigest()
 
     def wrong(self, what: str, expected: str, found: object, at: int) -> InputError:
-        """The error for a value that cannot be: what it is, what was expected and came, and where."""
+        """Make the error for an impossible value: what it is, what was expected, what was found, and where."""
         return InputError(
-            f"{self.name} is damaged, or no model of Sent2Vec: {what} at byte {at:,} must be {expected}, was {found}"
+            f"{self.name} is damaged, or not a model of Sent2Vec: {what} at byte {at:,} must be {expected}, was "
+            f"{found}"
         )
 
     def _fill(self, count: int) -> bool:
-        """Have some bytes at hand; False where the model ends before."""
+        """Fill the buffer with some bytes; False if the model ends before."""
         while len(self._buffer) - self._at < count:
             try:
                 read = self._stream.read(BLOCK)
@@ -129,8 +130,8 @@ class BinReader:
         """Refuse bytes behind the end."""
         if self._fill(1):
             raise InputError(
-                f"{self.name} is damaged, or no model of Sent2Vec: it goes on at byte {self.position:,}, where it "
-                "should end"
+                f"{self.name} is damaged, or not a model of Sent2Vec: it should end at byte {self.position:,}, and "
+                "continues"
             )
 
 
@@ -171,7 +172,7 @@ class Sent2VecBinSettings:
 
 @dataclass(frozen=True)
 class Sent2VecWords:
-    """The settings and words of a model: all that stands before its rows.
+    """The settings and words of a model: everything before its rows.
 
     Attributes:
         settings: What it says of its training.
@@ -185,7 +186,7 @@ class Sent2VecWords:
 
 
 def read_words(reader: BinReader) -> Sent2VecWords:
-    """Read what stands before the rows."""
+    """Read everything before the rows."""
     settings = _read_settings(reader)
     at = reader.position
     size, words, labels = (reader.number("i", "a number of words") for _ in range(3))

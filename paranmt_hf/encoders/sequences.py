@@ -105,7 +105,7 @@ def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
     """Do what the stock LSTM module does, without packing the sequences.
 
     The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
-    are sorted by length and cut into groups, so that little is computed for padding.
+    are sorted by length and split into groups, so that little is computed for padding.
 
     Args:
         features: `token_embeddings` [sentence, word, dimension] and `sentence_lengths` [sentence].

@@ -73,7 +73,7 @@ def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[K
 
 
 def _inside(word: str) -> list[str]:
-    """Trigrams of a sentence that lie in one of its words and the blanks beside it."""
+    """Trigrams in a word and the blanks around it."""
     line = spaced([word])
     return [line[start : start + 3] for start in range(len(word))]
 
@@ -162,13 +162,13 @@ class NgramLookup(WordLookup):
 class TrigramLookup(Lookup):
     """Rows of the character trigrams of sentences.
 
-    A trigram lies in one word and the blanks beside it, or it is the last character of a word, a blank, and the first
+    A trigram is in one word and the blanks around it, or it is the last character of a word, a blank, and the first
     character of the next word. So the trigrams of a sentence follow from its tokens, without looking at its text.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
-        # Which trigram `x y` has which row, as a table over the characters that stand there in the vocabulary.
+        # Which trigram `x y` has which row, as a table over the characters at these places in the vocabulary.
         crossings = [unit for unit in vocabulary.units[1:] if len(unit) == 3 and unit[1] == " "]
         codes = _codes("".join(crossings)).reshape(-1, 3)
         # The characters before and behind the blank, ascending; the number of one is its position here plus 1.
@@ -236,7 +236,7 @@ class TrigramLookup(Lookup):
         return self._crossing.ravel()[places]
 
     def inside(self, tokens: np.ndarray) -> Bags:
-        """Rows of the trigrams in some tokens and the blanks beside them.
+        """Rows of the trigrams in some tokens and the blanks around them.
 
         Args:
             tokens: Token ids [token] of the last table that was looked up.

@@ -14,7 +14,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.util.settings import Advanced, Count, Range, check
+from paranmt_hf.util.settings import Advanced, Count, check
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
 # The names of the weightings in results.
@@ -28,6 +28,8 @@ WEIGHTINGS: Mapping[Weighting, str] = {
 # Those that need to know how often words occur.
 BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"
+# The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3.
+SIF_A = 1e-3
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,12 @@ class WordWeighting:
             most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
         frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
             word and its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        sif_a: The a of SIF's weights a / (a + p(w)).
         blacklist: Number of the most frequent words that blacklist leaves out.
         norms_of: Encoder or file of word vectors whose norms weigh the words.
     """
 
     weighting: tuple[Weighting, ...] = ("average",)
     frequencies: str = RANK
-    sif_a: Annotated[float, Range(above=0), Advanced] = 1e-3
     blacklist: Annotated[Count, Advanced] = 25
     norms_of: str | None = None
 
@@ -78,7 +78,7 @@ def word_weights(
     Args:
         weighting: One of `WEIGHTINGS`.
         words: The words.
-        config: The a of SIF, the size of the blacklist.
+        config: The size of the blacklist.
         counts: How often words occur, for those of `BY_FREQUENCY`.
         norms: L1 norm of each word's vector in another table, for `norms`; a word without one gets their mean.
 
@@ -94,7 +94,7 @@ def word_weights(
     assert counts is not None
     found = counts.of(words)
     if weighting == "sif":
-        return config.sif_a / (config.sif_a + found / counts.total)
+        return SIF_A / (SIF_A + found / counts.total)
     if weighting == "inverse-frequency":
         return 1 / np.maximum(found, 1)
     left_out = set(counts.most_frequent(config.blacklist))
@@ -122,7 +122,7 @@ def describe(weighting: Weighting, config: WordWeighting, counts: WordCounts | N
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":
         return (
-            f"SIF: a = {config.sif_a:g}; the first principal component of the sentences of each data set is removed. "
+            f"SIF: a = {SIF_A:g}; the first principal component of the sentences of each data set is removed. "
             f"{source}",
         )
     if weighting == "blacklist":

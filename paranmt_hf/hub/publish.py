@@ -18,7 +18,8 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
 from paranmt_hf.util.files import read_text
-from paranmt_hf.util.settings import check
+from paranmt_hf.util.records import from_json
+from paranmt_hf.util.yaml_files import read_yaml
 
 # By the record that makes a folder what it is: its kind, as module and name, which are imported when they are needed.
 KINDS = {
@@ -33,56 +34,55 @@ KINDS = {
 
 @dataclass(frozen=True)
 class About:
-    """What no record can know about what is published.
+    """What no record can know about a model that is published.
 
     Attributes:
-        license: Licence id of the Hub, such as cc-by-4.0; that of the record if left out, if it states one.
-        license_name: With the licence `other`: its name, such as my-license-1.0.
-        license_link: With the licence `other`: the address of its text.
-        license_text: Of a model, why this licence, in a sentence.
-        summary: Of a model, what it is, in a sentence; made from its settings if left out.
-        data: Of a model, what it was trained on; made from its settings if left out.
-        commands: Of a model, the commands that made it; the last one, made from its settings, if left out.
-        datasets: Of a model, ids of datasets on the Hub that it was trained on.
+        license: Licence of the model, or another licence for a release; that of the record if left out.
+        license_text: Why this licence, in a sentence.
+        summary: What the model is, in a sentence; made from its settings if left out.
+        data: What it was trained on; made from its settings if left out.
+        commands: The commands that made it; the last one, made from its settings, if left out.
+        datasets: Ids of datasets on the Hub that it was trained on.
     """
 
-    license: str | None = None
-    license_name: str | None = None
-    license_link: str | None = None
+    license: License | None = None
     license_text: str | None = None
     summary: str | None = None
     data: str | None = None
-    commands: Sequence[str] = ()
-    datasets: Sequence[str] = ()
+    commands: list[str] = field(default_factory=list)
+    datasets: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        check(self)
         if self.license is not None:
-            License(self.license, self.license_name, self.license_link).check()
-        elif self.license_name or self.license_link:
-            raise InputError("license_name and license_link go with the license `other`", option="license_name")
+            self.license.check()
         if wrong := [name for name in self.datasets if not is_id(name)]:
-            raise InputError(
-                f"datasets names {wrong[0]!r}, which is not an id on the Hub: expected ORGANISATION/NAME",
-                option="datasets",
-            )
+            raise InputError(f"datasets names {wrong[0]!r}, which is not an id on the Hub: expected ORGANISATION/NAME")
 
     @property
-    def stated_license(self) -> License | None:
-        """The licence, if one is stated."""
-        return None if self.license is None else License(self.license, self.license_name, self.license_link)
+    def values(self) -> dict[str, Any]:
+        """Values of a card: the licence as in its header, and what else is stated."""
+        said = {name: value for name, value in vars(self).items() if value and name != "license"}
+        return {**(self.license.header if self.license else {}), **said}
 
     def required(self, recorded: License | None = None) -> About:
         """Add the licence of the record if none is stated; a model needs one."""
-        if self.license is not None:
-            return self
-        if recorded is None:
+        if self.license is None and recorded is None:
             raise InputError(
                 "a model needs a license, so that its users know what they may do: give a licence id of the Hub "
                 "(cc-by-4.0, mit, other, ...)",
                 option="license",
             )
-        return replace(self, license=recorded.id, license_name=recorded.name, license_link=recorded.link)
+        return self if self.license is not None else replace(self, license=recorded)
+
+
+def read_about(path: str | Path, license: License | None = None) -> About:
+    """Read a YAML file with `license_text`, `summary`, `data`, `commands` and `datasets`, each if wanted."""
+    path = Path(path).expanduser()
+    known = [name for name in About.__dataclass_fields__ if name != "license"]
+    values = read_yaml(path, f"{', '.join(known[:-1])} or {known[-1]}")
+    if unknown := [str(name) for name in values if name not in known]:
+        raise InputError(f"{path} holds {unknown[0]!r}; it may hold {', '.join(known)}", option="about", path=path)
+    return replace(from_json(About, values, path), license=license)
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,10 @@ def publish(
     folder: str | Path,
     name: str,
     *,
-    about: About | None = None,
+    license: str | None = None,
+    license_name: str | None = None,
+    license_link: str | None = None,
+    about: About | str | Path | None = None,
     results: str | Path | Sequence[Any] = (),
     notes: str | Path | None = None,
     private: bool = False,
@@ -206,7 +209,11 @@ def publish(
     Args:
         folder: Folder of a release, an encoder or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
-        about: Licence, and your own words for the card of a model.
+        license: Licence id of the Hub, such as cc-by-4.0; that of the record if left out, if it states one.
+        license_name: With the license `other`: its name, such as my-license-1.0.
+        license_link: With the license `other`: the address of its text.
+        about: Of a model, a YAML file with your own words for the card: license_text, summary, data, commands and
+            datasets.
         results: Of an encoder, files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
         notes: Markdown file with your own section for the card.
         private: Make a new repository private.
@@ -231,7 +238,7 @@ def publish(
         raise InputError(f"results are shown for encoders, and {folder} is {kind.title}", option="results")
     own_words = _read_notes(notes)
     refuse_unsafe(folder, kind.code())
-    draft = kind.draft(folder, about or About(), given)
+    draft = kind.draft(folder, _about(about, license, license_name, license_link), given)
     version = tag or ("v1" if revision == "main" else None)
     card = draft.card(name, version, own_words)
     parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
@@ -242,6 +249,16 @@ def publish(
         target, parcel, card, draft.missing, left_here(folder, draft.files, draft.own_card), kind.loader
     )
     return planned if dry_run else planned.send()
+
+
+def _about(about: About | str | Path | None, license: str | None, name: str | None, link: str | None) -> About:
+    if license is None and (name or link):
+        raise InputError("license_name and license_link go with the license 'other'", option="license_name")
+    stated = None if license is None else License(license, name, link)
+    if isinstance(about, str | Path):
+        return read_about(about, stated)
+    about = about or About()
+    return about if stated is None else replace(about, license=stated)
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:

@@ -1,12 +1,13 @@
-"""Adversarial examples: paraphrases that change what a classifier says of a sentence that it gets right."""
+"""Adversarial examples: paraphrases that change what a classifier says about a sentence that it classifies right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,129 +16,35 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.encoders.scorer import ScorerConfig
-from paranmt_hf.paraphrase.classifiers import Classifier, Function, find_classifier
-from paranmt_hf.paraphrase.config import MOST_BEAMS, ParaphraseConfig
-from paranmt_hf.paraphrase.labelled_file import SUFFIXES, LabelledFile, TableWriter, with_text
-from paranmt_hf.paraphrase.paraphrase_job import cut_shards, make_once, result_file
-from paranmt_hf.paraphrase.stage import ParaphraseStage
-from paranmt_hf.util.files import replacing
-from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
+from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
+from paranmt_hf.paraphrase.paraphrase_file import (
+    PACKAGES,
+    ParaphraseStage,
+    cut_shards,
+    holds_shards,
+    scorer_of,
+    without_lines,
+)
+from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.util.records import FileRecord, as_json, made_with
+from paranmt_hf.util.run import Result, result_file, run
+from paranmt_hf.util.settings import Advanced
 
-COMMAND = "adversarial"
-
-
-@dataclass(frozen=True)
-class AdversarialConfig:
-    """Which paraphrases are tried."""
-
-    text: str = setting("text", "column of the sentences")
-    label: str = setting("label", "column of the labels")
-    tries: int = setting(10, "paraphrases of each sentence that are tried", at_least=1, at_most=MOST_BEAMS)
-    min_score: float = setting(
-        0.7, "smallest paraphrase score: below it a paraphrase may mean something else", at_least=-1, at_most=1
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class Adversarial:
-    """What paraphrases did to a classifier.
-
-    Attributes:
-        path: The file of the examples.
-        sentences: Sentences that were classified.
-        right: Those that the classifier gets right.
-        tried: Those of them with at least one paraphrase above the score.
-        paraphrases: Paraphrases that were tried.
-        broken: Sentences of which a paraphrase gets another label.
-        changed: Paraphrases that get another label.
-        labels: `right`, `tried` and `broken` of each label.
-        notes: Sentences without a paraphrase, by reason.
-        fresh: Whether this call made it.
-    """
-
-    path: Path
-    sentences: int
-    right: int
-    tried: int
-    paraphrases: int
-    broken: int
-    changed: int
-    labels: dict[str, dict[str, int]]
-    notes: dict[str, int] = field(default_factory=dict)
-    fresh: bool = True
-
-    @property
-    def before(self) -> float:
-        """Accuracy on the sentences, in [0, 1]."""
-        return self.right / self.sentences
-
-    @property
-    def after(self) -> float:
-        """Accuracy where each sentence may be replaced by a paraphrase that was tried, in [0, 1]."""
-        return (self.right - self.broken) / self.sentences
-
-
-def find_adversarial(
-    file: str | Path,
-    out: str | Path,
-    *,
-    model: str | Path,
-    classifier: str | Path | Function,
-    config: AdversarialConfig | None = None,
-    search: ParaphraseConfig | None = None,
-    scorer: ScorerConfig | None = None,
-    engine: EngineConfig | None = None,
-) -> Adversarial:
-    """Find paraphrases that change a classifier's label, of sentences that it gets right.
-
-    Args:
-        file: TSV or CSV with a header, JSON lines or Parquet, with a column of text and one of labels. Labels are
-            those of the classifier, or the numbers of its classes from 0.
-        out: The file of the examples, in any of these forms, one for each sentence that is broken, the most probable:
-            `index` (in `file`, from 0), `source`, `label`, `paraphrase`, `predicted`, `score` (the paraphrase score)
-            and `rank`. Work in progress lies in `<out>.work`.
-        model: Folder or Hub id of an encoder-decoder.
-        classifier: See `find_classifier`.
-        config: Columns, number of tries, smallest score.
-        search: How paraphrases are searched otherwise; its `n` and `min_score` are those of `config`.
-        scorer: The encoder behind the paraphrase score; the small one of this package if left out.
-        engine: Where the work runs.
-
-    Raises:
-        InputError: Bad input, or `out` holds something else.
-    """
-    config = config or AdversarialConfig()
-    search = replace(search or ParaphraseConfig(), n=config.tries, min_score=config.min_score)
-    out = result_file(out, SUFFIXES)
-    source = LabelledFile(file, config.text, config.label, out=out)
-    judge = find_classifier(classifier)
-    engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), search, scorer or ScorerConfig(), engine.threads)
-    settings = {"input": source.identity, "adversarial": asdict(config), "classifier": judge.identity}
-    identity = as_json({**settings, **stage.identity})
-
-    def make(work: Path) -> dict[str, Any]:
-        counts = _Counts()
-        cut = cut_shards(_right(source, judge, counts), work / "input", identity)
-        if not counts.sentences:
-            # They were classified by an earlier run.
-            for table in source.batches():
-                counts.see(table["label"].to_pylist())
-        done = run_job(cut, work / "output", stage, engine)
-        with replacing(work / out.name) as aside:
-            _write(cut, done, judge, counts, aside, out.suffix.lower())
-        return {**asdict(counts), "notes": done.dropped}
-
-    return make_once(Adversarial, out, identity, make, command=COMMAND, doing="searching")
+# Gives the label of each sentence.
+Function = Callable[[list[str]], Sequence[Any]]
+# Sentences that are classified at once.
+CLASSIFIER_BATCH = 64
+# Below this score a paraphrase may mean something else.
+ADVERSARIAL_SEARCH = ParaphraseConfig(n=10, min_score=0.7)
 
 
 @dataclass
 class _Counts:
-    """The figures of `Adversarial`."""
+    """Figures of `AdversarialRecord`."""
 
     sentences: int = 0
     right: int = 0
@@ -148,7 +55,7 @@ class _Counts:
     labels: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def see(self, labels: list[Any]) -> None:
-        """Count sentences by their labels; a label of which none is right has its line too."""
+        """Count sentences by their labels; a label that is never right has its entry too."""
         self.sentences += len(labels)
         for label in labels:
             self.of(label)
@@ -157,11 +64,132 @@ class _Counts:
         return self.labels.setdefault(str(label), {"right": 0, "tried": 0, "broken": 0})
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdversarialRecord(FileRecord):
+    """What paraphrases did to a classifier.
+
+    Attributes:
+        sentences: Sentences that were classified.
+        right: Those that the classifier gets right.
+        tried: Those of them with at least one paraphrase above the score.
+        paraphrases: Paraphrases that were tried.
+        broken: Sentences with a paraphrase that gets another label.
+        changed: Paraphrases that get another label.
+        labels: `right`, `tried` and `broken` of each label.
+        notes: Sentences without a paraphrase, by reason.
+    """
+
+    KIND: ClassVar[str] = "a file of adversarial examples (`paranmt paraphrase adversarial`)"
+
+    sentences: int
+    right: int
+    tried: int
+    paraphrases: int
+    broken: int
+    changed: int
+    labels: dict[str, dict[str, int]]
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+class Adversarial(Result[AdversarialRecord]):
+    """A file of adversarial examples."""
+
+    @property
+    def before(self) -> float:
+        """Accuracy on the sentences, in [0, 1]."""
+        return self.record.right / self.record.sentences
+
+    @property
+    def after(self) -> float:
+        """Accuracy if each sentence may be replaced by a paraphrase that was tried, in [0, 1]."""
+        return (self.record.right - self.record.broken) / self.record.sentences
+
+    def summary(self) -> str:
+        """Counts, also for each label, and accuracy before and after."""
+        own, state = self.record, "" if self.fresh else " (made before)"
+        return "\n".join(
+            [
+                f"{self.folder}: {own.broken:,} sentences are broken{state}",
+                f"  {own.right:,} of {own.sentences:,} sentences are classified right",
+                f"  {own.tried:,} of these have paraphrases that are close enough",
+                f"  {own.changed:,} of {own.paraphrases:,} paraphrases get another label",
+                *(
+                    f"  {label}: {each['broken']:,} broken of {each['tried']:,} tried and {each['right']:,} right"
+                    for label, each in own.labels.items()
+                ),
+                f"  accuracy {self.before:.1%} before, {self.after:.1%} after",
+                *without_lines(own.notes),
+            ]
+        )
+
+
+def find_adversarial(
+    file: str | Path,
+    out: str | Path,
+    *,
+    model: str | Path,
+    classifier: str | Path | Function,
+    text: str = "text",
+    label: str = "label",
+    search: str | ParaphraseConfig | None = None,
+    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Advanced] = None,
+) -> Adversarial:
+    """Find paraphrases that change a classifier's label, of sentences that it gets right.
+
+    Args:
+        file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet. Labels are those of the classifier,
+            or numbers of its classes from 0.
+        out: The file of the examples, .tsv, .csv, .jsonl or .parquet: for each sentence that is broken the most
+            probable paraphrase that breaks it, with `index` (in `file`, from 0), `source`, `label`, `paraphrase`,
+            `predicted`, `score` (the paraphrase score) and `rank`. Work in progress is in `OUT.work`.
+        model: Folder or Hub id of an encoder-decoder.
+        classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers; in
+            Python also a function from sentences to labels.
+        text: Column of the sentences.
+        label: Column of the labels.
+        search: How paraphrases are searched, how many are tried, and which are close enough: settings of
+            `paranmt paraphrase text` such as `n=20,sample`. Others than these are `n=10,min_score=0.7`; below such a
+            score a paraphrase may mean something else.
+        scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
+            encoder of this package).
+        engine: Where the work runs.
+    """
+    search = settings_of(search, ADVERSARIAL_SEARCH)
+    out = result_file(out, LABELLED_SUFFIXES)
+    source = LabelledFile(file, text, label, out=out)
+    judge = find_classifier(classifier)
+    engine = (engine or EngineConfig()).resolved()
+    stage = ParaphraseStage(str(model), search, scorer_of(scorer), engine.threads)
+    identity = as_json({"input": source.identity, "classifier": judge.identity, **stage.identity})
+
+    def make(work: Path, path: Path) -> AdversarialRecord:
+        counts = _Counts()
+        cut = cut_shards(_right(source, judge, counts), work / "input", identity)
+        if not counts.sentences:
+            # An earlier run classified them.
+            for table in source.batches():
+                counts.see(table["label"].to_pylist())
+        done = run_job(cut, work / "output", stage, engine)
+        _write(cut, done, judge, counts, path)
+        return AdversarialRecord(settings=identity, **asdict(counts), notes=done.dropped, **made_with(*PACKAGES))
+
+    return run(
+        out,
+        identity,
+        AdversarialRecord,
+        make,
+        result=Adversarial,
+        command="paraphrase adversarial",
+        holds=holds_shards,
+    )
+
+
 def _right(source: LabelledFile, judge: Classifier, counts: _Counts) -> Iterator[pa.Table]:
     """Read the sentences that the classifier gets right."""
     for table in source.batches():
         labels = table["label"].to_pylist()
-        judge.speaks(labels, source.path)
+        judge.check_labels(labels, source.path)
         table = with_text(table)
         found = judge.labels_of(table["source"].to_pylist(), labels[0])
         right = [label == predicted for label, predicted in zip(labels, found, strict=True)]
@@ -169,12 +197,12 @@ def _right(source: LabelledFile, judge: Classifier, counts: _Counts) -> Iterator
         yield table.filter(pa.array(right))
 
 
-def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, path: Path, suffix: str) -> None:
-    """Classify the paraphrases, and write of each sentence the first one that changes its label."""
+def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, path: Path) -> None:
+    """Classify the paraphrases, and write the first one of each sentence that changes its label."""
     kind = pq.read_schema(cut.paths()[0]).field("label").type if cut.shards else pa.string()
     columns: dict[str, Any] = {"index": pa.int64(), "source": pa.string(), "label": kind, "paraphrase": pa.string()}
     schema = pa.schema({**columns, "predicted": kind, "score": pa.float32(), "rank": pa.int32()})
-    with TableWriter(path, schema, suffix) as writer:
+    with TableWriter(path, schema) as writer:
         for before, after in zip(cut.paths(), done.paths(), strict=True):
             rows, found = pq.read_table(before), pq.read_table(after)
             label_of = dict(zip(rows["index"].to_pylist(), rows["label"].to_pylist(), strict=True))
@@ -200,3 +228,115 @@ def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, pa
             table = table.append_column("predicted", pa.array(predicted, kind))
             writer.write(table.take(pa.array(list(first.values()), pa.int64())))
     counts.labels = dict(sorted(counts.labels.items()))
+
+
+class Classifier:
+    """Gives each sentence a label, as the labelled file has it.
+
+    Args:
+        predict: Gives the label of each sentence.
+        labels: All labels, in the order of the classes; None if only the function knows.
+        identity: What determines the labels, as JSON values.
+    """
+
+    def __init__(self, predict: Function, labels: Sequence[str] | None, identity: dict[str, Any]) -> None:
+        self._predict, self._labels, self.identity = predict, labels, identity
+
+    def check_labels(self, found: Sequence[str | int], where: Path) -> None:
+        """Check that it knows the labels of a file."""
+        if self._labels is None:
+            return
+        known: Sequence[str] | range = range(len(self._labels)) if self._numbered(found[0]) else self._labels
+        if unknown := sorted(set(found) - {type(found[0])(label) for label in known}, key=str):
+            raise InputError(
+                f"{where} has the label {unknown[0]!r}, and the classifier gives {', '.join(self._labels)} (or, where "
+                f"labels are whole numbers, 0 to {len(self._labels) - 1}); rename the labels of the file"
+            )
+
+    def _numbered(self, label: str | int) -> bool:
+        """Whether a label of the file is the number of a class, which TSV and CSV have as text."""
+        names = self._labels or ()
+        return not isinstance(label, str) or (label.isdecimal() and not any(name.isdecimal() for name in names))
+
+    def labels_of(self, sentences: list[str], like: str | int) -> list[str | int]:
+        """Classify sentences; labels are names, or numbers of classes if `like` is one."""
+        found = list(self._predict(sentences)) if sentences else []
+        if len(found) != len(sentences):
+            raise InputError(f"the classifier gave {len(found):,} labels for {len(sentences):,} sentences")
+        if self._labels is not None and self._numbered(like):
+            number = {label: type(like)(at) for at, label in enumerate(self._labels)}
+            return [number[str(label)] for label in found]
+        try:
+            return [type(like)(label) for label in found]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the classifier gave a label that is not a whole number; those of the file are, such as {like!r}"
+            ) from None
+
+
+def find_classifier(classifier: str | Path | Function) -> Classifier:
+    """Find a classifier.
+
+    Args:
+        classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers, read
+            without running code of theirs; or a function from sentences to labels, which is known by its name alone.
+    """
+    if callable(classifier):
+        name = getattr(classifier, "__qualname__", type(classifier).__qualname__)
+        return Classifier(classifier, None, {"function": f"{getattr(classifier, '__module__', '')}.{name}"})
+    files = locate(classifier)
+    identity = {"name": files.name, "revision": files.revision}
+    predict, labels = (_supervised if (files.folder / SupervisedRecord.FILE).is_file() else _of_transformers)(files)
+    return Classifier(predict, labels, identity)
+
+
+def _supervised(files: Model) -> tuple[Function, list[str]]:
+    from paranmt_hf.training.supervised.model import load_supervised
+
+    model = load_supervised(files.folder)
+    config = model.head.config
+    if config.sides != 1 or config.values is not None:
+        raise InputError(f"{files.folder} is a model of {config.task}; expected one that classifies single sentences")
+    return lambda sentences: model.predict(sentences).tolist(), list(config.classes)
+
+
+def _other_kind(folder: Path) -> str | None:
+    """Name what a folder of this package holds if that is not a classifier; None if it may be one."""
+    if (folder / "modules.json").is_file():
+        return "an encoder"
+    return "a paraphraser" if (folder / ParaphraserRecord.FILE).is_file() else None
+
+
+def _of_transformers(files: Model) -> tuple[Function, list[str]]:
+    import torch
+    from transformers import AutoTokenizer
+
+    from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_sequence_classifier
+    from paranmt_hf.hub.repository import readable
+
+    if (own := _other_kind(files.folder)) is not None:
+        raise InputError(
+            f"{files.folder} is {own}, not a classifier; expected a model of `paranmt supervise`, or a text "
+            "classifier of transformers"
+        )
+    model = read_sequence_classifier(files, "text classifier of transformers or model of `paranmt supervise`")
+    try:
+        with quiet(), readable(files) as folder:
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except UNREADABLE as error:
+        raise InputError(f"{files.folder} has no readable tokenizer: {' '.join(str(error).split())[:200]}") from None
+    labels = [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
+
+    def predict(sentences: list[str]) -> list[str]:
+        found: list[str] = []
+        # Sentences of similar length together.
+        order = sorted(range(len(sentences)), key=lambda at: len(sentences[at]))
+        for start in range(0, len(order), CLASSIFIER_BATCH):
+            texts = [sentences[at] for at in order[start : start + CLASSIFIER_BATCH]]
+            inputs = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+            with torch.inference_mode():
+                found += [labels[at] for at in model(**inputs).logits.argmax(dim=-1).tolist()]
+        back = np.argsort(order)
+        return [found[at] for at in back.tolist()]
+
+    return predict, labels

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,53 +19,76 @@ from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.pairs import plain
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.labelled_file import SUFFIXES, LabelledFile, TableWriter, with_text
-from paranmt_hf.paraphrase.paraphrase_job import cut_shards, make_once, result_file
-from paranmt_hf.paraphrase.stage import ParaphraseStage
-from paranmt_hf.util.files import replacing
-from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
+from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
+from paranmt_hf.paraphrase.paraphrase_file import (
+    PACKAGES,
+    SCHEMA,
+    ParaphraseStage,
+    cut_shards,
+    holds_shards,
+    scorer_of,
+    without_lines,
+)
+from paranmt_hf.util.records import FileRecord, as_json, made_with
+from paranmt_hf.util.run import Result, result_file, run
+from paranmt_hf.util.settings import Advanced, Count, check
 from paranmt_hf.util.text_numbers import text_numbers
-
-COMMAND = "augment"
 
 
 @dataclass(frozen=True)
 class AugmentConfig:
-    """Which paraphrases of labelled sentences are kept; of each sentence there are at most `ParaphraseConfig.n`."""
+    """Which paraphrases of labelled sentences are kept; each sentence has at most `ParaphraseConfig.n`.
 
-    text: str = setting("text", "column of the sentences")
-    label: str = setting("label", "column of the labels")
-    balance: bool = setting(False, "bring each label to as many rows as the most frequent one has, and no further")
-    per_label: int | None = setting(
-        None, "most rows of a label, originals included; those that have more keep them all", at_least=1
-    )
+    Attributes:
+        text: Column of the sentences.
+        label: Column of the labels.
+        balance: Bring each label to as many rows as the most frequent one has.
+        per_label: Maximum number of rows of a label, originals included; labels with more originals keep them all.
+    """
+
+    text: str = "text"
+    label: str = "label"
+    balance: bool = False
+    per_label: Count | None = None
 
     def __post_init__(self) -> None:
         check(self)
         if self.balance and self.per_label is not None:
-            raise InputError("give either balance, which counts the most frequent label, or per_label")
+            raise InputError("give either `balance` or `per_label`: both are numbers of rows", option="balance")
 
 
-@dataclass(frozen=True)
-class AugmentedFile:
-    """A file of labelled sentences and paraphrases.
+@dataclass(frozen=True, kw_only=True)
+class AugmentedFileRecord(FileRecord):
+    """What a file of labelled sentences and paraphrases holds.
 
     Attributes:
-        path: The file.
-        labels: Of each label the rows that were there (`originals`), those added (`paraphrases`), and those that its
-            quota asked for and that were not found (`short`).
+        labels: For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of
+            those that its quota asked for and that were not found (`short`).
         notes: Sentences without a paraphrase, by reason.
         left_out: Paraphrases that are in the file already, as a sentence or as a paraphrase of another one.
-        fresh: Whether this call made it.
     """
 
-    path: Path
+    KIND: ClassVar[str] = "a file of labelled sentences and paraphrases (`paranmt paraphrase augment`)"
+
     labels: dict[str, dict[str, int]]
     notes: dict[str, int] = field(default_factory=dict)
     left_out: int = 0
-    fresh: bool = True
+
+
+class AugmentedFile(Result[AugmentedFileRecord]):
+    """A file of labelled sentences and paraphrases."""
+
+    def summary(self) -> str:
+        """Counts for each label, and reasons of sentences without a paraphrase."""
+        labels, state = self.record.labels, "" if self.fresh else " (made before)"
+        originals, added = (sum(counts[name] for counts in labels.values()) for name in ("originals", "paraphrases"))
+        lines = [f"{self.folder}: {originals:,} sentences and {added:,} paraphrases{state}"]
+        for label, counts in labels.items():
+            short = f", {counts['short']:,} short: raise n and beams" if counts["short"] else ""
+            lines.append(f"  {counts['originals']:>10,} + {counts['paraphrases']:>10,}  {label}{short}")
+        notes = {**self.record.notes, "paraphrases that are in the file already": self.record.left_out}
+        return "\n".join([*lines, *without_lines(notes)])
 
 
 def augment(
@@ -74,56 +97,65 @@ def augment(
     *,
     model: str | Path,
     config: AugmentConfig | None = None,
-    search: ParaphraseConfig | None = None,
-    scorer: ScorerConfig | None = None,
-    engine: EngineConfig | None = None,
+    search: str | ParaphraseConfig | None = None,
+    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
 
-    Every row stays, in its order and with its label; its paraphrases follow it. A paraphrase that is a sentence of the
-    file, case and punctuation aside, or a paraphrase of an earlier choice, is left out, whatever its label.
+    Every row keeps its place and its label, and is followed by its paraphrases. A paraphrase that is a sentence of
+    the file, case and punctuation aside, or equal to a paraphrase chosen before, is left out, whatever its label.
 
     Args:
-        file: TSV or CSV with a header, JSON lines or Parquet, with a column of text and one of labels.
-        out: The new file, in any of these forms, with the columns of text and labels as they are called in `file`,
-            `original` (whether the row was there), `index` (of its sentence in `file`, from 0) and `score` (the
-            paraphrase score; of originals nothing). Work in progress lies in `<out>.work`.
+        file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet.
+        out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of text and labels, `original` (whether
+            the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
+            originals empty). Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder.
         config: Columns and quotas.
-        search: How paraphrases are searched, how many of each sentence, and which are good enough.
-        scorer: The encoder behind the paraphrase score; the small one of this package if left out.
+        search: How paraphrases are searched, how many of each sentence, and which are good enough: settings of
+            `paranmt paraphrase text` such as `n=3,beams=8,min_score=0.6`.
+        scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
+            encoder of this package).
         engine: Where the work runs.
-
-    Raises:
-        InputError: Bad input, or `out` holds something else.
     """
-    config, search = config or AugmentConfig(), search or ParaphraseConfig()
-    out = result_file(out, SUFFIXES)
+    config, search = config or AugmentConfig(), settings_of(search, ParaphraseConfig())
+    out = result_file(out, LABELLED_SUFFIXES)
     source = LabelledFile(file, config.text, config.label, out=out)
     if taken := {config.text, config.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), search, scorer or ScorerConfig(), engine.threads)
-    identity = as_json({"input": source.identity, "augment": asdict(config), **stage.identity})
+    stage = ParaphraseStage(str(model), search, scorer_of(scorer), engine.threads)
+    identity = as_json({"input": source.identity, "augment": config, **stage.identity})
 
-    def make(work: Path) -> dict[str, Any]:
+    def make(work: Path, path: Path) -> AugmentedFileRecord:
         whole = cut_shards(source.batches(), work / "whole", identity)
         quotas = _quotas(whole, config)
         wanting = {label for label, quota in quotas.items() if quota is None or quota > 0}
         cut = cut_shards(_of_labels(whole, wanting), work / "input", identity)
         done = run_job(cut, work / "output", stage, engine)
         chosen = _choose(whole, cut, done, quotas, search.seed)
-        figures = _write(whole, done, chosen, source, work / out.name)
-        for label, counts in figures["labels"].items():
+        labels = _write(whole, done, chosen, source, path)
+        for label, counts in labels.items():
             quota = quotas[label]
             counts["short"] = 0 if quota is None else max(0, quota - counts["paraphrases"])
-        return {**figures, "notes": done.dropped}
+        return AugmentedFileRecord(
+            settings=identity, labels=labels, notes=done.dropped, left_out=chosen.left_out, **made_with(*PACKAGES)
+        )
 
-    return make_once(AugmentedFile, out, identity, make, command=COMMAND, doing="augmenting")
+    return run(
+        out,
+        identity,
+        AugmentedFileRecord,
+        make,
+        result=AugmentedFile,
+        command="paraphrase augment",
+        holds=holds_shards,
+    )
 
 
 def _quotas(whole: Manifest, config: AugmentConfig) -> dict[str, int | None]:
-    """Say how many paraphrases each label is to get; None for as many as there are."""
+    """Maximum number of paraphrases of each label; None for all."""
     counts: dict[str, int] = {}
     for shard in whole.paths():
         for entry in pq.read_table(shard, columns=["label"])["label"].value_counts().to_pylist():
@@ -145,16 +177,16 @@ def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Which paraphrases are kept: index of the sentence and rank of each, sorted; how many were there already."""
+    """Index of the sentence and rank of each paraphrase that is kept, sorted; how many were in the file already."""
 
     keys: np.ndarray
     left_out: int
 
 
 def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int) -> _Chosen:
-    """Choose the paraphrases of each label: the best of each sentence first, sentences in an order drawn by chance.
+    """Choose the paraphrases of each label: the best of each sentence first, sentences in random order.
 
-    A number stands for each text, for all of them at once would not fit into memory where there are many.
+    Texts are compared by their hashes, because all texts of a large file do not fit into memory.
     """
     names = {label: number for number, label in enumerate(quotas)}
     known = np.unique(
@@ -185,7 +217,7 @@ def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, in
         numbers.append(own[new])
     index, rank, label = (np.concatenate([np.empty(0, np.int64), *columns[name]]) for name in columns)
     order = np.lexsort((index, lottery(index, seed), rank))
-    # Of equal paraphrases the first in this order stays, whatever its label.
+    # Of equal paraphrases the first one in this order is kept, whatever its label.
     _, firsts = np.unique(np.concatenate(numbers)[order], return_index=True)
     order = order[np.sort(firsts)]
     kept = []
@@ -202,14 +234,16 @@ def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
     return known[places] == numbers if len(known) else np.zeros(len(numbers), bool)
 
 
-def _write(whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFile, path: Path) -> dict[str, Any]:
-    """Write every row and behind it its paraphrases; returns figures of each label."""
+def _write(
+    whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFile, path: Path
+) -> dict[str, dict[str, int]]:
+    """Write every row and after it its paraphrases; returns counts for each label."""
     labels: dict[str, dict[str, int]] = {}
     kind = pq.read_schema(whole.paths()[0]).field("label").type
     columns = {source.text: pa.string(), source.label: kind, "original": pa.bool_(), "index": pa.int64()}
     schema = pa.schema({**columns, "score": pa.float32()})
     paraphrases = _Paraphrases(done, chosen.keys)
-    with replacing(path) as aside, TableWriter(aside, schema, path.suffix.lower()) as writer:
+    with TableWriter(path, schema) as writer:
         for shard in whole.paths():
             rows = pq.read_table(shard)
             added = paraphrases.up_to(rows["index"][-1].as_py())
@@ -231,7 +265,7 @@ def _write(whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFil
             )
             ranks = np.concatenate([np.zeros(rows.num_rows, np.int64), added["rank"].to_numpy()])
             writer.write(table.take(pa.array(np.lexsort((ranks, table["index"].to_numpy())))))
-    return {"labels": dict(sorted(labels.items())), "left_out": chosen.left_out}
+    return dict(sorted(labels.items()))
 
 
 class _Paraphrases:
@@ -239,13 +273,13 @@ class _Paraphrases:
 
     def __init__(self, done: Manifest, keys: np.ndarray) -> None:
         self._shards = iter(done.paths())
-        # Index and rank as one number, in which ranks have room; sorted, as the keys are.
+        # Index and rank as one number; sorted, as the keys are.
         self._room = int(keys[:, 1].max(initial=0)) + 1
         self._numbers = keys[:, 0] * self._room + keys[:, 1]
         self._left: pa.Table | None = None
 
     def up_to(self, last: int) -> pa.Table:
-        """Give those of sentences up to an index that were not given before."""
+        """Return those of sentences up to an index that were not returned before."""
         taken = []
         while True:
             if self._left is None or not self._left.num_rows:
@@ -260,14 +294,7 @@ class _Paraphrases:
             if self._left.num_rows:
                 break
         if not taken:
-            return pa.table(
-                {
-                    "index": pa.array([], pa.int64()),
-                    "paraphrase": pa.array([], pa.string()),
-                    "rank": pa.array([], pa.int32()),
-                    "score": pa.array([], pa.float32()),
-                }
-            )
+            return SCHEMA.empty_table().select(["index", "paraphrase", "rank", "score"])
         return pa.concat_tables(taken)
 
     def _only_chosen(self, table: pa.Table) -> pa.Table:

@@ -1,106 +1,112 @@
-"""The card of a paraphraser, from its record."""
+"""The values of a paraphraser's card, from its record."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.pairs import languages
+from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
-from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.hub.publish import About
-from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
-from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig
+from paranmt_hf.paraphrase.config import options_of
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.syntax.record import ControlledRecord
+from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, Templates
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
 
+# As many templates as the paper's network was asked for (Iyyer et al. 2018, section 3.3).
+TEMPLATES_SHOWN = 20
+# Values that the card of a paraphraser may not have.
+MAY_BE_ABSENT = ("figures", "templates", "parses", "license", "license_name", "license_link", "license_text")
 DIRECTIONS = {
-    "to-reference": "translations are the sources and references the targets",
-    "to-translation": "references are the sources and translations the targets",
-    "both": "each side of a pair is the source of the other",
+    "to-reference": "Translations are the sources and references the targets",
+    "to-translation": "References are the sources and translations the targets",
+    "both": "Each side of a pair is the source of the other",
 }
 
 
-def license_text(about: About | None) -> str:
-    """Say under which licence a model is."""
-    if about is None:
-        return "None is stated yet; the publisher of the model states one."
-    if about.license_name and about.license_link:
-        return f"[{escape(about.license_name)}]({about.license_link})"
-    return code(about.license)
-
-
-def write_paraphraser_card(folder: Path, name: str, record: ParaphraserRecord) -> None:
+def write_paraphraser_card(
+    folder: Path, name: str, record: ParaphraserRecord, templates: Templates | None = None
+) -> None:
     """Write the card into the folder of a paraphraser."""
-    (folder / "README.md").write_text(paraphraser_card(card_values(name, record)), encoding="utf8")
+    (folder / "README.md").write_text(paraphraser_card(card_values(name, record, templates)), encoding="utf8")
 
 
-def card_values(name: str, record: ParaphraserRecord, about: About | None = None) -> dict[str, Any]:
-    """Put the record of a card together.
+def card_values(
+    name: str, record: ParaphraserRecord, templates: Templates | None = None, about: About | None = None
+) -> dict[str, Any]:
+    """Values that `paraphraser_card` renders.
 
     Args:
         name: Name of the model.
-        record: What training wrote down.
-        about: What people say; None before anybody did.
-
-    Returns:
-        What `paraphraser_card` takes.
+        record: The record of training.
+        templates: Templates of a controlled network.
+        about: What people say about the model; without it the card is that of the folder, in which times are left
+            out, so that equal runs give equal bytes.
     """
-    best = record.course.best
-    own = record.model_type == ParaNMTLstmConfig.model_type
-    sources = record.inputs["data"]
-    said: dict[str, Any] = asdict(about) if about is not None else {}
-    return {
+    said = (about or About()).values
+    data, best = record.settings.data, record.course.best
+    values = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
+    if spoken := languages(data):
+        values["languages"] = spoken
+    values |= {
         "name": name,
-        **said_of_terms(said, record.settings),
-        "summary": said.get("summary") or _summary(record, own),
-        "data": said.get("data")
-        or f"Trained on {record.pairs:,} pairs of {escape(sources)}; {record.held_out:,} more pairs, whose "
-        f"references are in none of these, were held out, and {record.too_long:,} were too long.",
+        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(data)}),
+        "summary": said.get("summary") or _summary(record),
+        "data": said.get("data") or _data(record),
         "command": "\n".join(said.get("commands", ())) or _command(record),
-        "made": made_with(record, timed=about is not None),
+        "made": _made(record, timed=about is not None),
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
-        "own": own,
-        "license_text": said.get("license_text") or license_text(about),
+        "own": record.model_type in CODE,
+        "license_text": said.get("license_text"),
     }
+    if record.parses is not None and templates is not None:
+        shown = templates.most_frequent(TEMPLATES_SHOWN)
+        values["templates"] = [(template, templates.counts[template]) for template in shown]
+        values["parses"] = [asdict(each) for each in record.parses.course.measured]
+    return values
 
 
-def said_of_terms(said: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Licence, where one is stated, data sets on the Hub, and languages, where they are not English alone.
+def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
+    """Render the card of a paraphraser.
 
     Args:
-        said: What people say, by the names of `About`.
-        settings: Settings of the record.
+        values: What `card_values` gives, or a file of `model_cards/paraphrasers/`, which may add `figures`, Markdown.
+        repository: Id on the Hub, if it has one.
+        notes: The publisher's own section, in Markdown.
     """
-    terms: dict[str, Any] = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
-    if spoken := languages(settings["data"]):
-        terms["languages"] = spoken
-    return {**terms, "datasets": sorted({*said.get("datasets", ()), *hub_datasets(settings["data"])})}
+    license = License(values.get("license") or "", values.get("license_name"), values.get("license_link"))
+    header: dict[str, Any] = {
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "language": list(values.get("languages") or ["en"]),
+        **license.header,
+        "tags": ["paraphrase", "paraphrase-generation", "paranmt"],
+    }
+    if values.get("datasets"):
+        header["datasets"] = list(values["datasets"])
+    shown = {**dict.fromkeys(MAY_BE_ABSENT), **values, "repository": repository, "notes": notes.strip()}
+    return render("paraphraser", header, shown)
 
 
-def missing_of_paraphraser(record: ParaphraserRecord | ControlledRecord, about: About) -> list[str]:
-    """What a reader of a paraphraser's card would miss, in sentences."""
-    missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
-    if "base" in record.inputs and not about.summary:
-        missing.append(
-            "what the model it began with is, and its terms: --about FILE with 'summary' and 'license_text'"
+def _summary(record: ParaphraserRecord) -> str:
+    *others, last = [LANGUAGES.get(code, code) for code in languages(record.settings.data) or [ENGLISH]]
+    what = f"Generates paraphrases of {', '.join(others) + ' and ' if others else ''}{last} sentences"
+    if record.parses is not None:
+        return (
+            f"{what} that have the syntax asked for: a syntactically controlled paraphrase network after Iyyer, "
+            "Wieting, Gimpel and Zettlemoyer (2018), arXiv:1804.06059. From the tree of a sentence and a template it "
+            "generates a tree, and from that tree and the sentence a paraphrase, with pieces of the sentence copied "
+            "where that is probable."
         )
-    for name in ("data", "license_text"):
-        if not getattr(about, name):
-            missing.append(f"words of your own on the {name.replace('_', ' ')}: --about FILE with {name!r}")
-    return missing
-
-
-def _summary(record: ParaphraserRecord, own: bool) -> str:
-    what = f"Generates paraphrases of {spoken(record.settings)} sentences"
-    if own:
+    if record.model_type == LSTM_TYPE:
         return (
             f"{what}: a bidirectional LSTM encoder and an LSTM decoder with bilinear attention, after ParaNMT-50M "
             "(Wieting and Gimpel 2018), section 6."
@@ -108,49 +114,45 @@ def _summary(record: ParaphraserRecord, own: bool) -> str:
     return f"{what}: {escape(record.inputs.get('base', record.model_type))}, trained further on pairs."
 
 
-def spoken(settings: Mapping[str, Any]) -> str:
-    """Name the languages that a paraphraser learned from: `Czech and English`."""
-    *others, last = [LANGUAGES.get(code, code) for code in languages(settings["data"]) or [ENGLISH]]
-    return f"{', '.join(others)} and {last}" if others else last
+def _data(record: ParaphraserRecord) -> str:
+    trees, parser = "", ""
+    if record.parses is not None:
+        trees = (
+            f"{record.parses.without_tree:,} pairs with a sentence that has no tree, "
+            f"{record.parses.long_trees:,} with a long tree and "
+        )
+        parser = f" The trees are those of {escape(record.inputs['parser'])}." if "parser" in record.inputs else ""
+    return (
+        f"Trained on {record.pairs:,} {'parsed ' if trees else ''}pairs of {escape(record.inputs['data'])}; "
+        f"{record.held_out:,} more pairs, whose references are in none of these, were held out. Left out were {trees}"
+        f"{record.too_long:,} {'' if trees else 'pairs '}with a long sentence.{parser}"
+    )
 
 
 def _command(record: ParaphraserRecord) -> str:
-    base = {"base": record.inputs["base"]} if "base" in record.inputs else {}
-    settings = {**record.settings, "paraphraser": {**record.settings["paraphraser"], **base}}
-    kinds = {"paraphraser": ParaphraserConfig, "training": ParaphraserTraining}
-    return command_line("train-paraphraser", record.inputs["data"], settings, kinds)
+    """The command that trains the model, without folders of files."""
+    settings = record.settings
+    model = replace(settings.paraphraser, base=record.inputs.get("base"))
+    words = ["paranmt", "paraphrase", "train", *record.inputs["data"].split(", ")]
+    words += [*options_of(model), *options_of(settings.training)]
+    chosen, without = data_options(settings.data)
+    return " ".join([shlex.join(words), *chosen, *(["--exclude", "SETS"] if without else []), "--out FOLDER"])
 
 
-def command_line(command: str, data: str, settings: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
-    """Write the command that makes a model again.
-
-    Args:
-        command: Its name.
-        data: Names of what the pairs are from, between commas.
-        settings: Settings as the record has them, by the keys of `kinds`.
-        kinds: Their classes; what has its default is left out.
-    """
-    words = [f"paranmt {command}", *(shlex.quote(name) for name in data.split(", "))]
-    for key, kind in kinds.items():
-        for entry in fields(kind):
-            value = settings[key].get(entry.name)
-            if value in (None, entry.default):
-                continue
-            flag = f"--{entry.name.replace('_', '-')}"
-            words += [flag] if value is True else [flag, shlex.quote(f"{value}")]
-    chosen, without = data_options(settings["data"])
-    return " ".join([*words, *chosen, *(["--exclude", "SETS"] if without else []), "--out FOLDER"])
-
-
-def made_with(record: ParaphraserRecord | ControlledRecord, *, timed: bool) -> str:
-    """Say with what a model was trained, and `timed` how long; equal runs have equal cards in their folders."""
-    took = f" in {record.course.seconds:,.0f} seconds" if timed else ""
-    training, course = record.settings["training"], record.course
-    versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in record.versions.items())
-    return (
-        f"{DIRECTIONS[training['direction']][0].upper()}{DIRECTIONS[training['direction']][1:]}. {course.steps:,} "
-        f"steps, {course.pairs:,} pairs and {course.tokens:,} target pieces{took} on "
-        f"{code(record.device)} ({code(record.machine)}), Adam with a highest rate of {training['learning_rate']:g}, "
-        f"label smoothing {training['label_smoothing']:g}, seed {training['seed']}. {record.parameters:,} parameters, "
-        f"{record.pieces:,} pieces. Made with {versions}."
+def _made(record: ParaphraserRecord, *, timed: bool) -> str:
+    """How the model was trained and, if `timed`, how long that took."""
+    training, course, parses = record.settings.training, record.course, record.parses
+    took = f" in {course.seconds:,.0f} seconds" if timed else ""
+    packages = {"paranmt-hf": record.paranmt_hf, **record.versions}
+    versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in packages.items())
+    text = (
+        f"{DIRECTIONS[training.direction]}. {course.steps:,} steps, {course.pairs:,} pairs and {course.tokens:,} "
+        f"target pieces{took} on {code(record.device)} ({code(record.machine)}), Adam with a highest rate of "
+        f"{training.learning_rate:g}, label smoothing {training.label_smoothing:g}, seed {training.seed}. "
+        f"{record.parameters:,} parameters, {record.pieces:,} pieces. Made with {versions}."
     )
+    if parses is not None:
+        text += f" {parses.tree_tokens:,} tokens of trees."
+        if timed:
+            text += f" The parse generator took {parses.course.seconds:,.0f} seconds before."
+    return text

@@ -1,117 +1,124 @@
-"""The settings of paraphrasers: what is trained, how, and how it is asked for paraphrases."""
+"""Settings of paraphrasers: which model, how it is trained, and how it searches."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check, is_given, read_value
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
-MOST_BEAMS, MOST_PIECES, MOST = 200, 10_000, 1_000_000
-RATES = {"lstm": 1e-3, "base": 1e-4}
+MAX_BEAMS, MAX_PIECES = 200, 10_000
+LEARNING_RATES = {"own": 1e-3, "base": 1e-4}
+DEFAULT_TREE_TOKENS = 150
+
+Width = Annotated[int, Range(at_least=1, at_most=MAX_PIECES)]
+Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
+Dropout = Annotated[float, Range(at_least=0, at_most=0.99)]
+Cosine = Annotated[float, Range(at_least=-1, at_most=1)]
 
 
 @dataclass(frozen=True)
 class ParaphraserConfig:
-    """Which encoder-decoder; the default is that of ParaNMT-50M, section 6, which leaves its sizes open."""
+    """Which encoder-decoder is trained; the defaults are those of ParaNMT-50M, section 6, which leaves its sizes open.
 
-    model: Literal["lstm"] = setting(
-        "lstm", "bidirectional LSTM encoder, two-layer LSTM decoder, bilinear attention (ParaNMT-50M, section 6)"
-    )
-    base: str | None = setting(
-        None, "folder or Hub id of an encoder-decoder of transformers that is trained on, in place of --model"
-    )
-    pieces: int = setting(
-        16_000, "most pieces of the byte-level BPE vocabulary, made of the data", at_least=300, at_most=MOST
-    )
-    embedding: int = setting(300, "width of a piece's vector", at_least=1, at_most=MOST_PIECES)
-    hidden: int = setting(512, "width of encoder and decoder states, an even number", at_least=2, at_most=MOST_PIECES)
-    encoder_layers: int = setting(1, "layers of the encoder", at_least=1, at_most=100)
-    decoder_layers: int = setting(2, "layers of the decoder (section 6: two)", at_least=1, at_most=100)
-    dropout: float = setting(0.2, "share of values that are dropped in training", at_least=0, at_most=0.99)
-    untied: bool = setting(False, "give the output layer weights of its own, not those of the embeddings")
+    Attributes:
+        model: `lstm`: bidirectional LSTM encoder, two-layer LSTM decoder, bilinear attention (ParaNMT-50M, section
+            6). `controlled`: paraphrases have the syntax that is asked for (Iyyer et al. 2018, section 3); trained on
+            the result of `paranmt parse`.
+        base: Folder or Hub id of an encoder-decoder of transformers that is trained further, in place of a new model.
+        pieces: Maximum size of the byte-level BPE vocabulary, which is trained on the data.
+        embedding: Width of a piece's vector.
+        hidden: Width of encoder and decoder states, an even number.
+        dropout: Share of values that are dropped in training.
+        tree_hidden: Width of the parse generator's states, an even number (`controlled`).
+        max_tree: Leave out pairs with a tree of more tokens, which are brackets and labels (`controlled`).
+        no_copy: Generate every piece; otherwise pieces of the sentence can be copied through a pointer (`controlled`).
+    """
+
+    model: Literal["lstm", "controlled"] = "lstm"
+    base: str | None = None
+    pieces: Annotated[int, Range(at_least=300, at_most=1_000_000)] = 16_000
+    embedding: Width = 300
+    hidden: Width = 512
+    dropout: Dropout = 0.2
+    tree_hidden: Annotated[Width, Advanced] = 256
+    max_tree: Annotated[int, Range(at_least=4, at_most=2000), Advanced] = DEFAULT_TREE_TOKENS
+    no_copy: Annotated[bool, Advanced] = False
 
     def __post_init__(self) -> None:
         check(self)
-        if self.hidden % 2:
-            raise InputError(f"hidden is shared by two directions of the encoder and must be even, was {self.hidden}")
-        if self.base is not None:
-            shape = [name for name in self.__dataclass_fields__ if name != "base" and is_given(self, name)]
-            if shape:
+        for name in ("hidden", "tree_hidden"):
+            if getattr(self, name) % 2:
                 raise InputError(
-                    f"base {self.base} has its own shape and pieces; leave out "
-                    f"{', '.join('--' + name.replace('_', '-') for name in shape)}"
+                    f"{name} is shared by two directions of the encoder and must be even, was {getattr(self, name)}",
+                    option=name,
                 )
+        if self.base is not None and (
+            given := [name for name in self.__dataclass_fields__ if name != "base" and is_given(self, name)]
+        ):
+            named = ", ".join(f"`{name}`" for name in given)
+            raise InputError(f"base {self.base} has its own shape and pieces; leave out {named}", option="base")
 
 
 @dataclass(frozen=True)
 class ParaphraserTraining:
-    """How an encoder-decoder is trained on pairs."""
+    """How a paraphraser is trained on pairs.
 
-    direction: Literal["to-reference", "to-translation", "both"] = setting(
-        "to-reference", "what is generated: the reference, which a person wrote; the translation; or each of the other"
-    )
-    epochs: int = setting(5, "passes over the pairs", at_least=1, at_most=MOST)
-    max_steps: int | None = setting(None, "stop after so many steps (default: after all epochs)", at_least=1)
-    batch_tokens: int = setting(
-        4096, "size of a batch: pairs times pieces of the longest sentence", at_least=1, at_most=10_000_000
-    )
-    max_pieces: int = setting(
-        80, "leave out pairs with a sentence of more pieces, end included", at_least=2, at_most=MOST_PIECES
-    )
-    learning_rate: float | None = setting(
-        None, "highest rate of Adam (default: 0.001, of --base 0.0001)", above=0, at_most=1e30
-    )
-    warmup: int = setting(
-        200, "steps in which the rate rises, at most a tenth of all of them", at_least=0, at_most=MOST
-    )
-    schedule: Literal["linear", "cosine", "inverse-sqrt", "constant"] = setting(
-        "linear", "how the rate falls afterwards: to --last-rate in a line or half a cosine, or with the root of steps"
-    )
-    last_rate: float = setting(
-        0.0, "where the rate ends, as a part of --learning-rate; it never falls lower", at_least=0, at_most=1
-    )
-    clip: float = setting(1.0, "largest norm of a step's gradient", above=0)
-    label_smoothing: float = setting(
-        0.1, "probability that a target spreads evenly over all pieces", at_least=0, at_most=0.99
-    )
-    held_out: float = setting(
-        0.01, "share of the references that is not trained on but measured", at_least=0, at_most=0.9
-    )
-    measured_pairs: int = setting(500, "most held-out pairs that are measured", at_least=1, at_most=MOST)
-    evaluations: int = setting(
-        5, "how often loss, perplexity and BLEU of held-out pairs are measured", at_least=1, at_most=MOST
-    )
-    noise: float = setting(
-        0.0,
-        "share of the pairs whose source is, in training, their own target with noise, so that noisy input is brought "
-        "into a standard form (ParaNMT-50M, table 11)",
-        at_least=0,
-        at_most=1,
-    )
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = setting(
-        "auto", "numbers of a step; auto is bf16 on a GPU that has it, else fp32"
-    )
-    device: Literal["cpu", "cuda"] | None = setting(None, "cpu or cuda (default: cuda if there is one)")
-    report_to: str | None = setting(None, "where the trainer reports to: tensorboard, trackio, wandb")
-    seed: int = seed_setting(1, "decides initial weights, order and dropout")
-    checkpoint_seconds: float = setting(600, "seconds between two checkpoints", at_least=0)
+    Attributes:
+        direction: What is generated: the reference, which a person wrote; the translation; or each side from the
+            other.
+        epochs: Passes over the pairs.
+        max_steps: Stop after this number of steps (default: after all epochs).
+        batch_tokens: Size of a batch: pairs times pieces of the longest sentence.
+        max_pieces: Leave out pairs with a sentence of more pieces, the end included.
+        learning_rate: Highest learning rate of Adam (default: 0.001, with `base` 0.0001).
+        warmup: Steps in which the learning rate rises, at most a tenth of all steps.
+        schedule: How the learning rate falls afterwards: to zero in a line or half a cosine, with the inverse square
+            root of the steps, or not at all.
+        label_smoothing: Probability mass that a target spreads evenly over all pieces.
+        held_out: Share of the references that are measured and not trained on.
+        evaluations: Number of times that loss, perplexity and BLEU of held-out pairs are measured.
+        noise: Share of the pairs whose source is, in training, their own target with noise, so that the model learns
+            to bring noisy input into a standard form (ParaNMT-50M, table 11).
+        precision: Number format of a step; `auto` is bf16 on a GPU that has it, else fp32.
+        device: `cpu` or `cuda` (default: `cuda` if there is a GPU).
+        report_to: Where the trainer reports to: tensorboard, trackio, wandb.
+        seed: Decides initial weights, order and dropout.
+        checkpoint_seconds: Seconds between two checkpoints.
+    """
+
+    direction: Literal["to-reference", "to-translation", "both"] = "to-reference"
+    epochs: Count = 5
+    max_steps: Count | None = None
+    batch_tokens: Annotated[int, Range(at_least=1, at_most=10_000_000)] = 4096
+    max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
+    learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
+    warmup: Annotated[int, Range(at_least=0), Advanced] = 200
+    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], Advanced] = "linear"
+    label_smoothing: Annotated[Dropout, Advanced] = 0.1
+    held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
+    evaluations: Annotated[Count, Advanced] = 5
+    noise: Annotated[Share, Advanced] = 0.0
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], Advanced] = "auto"
+    device: Literal["cpu", "cuda"] | None = None
+    report_to: Annotated[str | None, RunOnly, Advanced] = None
+    seed: Seed = 1
+    checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, Advanced] = 600
 
     def __post_init__(self) -> None:
         check(self)
-        if self.schedule == "constant" and self.last_rate:
-            raise InputError("last_rate is where a rate ends that falls, and a constant one does not; leave it out")
 
     def rate(self, step: int, steps: int) -> float:
-        """Give the rate of a step, as a part of `learning_rate`.
+        """Learning rate of a step, as a share of `learning_rate`.
 
         Args:
             step: The step, from 0.
-            steps: All steps of the run.
+            steps: Number of steps of the run.
         """
         warmup = min(self.warmup, steps // 10)
         if step < warmup:
@@ -119,99 +126,79 @@ class ParaphraserTraining:
         if self.schedule == "constant":
             return 1.0
         if self.schedule == "inverse-sqrt":
-            return max(self.last_rate, math.sqrt(max(1, warmup) / max(1, warmup, step)))
+            return math.sqrt(max(1, warmup) / max(1, warmup, step))
         left = max(0.0, (steps - step) / max(1, steps - warmup))
-        if self.schedule == "cosine":
-            left = (1 - math.cos(math.pi * left)) / 2
-        return self.last_rate + (1 - self.last_rate) * left
+        return (1 - math.cos(math.pi * left)) / 2 if self.schedule == "cosine" else left
 
-    def resolved(self, model: str) -> ParaphraserTraining:
-        """The same with what was left open filled in; `model` is `lstm` or `base`."""
-        return replace(self, learning_rate=self.learning_rate or RATES[model])
+    def resolved(self, model: Literal["own", "base"]) -> ParaphraserTraining:
+        """The same with the default learning rate of a new model or of one that is trained further."""
+        return replace(self, learning_rate=self.learning_rate or LEARNING_RATES[model])
 
 
 @dataclass(frozen=True)
 class ParaphraseConfig:
-    """How a paraphraser searches."""
+    """How a paraphraser searches, and which paraphrases it keeps.
 
-    n: int = setting(1, "paraphrases of each sentence, all different", at_least=1, at_most=MOST_BEAMS)
-    beams: int = setting(
-        4,
-        "beams; at least as many as paraphrases are taken. 1 takes the most probable piece at each step",
-        at_least=1,
-        at_most=MOST_BEAMS,
-    )
-    groups: int = setting(
-        1,
-        "groups of beams, each kept from the pieces that those before it have at the same place (Vijayakumar et al. "
-        "2016, diverse beam search)",
-        at_least=1,
-        at_most=MOST_BEAMS,
-    )
-    diversity: float = setting(
-        0.5, "what a piece that a group before has at the same place loses of its log-probability", at_least=0
-    )
-    sample: bool = setting(False, "draw pieces by their probability, in place of beams")
-    temperature: float = setting(1.0, "with --sample: below 1 the probable becomes more probable", above=0)
-    top_p: float = setting(
-        1.0, "with --sample: of the most probable pieces only so many as have this probability", above=0, at_most=1
-    )
-    max_length: int = setting(
-        80,
-        "most pieces of a sentence, end included; a longer one is marked, and no paraphrase gets longer",
-        at_least=2,
-        at_most=MOST_PIECES,
-    )
-    min_score: float | None = setting(
-        None, "keep paraphrases of at least this paraphrase score", at_least=-1, at_most=1
-    )
-    max_overlap: float | None = setting(
-        None, "keep paraphrases that share at most this part of word trigrams with the sentence", at_least=0, at_most=1
-    )
-    max_mutual_overlap: float | None = setting(
-        None, "the same between paraphrases of a sentence: the more probable stays", at_least=0, at_most=1
-    )
-    keep_copies: bool = setting(
-        False,
-        "keep paraphrases that have the letters and digits of their sentence, case aside; else they are left out",
-    )
-    order: Literal["probability", "score"] = setting(
-        "probability",
-        "which paraphrases of a sentence come first: the most probable, or, of all that the beams find, those of the "
-        "highest paraphrase score",
-    )
-    batch_tokens: int | None = setting(
-        None,
-        "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
-        at_least=1,
-        at_most=10_000_000,
-    )
-    device: str | None = setting(None, "cpu, cuda or cuda:N (default: cuda if there is one)")
-    dtype: Literal["auto", "float32", "float16", "bfloat16"] = setting(
-        "auto", "numbers; auto is float32 on a CPU, float16 on a GPU"
-    )
-    seed: int = seed_setting(1, "decides what --sample draws")
+    Attributes:
+        n: Paraphrases of each sentence, all different.
+        beams: Number of beams, at least `n`; 1 takes the most probable piece at each step.
+        groups: Groups of beams, each kept from the pieces that those before it have at the same place (Vijayakumar et
+            al. 2016, diverse beam search).
+        diversity: What a piece that a group before has at the same place loses of its log-probability.
+        sample: Sample pieces by their probability, in place of beams.
+        temperature: Of samples: below 1 probable pieces become more probable.
+        top_p: Of samples: the smallest set of the most probable pieces that reaches this probability.
+        max_length: Maximum number of pieces of a sentence, the end included; a longer one is marked, and no
+            paraphrase gets longer.
+        min_score: Keep paraphrases of at least this paraphrase score.
+        max_overlap: Keep paraphrases that share at most this part of their word trigrams with the sentence.
+        max_mutual_overlap: The same between paraphrases of a sentence; the more probable one stays.
+        keep_copies: Keep paraphrases with the letters and digits of their sentence, case aside; otherwise they are
+            left out.
+        order: Which paraphrases of a sentence come first: the most probable, or, of all that are found, those of the
+            highest paraphrase score.
+        batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
+        device: `cpu`, `cuda` or `cuda:N` (default: `cuda` if there is a GPU).
+        dtype: Number format; `auto` is float32 on a CPU, float16 on a GPU.
+        seed: Decides samples.
+    """
+
+    n: Beams = 1
+    beams: Beams = 4
+    groups: Beams = 1
+    diversity: Annotated[float, Range(at_least=0), Advanced] = 0.5
+    sample: bool = False
+    temperature: Annotated[float, Range(above=0)] = 1.0
+    top_p: Annotated[float, Range(above=0, at_most=1)] = 1.0
+    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
+    min_score: Cosine | None = None
+    max_overlap: Share | None = None
+    max_mutual_overlap: Annotated[Share | None, Advanced] = None
+    keep_copies: Annotated[bool, Advanced] = False
+    order: Literal["probability", "score"] = "probability"
+    batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, Advanced] = None
+    device: Annotated[str | None, RunOnly] = None
+    dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], Advanced] = "auto"
+    seed: Annotated[Seed, Advanced] = 1
 
     def __post_init__(self) -> None:
         check(self)
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}")
+            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}", option="device")
         if self.sample and self.groups > 1:
-            raise InputError("give either sample or groups: groups are of beams, of which sampling has none")
-        if not self.sample and (is_given(self, "temperature") or is_given(self, "top_p")):
-            raise InputError("temperature and top_p change nothing of beams; add sample, or leave them out")
-        if self.groups == 1 and is_given(self, "diversity"):
-            raise InputError("diversity changes nothing of one group; add groups, or leave it out")
+            raise InputError(
+                "give either `sample` or `groups`: groups are of beams, of which sampling has none", option="sample"
+            )
 
     @property
     def chooses(self) -> bool:
-        """Whether some of what is found may be left out, so that all of it is looked at."""
+        """Whether paraphrases are chosen among all that are found, so that more than `n` are needed."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
         return self.order == "score" or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:
-        """The setting that nothing can be done about without paraphrase scores; None where there is no such one."""
+        """Name of the setting that needs paraphrase scores; None if no setting does."""
         if self.min_score is not None:
             return "min_score"
         return "order score" if self.order == "score" else None
@@ -220,4 +207,86 @@ class ParaphraseConfig:
     def width(self) -> int:
         """Number of beams that are followed: at least as many as paraphrases, equally many in each group."""
         beams = max(self.beams, self.n)
-        return beams if self.groups == 1 else -(-beams // self.groups) * self.groups
+        return -(-beams // self.groups) * self.groups
+
+
+@dataclass(frozen=True)
+class ParaphraseEvaluationData:
+    """Which sentences of pairs paraphrasers are evaluated on.
+
+    Attributes:
+        direction: Translations are paraphrased and references are what they should be, or the reverse. A sentence
+            with several references is one item.
+        held_out: Only pairs whose reference was held out of the training of each model.
+        items: Maximum number of sentences, sampled at random; 0 for all.
+        items_seed: Decides which sentences are sampled, their noise, and samples of models.
+    """
+
+    direction: Literal["to-reference", "to-translation"] = "to-reference"
+    held_out: bool = False
+    items: Annotated[int, Range(at_least=0)] = 500
+    items_seed: Seed = 1
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+# Short for fields of `ParaphraseConfig`.
+SEARCH_WORDS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
+Settings = TypeVar("Settings")
+
+
+def settings_of(given: str | Settings | None, default: Settings) -> Settings:
+    """Read settings that are given as text, see `parsed_settings`, or take them as they are.
+
+    Args:
+        given: Text, settings, or None.
+        default: Values of what the text leaves out; its class says which fields there are.
+    """
+    if isinstance(given, str):
+        return changed_settings(default, parsed_settings(given), given)
+    return default if given is None else given
+
+
+def parsed_settings(text: str) -> dict[str, Any]:
+    """Parse `beams=8,groups=4,keep_copies=true`; `greedy` is short for `beams=1,n=1`, `sample` for `sample=true`."""
+    values: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.strip().partition("=")
+        if equals:
+            values[name.replace("-", "_")] = value
+        elif name in SEARCH_WORDS:
+            values |= SEARCH_WORDS[name]
+        else:
+            raise InputError(f"{text!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}")
+    return values
+
+
+def changed_settings(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
+    """Replace fields of settings by values, perhaps as text; `where` is what they are from, for errors."""
+    known = [entry.name for entry in fields(settings)]  # type: ignore[arg-type]
+    if unknown := [str(name) for name in values if name not in known]:
+        raise InputError(f"{where}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
+    try:
+        own = {name: read_value(type(settings), name, value) for name, value in values.items()}
+        return replace(settings, **own)  # type: ignore[type-var]
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings dataclass
+    """Words of a command line that give the settings that differ from their defaults."""
+    words: list[str] = []
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        if value is not None and value != entry.default:
+            values = value if isinstance(value, list | tuple) else [] if value is True else [value]
+            words += [f"--{entry.name.replace('_', '-')}", *map(str, values)]
+    return words
+
+
+def text_of(settings: Any) -> str:  # noqa: ANN401 - a settings dataclass
+    """Write the settings that differ from their defaults, as `parsed_settings` reads them."""
+    given = {entry.name: getattr(settings, entry.name) for entry in fields(settings)}
+    default = {entry.name: entry.default for entry in fields(settings)}
+    return ",".join(f"{name}={value}" for name, value in given.items() if value != default[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line
 
-SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 # Rows that are read at once.
-ROWS = 10_000
+BLOCK_ROWS = 10_000
 
 
 class LabelledFile:
@@ -30,10 +30,7 @@ class LabelledFile:
         path: The file, .tsv or .csv with a header, .jsonl or .parquet.
         text: Its column of sentences.
         label: Its column of labels: text, or whole numbers.
-        out: The file that the labels are written to, which must be able to hold them.
-
-    Raises:
-        InputError: It is missing, has no such columns, or cannot be read; with the line.
+        out: The file that the labels are written to; labels that it cannot hold are refused.
     """
 
     def __init__(self, path: str | Path, text: str = "text", label: str = "label", *, out: Path | None = None) -> None:
@@ -41,8 +38,10 @@ class LabelledFile:
         check_regular(self.path)
         if not self.path.is_file():
             raise InputError(f"there is no file {path}; expected one with labelled sentences")
-        if self.path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"{path}: expected labelled sentences in a file that ends in {' or '.join(SUFFIXES)}")
+        if self.path.suffix.lower() not in LABELLED_SUFFIXES:
+            raise InputError(
+                f"{path}: expected labelled sentences in a file that ends in {' or '.join(LABELLED_SUFFIXES)}"
+            )
         if text == label:
             raise InputError(f"text and label are both the column {text!r}; name two columns")
         self.text, self.label = text, label
@@ -55,11 +54,7 @@ class LabelledFile:
         return {"sha256": checksum(self.path), "text": self.text, "label": self.label}
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read tables of `index` (of the row, from 0), `source` (white space normalised) and `label`.
-
-        Raises:
-            InputError: A row cannot be read, or has no label, or one that the new file cannot hold.
-        """
+        """Read tables of `index` (of the row, from 0), `source` (white space normalised) and `label`."""
         read = 0
         for table in self._tables():
             self._check_columns(table.column_names)
@@ -71,7 +66,7 @@ class LabelledFile:
             read += len(text)
             yield pa.table({"index": index, "source": normalise(text.cast(pa.string())), "label": label})
         if not read:
-            raise InputError(f"{self.path} holds no row; expected labelled sentences")
+            raise InputError(f"{self.path} has no row; expected labelled sentences")
 
     def _check_columns(self, names: list[str]) -> None:
         if twice := [name for name in (self.text, self.label) if names.count(name) > 1]:
@@ -79,7 +74,7 @@ class LabelledFile:
         if missing := [name for name in (self.text, self.label) if name not in names]:
             raise InputError(
                 f"{self.path} has no column {' or '.join(map(repr, missing))}; it has {', '.join(names)}. Name them "
-                "with --text and --label"
+                "with `text` and `label`"
             )
 
     def _labels(self, column: pa.Array, first: int) -> pa.Array:
@@ -90,7 +85,7 @@ class LabelledFile:
             try:
                 column = column.cast(pa.int64())
             except pa.ArrowInvalid:
-                raise InputError(f"{self.path}: a {self.label!r} is larger than a whole number can be") from None
+                raise InputError(f"{self.path}: a {self.label!r} is larger than 64 bits can hold") from None
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             column = column.cast(pa.string())
         else:
@@ -107,7 +102,7 @@ class LabelledFile:
             if any(broken):
                 raise InputError(
                     f"{self.path}: the {self.label!r} of row {first + broken.index(True) + 1:,} holds a tab or a line "
-                    "break, which has no place in TSV; write into .jsonl, .csv or .parquet"
+                    "break, which TSV cannot hold; write .jsonl, .csv or .parquet"
                 )
         if self.label_type not in (None, column.type):
             raise InputError(f"{self.path}: labels are text in some rows and numbers in others; make them alike")
@@ -120,8 +115,8 @@ class LabelledFile:
             if suffix == ".parquet":
                 with pq.ParquetFile(self.path) as file:
                     self._check_columns(file.schema_arrow.names)
-                    for batch in file.iter_batches(ROWS, columns=[self.text, self.label]):
-                        # Whether text is UTF-8, the file only says.
+                    for batch in file.iter_batches(BLOCK_ROWS, columns=[self.text, self.label]):
+                        # Parquet does not check that text is UTF-8.
                         batch.validate(full=True)
                         yield pa.Table.from_batches([batch])
             elif suffix == ".jsonl":
@@ -134,7 +129,7 @@ class LabelledFile:
 
     def _delimited(self, delimiter: str) -> Iterator[pa.Table]:
         quoted = delimiter == ","
-        # A lone quotation mark in TSV is one, and no field goes over several lines.
+        # In TSV a quotation mark is a character like others, and no field has several lines.
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
         )
@@ -151,7 +146,7 @@ class LabelledFile:
     def _json_lines(self) -> Iterator[pa.Table]:
         with self.path.open("rb") as file:
             numbered = enumerate(file, 1)
-            while lines := list(islice(numbered, ROWS)):
+            while lines := list(islice(numbered, BLOCK_ROWS)):
                 rows = [self._row(line, number) for number, line in lines if line.strip()]
                 if rows:
                     yield pa.table({name: self._column(rows, name) for name in (self.text, self.label)})
@@ -170,18 +165,18 @@ class LabelledFile:
         try:
             row = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.path}, line {number:,}: no JSON ({error})") from None
+            raise InputError(f"{self.path}, line {number:,}: not JSON ({error})") from None
         if not isinstance(row, dict) or self.text not in row or self.label not in row:
             found = ", ".join(row) if isinstance(row, dict) else type(row).__name__
             raise InputError(
                 f"{self.path}, line {number:,}: expected {self.text!r} and {self.label!r}, found {found}. Name other "
-                "columns with --text and --label"
+                "columns with `text` and `label`"
             )
         return row
 
 
 def with_text(table: pa.Table) -> pa.Table:
-    """Make an empty sentence of what is missing in the column `source`."""
+    """Replace missing values of the column `source` by empty sentences."""
     column = table.column_names.index("source")
     return table.set_column(column, "source", table["source"].fill_null(""))
 
@@ -194,12 +189,12 @@ class TableWriter:
         schema: The columns.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, suffix: str) -> None:
-        self._suffix, self._schema = suffix, schema
-        self._parquet = pq.ParquetWriter(path, schema) if suffix == ".parquet" else None
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._suffix, self._schema = path.suffix.lower(), schema
+        self._parquet = pq.ParquetWriter(path, schema) if self._suffix == ".parquet" else None
         self._text = None if self._parquet else path.open("w", encoding="utf8", newline="")
-        if suffix in (".tsv", ".csv"):
-            self._write(self._fields(schema.names))
+        if self._suffix in (".tsv", ".csv"):
+            self._write(self._line(schema.names))
 
     def __enter__(self) -> TableWriter:
         return self
@@ -221,9 +216,9 @@ class TableWriter:
         else:
             columns = [table[name].to_pylist() for name in self._schema.names]
             for row in zip(*columns, strict=True):
-                self._write(self._fields(row))
+                self._write(self._line(row))
 
-    def _fields(self, values: Any) -> str:  # noqa: ANN401 - any sequence of fields
+    def _line(self, values: Iterable[object]) -> str:
         fields = [_field(value) for value in values]
         if self._suffix == ".csv":
             return ",".join(

@@ -1,4 +1,7 @@
-"""Reading an encoder-decoder and its tokenizer from a folder or the Hub."""
+"""Encoder-decoders with their tokenizers, and controlled networks of two: read from a folder or the Hub, and searched.
+
+Importing this module registers the encoder-decoders of this package with the automatic classes of transformers.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,66 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    ForcedBOSTokenLogitsProcessor,
+    LogitsProcessor,
+    NoBadWordsLogitsProcessor,
+)
 
+from paranmt_hf.corpus.translation.beam import (
+    Change,
+    beam_search,
+    diverse_beam_search,
+    encode,
+    sample,
+    uniforms,
+)
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, readable
-from paranmt_hf.paraphrase import registration
+from paranmt_hf.paraphrase.config import ParaphraseConfig
+from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
+    ParaNMTControlledConfig,
+    ParaNMTControlledForConditionalGeneration,
+)
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
+from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, Templates, check_control, read_templates
 
-EXPECTED = "expected what `paranmt train-paraphraser` writes, or another encoder-decoder of transformers"
-registration.register()
+EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
+# The folder of the parse generator in that of the paraphrase generator.
+PARSE_GENERATOR = "parse-generator"
+
+
+def _register() -> None:
+    """Add the encoder-decoders to `AutoConfig` and `AutoModelForSeq2SeqLM`.
+
+    What is saved from then on also names its own code, for those who load it with `trust_remote_code=True` where this
+    package is not installed.
+    """
+    for config, model in (
+        (ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration),
+        (ParaNMTControlledConfig, ParaNMTControlledForConditionalGeneration),
+    ):
+        AutoConfig.register(config.model_type, config, exist_ok=True)
+        AutoModelForSeq2SeqLM.register(config, model, exist_ok=True)
+        config.register_for_auto_class()
+        model.register_for_auto_class("AutoModelForSeq2SeqLM")
+
+
+_register()
 
 
 @dataclass
 class EncoderDecoder:
-    """A model with what cuts text into pieces.
+    """A model with its tokenizer.
 
     Attributes:
         model: Model of transformers.
         tokenizer: Its tokenizer.
-        controls: The tokenizer of what a target is written after beside its source; None where that is nothing.
+        controls: Tokenizer of the second sequence of a syntactically controlled model; None of other models.
     """
 
     model: Any
@@ -39,7 +83,7 @@ class EncoderDecoder:
 
     @property
     def pad(self) -> int:
-        """Id that fills up."""
+        """Id of padding."""
         return int(self.model.config.pad_token_id)
 
     @property
@@ -49,13 +93,18 @@ class EncoderDecoder:
         return list(ends) if isinstance(ends, list | tuple) else [int(ends)]
 
     @property
-    def places(self) -> int | None:
-        """Most pieces of a sentence that the model has positions for; None where it counts none."""
-        places = getattr(self.model.config, "max_position_embeddings", None)
-        return places if isinstance(places, int) else None
+    def positions(self) -> int | None:
+        """Maximum number of pieces of a sentence; None where the model has no positions."""
+        positions = getattr(self.model.config, "max_position_embeddings", None)
+        return positions if isinstance(positions, int) else None
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights."""
+        return sum(weight.numel() for weight in self.model.parameters())
 
     def cut(self, sentences: list[str]) -> list[list[int]]:
-        """Cut sources into ids, the end included; nothing is cut off."""
+        """Cut sources into ids, the end included; nothing is truncated."""
         found: list[list[int]] = self.tokenizer(sentences, add_special_tokens=True, truncation=False).input_ids
         return found
 
@@ -70,9 +119,60 @@ class EncoderDecoder:
         return found
 
     def join(self, targets: list[list[int]]) -> list[str]:
-        """Make text of ids, without special pieces and with single blanks."""
+        """Decode ids into text, without special pieces and with single blanks."""
         texts = self.tokenizer.batch_decode(targets, skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
+
+    def search(
+        self, sources: list[list[int]], config: ParaphraseConfig, controls: list[list[int]] | None = None
+    ) -> list[list[list[int]]]:
+        """Search for the targets of one batch.
+
+        Args:
+            sources: Ids of each sentence, the end included.
+            config: How to search.
+            controls: Ids of the control of each sentence, for a syntactically controlled model.
+
+        Returns:
+            Candidates of each sentence, ids without start and end: the most probable first, those of groups in turn,
+            samples in the order of sampling. At least `config.n`, some of which may be equal.
+        """
+        longest, change = config.max_length, self._change()
+        given: dict[str, Any] = {"pad": self.pad, "start": [self.start], "ends": self.ends, "longest": longest}
+        batch = encode(self.model, sources, control=controls, **given)
+        count = config.width
+        if config.sample:
+            count = max(config.n, config.beams) if config.chooses else config.n
+            content = sources if controls is None else [[*a, *b] for a, b in zip(sources, controls, strict=True)]
+            numbers = uniforms(content, config.seed, count, longest)
+            ids, _ = sample(batch, numbers, temperature=config.temperature, top_p=config.top_p, change=change)
+        elif config.groups > 1:
+            ids = diverse_beam_search(
+                batch, beams=count, groups=config.groups, diversity=config.diversity, change=change
+            )
+        else:
+            ids, _ = beam_search(batch, beams=count, count=count, change=change)
+        ends = set(self.ends)
+        ids = [own[:-1] if own[-1] in ends else own for own in ids]
+        return [ids[first : first + count] for first in range(0, len(ids), count)]
+
+    def _change(self) -> Change | None:
+        """What the folder of the model says about its targets: words that never occur, a word that comes first."""
+        asked, processors = self.model.generation_config, list[LogitsProcessor]()
+        if words := getattr(asked, "bad_words_ids", None):
+            processors.append(NoBadWordsLogitsProcessor(words, self.ends))
+        if (first := getattr(asked, "forced_bos_token_id", None)) is not None:
+            processors.append(ForcedBOSTokenLogitsProcessor(first))
+        if not processors:
+            return None
+
+        def change(scores: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+            ids = torch.nn.functional.pad(tokens, (1, 0), value=self.start)
+            for processor in processors:
+                scores = processor(ids, scores)
+            return scores
+
+        return change
 
 
 def read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
@@ -81,9 +181,6 @@ def read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecod
     Args:
         files: Where it is.
         dtype: Number format of its weights.
-
-    Raises:
-        InputError: It is a model of another kind, or damaged.
     """
     _check_kind(files)
     try:
@@ -120,8 +217,6 @@ def _check_kind(files: Model) -> None:
         kind = values["model_type"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__}: {error}); {EXPECTED}") from None
-    from transformers import AutoConfig
-
     known = values.get("is_encoder_decoder")
     if known is None:
         try:
@@ -129,4 +224,43 @@ def _check_kind(files: Model) -> None:
         except UNREADABLE:
             raise InputError(f"{path} names the model type {kind!r}, which is not known here; {EXPECTED}") from None
     if not known:
-        raise InputError(f"{files.folder} is a {kind} model, no encoder-decoder; {EXPECTED}")
+        raise InputError(f"{files.folder} is a {kind} model, not an encoder-decoder; {EXPECTED}")
+
+
+@dataclass
+class ControlledNetwork:
+    """A syntactically controlled network (Iyyer et al. 2018, section 3).
+
+    Attributes:
+        parses: From the tree of a sentence and a template to the tree of a paraphrase.
+        paraphrases: From a sentence and the tree of a paraphrase to the paraphrase.
+        templates: The templates that it was trained on.
+    """
+
+    parses: EncoderDecoder
+    paraphrases: EncoderDecoder
+    templates: Templates
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights of both models."""
+        return self.parses.parameters + self.paraphrases.parameters
+
+
+def read_network(files: Model, dtype: torch.dtype = torch.float32) -> ControlledNetwork:
+    """Read a syntactically controlled network."""
+    check_control(files, templates=True)
+    inner = files.folder / PARSE_GENERATOR
+    if not inner.is_dir() or not (files.folder / TEMPLATES_FILE).is_file():
+        missing = PARSE_GENERATOR if not inner.is_dir() else TEMPLATES_FILE
+        raise InputError(f"{files.folder} has no {missing}, so it is incomplete; put a whole copy in its place")
+    parses = read_model(Model(files.name, inner, files.revision), dtype)
+    paraphrases = read_model(files, dtype)
+    tokens, wanted = len(parses.tokenizer), paraphrases.model.config.control_vocab_size
+    if tokens != wanted:
+        raise InputError(
+            f"{inner} has {tokens:,} tokens of trees and the model next to it {wanted:,}, so they do not belong "
+            "together; put a whole copy in its place"
+        )
+    parses.controls = paraphrases.controls = parses.tokenizer
+    return ControlledNetwork(parses, paraphrases, read_templates(files.folder))

@@ -83,6 +83,11 @@ class ControlledState(DecoderState):
         super().__init__(hidden, cell, keys)
         self.control_keys = control_keys
 
+    def select(self, rows: torch.Tensor) -> None:
+        """Select sentences or beams, their keys too."""
+        super().select(rows)
+        self.control_keys = self.control_keys.index_select(0, rows.to(self.control_keys.device))
+
 
 class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
     """Two bidirectional LSTMs: over the source, and over the control."""

@@ -1,54 +1,97 @@
-"""Paraphrase the sentences of a file, by shards: killed at any moment and called again it goes on."""
+"""Paraphrase the sentences of a file by shards, which continue after a kill; and what other such commands share."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.control import PARSER, control_of, make_index
-from paranmt_hf.paraphrase.paraphrase_job import cut_shards, make_once, result_file
-from paranmt_hf.paraphrase.stage import ParaphraseStage
-from paranmt_hf.util.files import replacing
-from paranmt_hf.util.records import as_json
-from paranmt_hf.util.run import work_folder
+from paranmt_hf.paraphrase.labelled_file import TableWriter
+from paranmt_hf.paraphrase.templates import (
+    DEFAULT_PARSER,
+    TemplateControl,
+    check_control,
+    control_of,
+)
+from paranmt_hf.util.records import FileRecord, as_json, made_with
+from paranmt_hf.util.run import Result, result_file, run, work_folder
+from paranmt_hf.util.settings import Advanced
 
-COMMAND = "paraphrase"
-SUFFIXES = (".parquet", ".jsonl", ".tsv")
+PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
+# Sentences of a shard; a kill loses no more than the shards in progress.
+SHARD_ROWS = 1000
+# Rows that are sorted by length together: enough for batches of equal lengths, few enough for progress to move.
+WINDOW_ROWS = 500
+SCHEMA = pa.schema(
+    {
+        "index": pa.int64(),
+        "source": pa.string(),
+        "paraphrase": pa.string(),
+        "rank": pa.int32(),
+        "score": pa.float32(),
+        "note": pa.string(),
+    }
+)
+CONTROLLED_SCHEMA = SCHEMA.insert(3, pa.field("template", pa.string()))
+PACKAGES = ("torch", "transformers", "tokenizers")
+Report = Callable[[int], None]
 
 
-@dataclass(frozen=True)
-class ParaphrasedFile:
-    """A file of paraphrases.
+@dataclass(frozen=True, kw_only=True)
+class ParaphrasedFileRecord(FileRecord):
+    """What a file of paraphrases holds.
 
     Attributes:
-        path: The file.
         lines: Sentences that were read.
         paraphrased: Sentences with at least one paraphrase.
         paraphrases: Rows with a paraphrase.
         notes: Sentences without a paraphrase, by reason.
-        fresh: Whether this call made it.
     """
 
-    path: Path
+    KIND: ClassVar[str] = "a file of paraphrases (`paranmt paraphrase text`)"
+
     lines: int
     paraphrased: int
     paraphrases: int
     notes: dict[str, int] = field(default_factory=dict)
-    fresh: bool = True
+
+
+class ParaphrasedFile(Result[ParaphrasedFileRecord]):
+    """A file of paraphrases."""
+
+    def summary(self) -> str:
+        """Counts, and reasons of sentences without a paraphrase."""
+        record = self.record
+        state = "" if self.fresh else " (made before)"
+        lines = [f"{self.folder}: {record.paraphrases:,} paraphrases of {record.lines:,} lines{state}"]
+        return "\n".join([*lines, *without_lines(record.notes)])
+
+
+def scorer_of(scorer: str | ScorerConfig | None) -> ScorerConfig:
+    """Settings of the scorer with a name: a folder or Hub id, or a file of word vectors."""
+    if isinstance(scorer, str):
+        return ScorerConfig(vectors=scorer) if Path(scorer).is_file() else ScorerConfig(scorer)
+    return scorer or ScorerConfig()
+
+
+def without_lines(notes: dict[str, int]) -> list[str]:
+    """Lines of a summary about sentences without a paraphrase."""
+    return [f"  without  {count:>12,} {note}" for note, count in notes.items() if count]
 
 
 def paraphrase_file(
@@ -58,89 +101,193 @@ def paraphrase_file(
     model: str | Path,
     config: ParaphraseConfig | None = None,
     column: str | None = None,
-    scorer: ScorerConfig | None = None,
-    engine: EngineConfig | None = None,
+    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Advanced] = None,
     templates: Sequence[str] | int | None = None,
-    parser: str | Path = PARSER,
+    parser: Annotated[str | Path, Advanced] = DEFAULT_PARSER,
 ) -> ParaphrasedFile:
     """Generate paraphrases of the sentences of a file.
 
+    A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After an interruption the
+    same call continues.
+
     Args:
-        file: A text file with one sentence on a line, a Parquet file, or the folder of a release.
-        out: The file of paraphrases, .parquet, .jsonl or .tsv, with the columns `index` (of the sentence, from 0),
-            `source`, `paraphrase`, `rank` (from 1), `score` and `note`. A sentence without a paraphrase keeps its
-            place: its rank is 0, and the note says why. Work in progress lies in `<out>.work`.
+        file: Text file with one sentence on each line (plain, .gz, .xz, .zst), Parquet file, or release.
+        out: File of paraphrases, .parquet, .jsonl or .tsv, with the columns `index` (of the sentence, from 0),
+            `source`, `paraphrase`, `rank` (from 1), `score` and `note`; with templates also `template`. Work in
+            progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder.
         config: How it searches.
-        column: Which column of Parquet, or which side of a release.
-        scorer: The encoder behind the paraphrase score; the small one of this package if left out.
+        column: Column of a Parquet file, or side of a release (default: reference).
+        scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
+            encoder of this package).
         engine: Where the work runs.
-        templates: For a syntactically controlled network: templates such as `(S(NP)(VP))`, or how many of the most
-            frequent ones. There is a column `template` then, and of each sentence the highest score comes first.
-        parser: What gives the trees of sentences then: `link-grammar`, `stanza`, or a file of trees.
-
-    Raises:
-        InputError: Bad input, or `out` holds something else.
+        templates: For a syntactically controlled network: templates such as `(S(NP)(VP))`, or the number of most
+            frequent ones. The highest score of each sentence comes first then.
+        parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
+            `stanza`, or a file of trees.
     """
-    out = result_file(out, SUFFIXES)
+    out = result_file(out, PARAPHRASE_SUFFIXES)
     source = SentenceFile(file, column)
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")
     stage = ParaphraseStage(
-        str(model), config or ParaphraseConfig(), scorer or ScorerConfig(), engine.threads, control=control
+        str(model), config or ParaphraseConfig(), scorer_of(scorer), engine.threads, control=control
     )
     identity = as_json({"input": source.identity, **stage.identity})
 
-    def make(work: Path) -> dict[str, Any]:
-        make_index(parser, work / "trees", control)
+    def make(work: Path, path: Path) -> ParaphrasedFileRecord:
+        if control is not None:
+            control.trees.write_index(parser)
         cut = cut_shards(_lines(source), work / "input", identity)
         if not cut.shards:
-            raise InputError(f"{source.path} holds no line; expected one sentence on each")
+            raise InputError(f"{source.path} has no line; expected one sentence on each", path=source.path)
         done = run_job(cut, work / "output", stage, engine)
-        paraphrased, paraphrases = _write(done, work / out.name, stage.schema)
-        return {"lines": cut.rows, "paraphrased": paraphrased, "paraphrases": paraphrases, "notes": done.dropped}
+        paraphrased = paraphrases = 0
+        with TableWriter(path, stage.schema) as writer:
+            for shard in done.paths():
+                table = pq.read_table(shard)
+                ranks = table["rank"].to_numpy()
+                paraphrased += int(np.count_nonzero(ranks == 1))
+                paraphrases += int(np.count_nonzero(ranks))
+                writer.write(table)
+        return ParaphrasedFileRecord(
+            settings=identity,
+            lines=cut.rows,
+            paraphrased=paraphrased,
+            paraphrases=paraphrases,
+            notes=done.dropped,
+            **made_with(*PACKAGES),
+        )
 
-    return make_once(ParaphrasedFile, out, identity, make, command=COMMAND, doing="paraphrasing")
+    return run(
+        out,
+        identity,
+        ParaphrasedFileRecord,
+        make,
+        result=ParaphrasedFile,
+        command="paraphrase text",
+        holds=holds_shards,
+    )
 
 
 def _lines(source: SentenceFile) -> Iterator[pa.Table]:
-    """Read `index` and `source`, every line in its place, also one that is of no use."""
+    """Read `index` and `source`; a line that cannot be paraphrased keeps its place."""
     read = 0
     for sentences in source.lines():
         yield pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences})
         read += len(sentences)
 
 
-def _write(done: Manifest, path: Path, schema: pa.Schema) -> tuple[int, int]:
-    """Join the shards into one file; returns sentences with a paraphrase, and paraphrases."""
-    paraphrased = paraphrases = 0
-    with replacing(path) as aside:
-        writer = pq.ParquetWriter(aside, schema) if path.suffix.lower() == ".parquet" else None
-        with writer or aside.open("w", encoding="utf8", newline="\n") as file:
-            if path.suffix.lower() == ".tsv":
-                file.write("\t".join(schema.names) + "\n")
-            for shard in done.paths():
-                table = pq.read_table(shard)
-                ranks = table["rank"].to_numpy()
-                paraphrased += int(np.count_nonzero(ranks == 1))
-                paraphrases += int(np.count_nonzero(ranks))
-                if writer is not None:
-                    writer.write_table(table)
-                else:
-                    file.writelines(_jsonl(table) if path.suffix.lower() == ".jsonl" else _tsv(table))
-    return paraphrased, paraphrases
+def holds_shards(work: Path) -> bool:
+    """Tell whether a work folder holds finished shards."""
+    return any((work / "output").glob("*.parquet"))
 
 
-def _jsonl(table: pa.Table) -> Iterator[str]:
-    for row in table.to_pylist():
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+def cut_shards(tables: Iterator[pa.Table], folder: Path, identity: dict[str, Any]) -> Manifest:
+    """Cut tables into shards, unless an earlier run did; there are no shards if there is no row."""
+    return cut_into_shards(tables, folder, identity, SHARD_ROWS, unit="lines")
 
 
-def _tsv(table: pa.Table) -> Iterator[str]:
-    """Rows with fields between tabs, which no sentence holds, for white space is normalised; null is nothing."""
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield "\t".join(map(_field, row)) + "\n"
+@dataclass(frozen=True)
+class ParaphraseStage:
+    """Turns shards with `index` and `source` into shards with every column of `schema`.
+
+    A sentence has a row for each paraphrase, with `rank` from 1; one without a paraphrase has a row of rank 0 and a
+    note.
+
+    Attributes:
+        model: Folder or Hub id of the encoder-decoder.
+        config: How it searches.
+        scorer: Encoder of the paraphrase score.
+        threads: CPU threads of one worker; they change no result.
+        control: Templates and trees, for a syntactically controlled network.
+    """
+
+    model: str
+    config: ParaphraseConfig
+    scorer: ScorerConfig
+    threads: int | None = None
+    label: str = "paraphrase"
+    unit: str = "sentences"
+    control: TemplateControl | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of a result."""
+        return SCHEMA if self.control is None else CONTROLLED_SCHEMA
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
+        from paranmt_hf.corpus.translation.device import resolve_device
+        from paranmt_hf.paraphrase.paraphraser import resolve_dtype
+
+        files, control = locate(self.model), self.control
+        check_control(files, templates=control is not None)
+        dtype = str(resolve_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
+        return {
+            "model": {"name": files.name, "revision": files.revision},
+            "generation": {**as_json(self.config), "dtype": dtype},
+            "scorer": self.scorer.identity,
+            **({"templates": list(control.templates), "trees": control.trees.identity} if control else {}),
+        }
+
+    def _paraphraser(self, files: Model) -> Any:  # noqa: ANN401 - a Paraphraser, which needs torch
+        if self.control is None:
+            from paranmt_hf.paraphrase.paraphraser import Paraphraser
+
+            return Paraphraser(files, self.config, scorer=self.scorer)
+        from paranmt_hf.paraphrase.controlled import ControlledParaphraser
+
+        trees, templates = self.control.trees.load(), self.control.templates
+        return ControlledParaphraser(files, self.config, syntax=trees, templates=templates, scorer=self.scorer)
+
+    def load(self) -> Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]:
+        """Load the paraphraser; the function that is returned paraphrases a shard."""
+        import torch
+
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        files = locate(self.model)
+        if files.revision != self.identity["model"]["revision"]:
+            raise InputError(f"{self.model} has changed since the work began; put the former model back")
+        paraphraser = self._paraphraser(files)
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            parts, done = [], 0
+            for start in range(0, max(1, table.num_rows), WINDOW_ROWS):
+                window = table.slice(start, WINDOW_ROWS)
+                parts.append(paraphrase_table(window, paraphraser, self.schema))
+                done += window.num_rows
+                report(done)
+            whole = pa.concat_tables(parts)
+            notes = whole["note"].drop_null().value_counts().to_pylist()
+            return whole, {entry["values"]: entry["counts"] for entry in notes}
+
+        return work
 
 
-def _field(value: object) -> str:
-    return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema = SCHEMA) -> pa.Table:  # noqa: ANN401
+    """Paraphrase sentences.
+
+    Args:
+        table: Columns `index` (int64) and `source` (string; null if it is not UTF-8).
+        paraphraser: A `Paraphraser`.
+        schema: The columns of the result.
+
+    Returns:
+        A table of `schema` in the order of the input, the paraphrases of a sentence in the order of the paraphraser.
+    """
+    sources = table["source"].to_pylist()
+    rows: list[dict[str, Any]] = []
+    for index, source, result in zip(
+        table["index"].to_pylist(), sources, paraphraser.paraphrase(sources), strict=True
+    ):
+        line = {"index": index, "source": source}
+        for rank, each in enumerate(result.paraphrases, 1):
+            found = {"paraphrase": each.text, "template": each.template, "score": each.score}
+            rows.append({**line, **found, "rank": rank})
+        if not result.paraphrases:
+            rows.append({**line, "rank": 0, "note": result.note})
+    return pa.table({name: [row.get(name) for row in rows] for name in schema.names}, schema=schema)

@@ -1,4 +1,4 @@
-"""Paraphrases of sentences."""
+"""Generate paraphrases of sentences."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
-from paranmt_hf.paraphrase.overlaps import apart, unlike
-from paranmt_hf.paraphrase.search import search
-from paranmt_hf.paraphrase.syntax.kind import check_control
+from paranmt_hf.paraphrase.templates import check_control
+from paranmt_hf.text.definitions import words
 from paranmt_hf.text.letters import letters
+from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.batches import MemoryGuard, token_batches
 
 EMPTY, NOT_TEXT = "empty line", "not UTF-8"
@@ -34,8 +36,8 @@ class Paraphrase:
 
     Attributes:
         text: The paraphrase.
-        score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None where there is no scorer.
-        template: The template that it was generated after; None where there is no such control.
+        score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None without a scorer.
+        template: The template that was asked for; None without syntactic control.
     """
 
     text: str
@@ -45,11 +47,11 @@ class Paraphrase:
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """What became of a sentence.
+    """The paraphrases of a sentence.
 
     Attributes:
         paraphrases: Different ones, the most probable first, or those of the highest score.
-        note: Why there are none; None where there are some.
+        note: Why there are none; None if there are some.
     """
 
     paraphrases: list[Paraphrase]
@@ -60,13 +62,10 @@ class Paraphraser:
     """Generates paraphrases with an encoder-decoder.
 
     Args:
-        model: Folder or Hub id, of a model that `paranmt train-paraphraser` made or another encoder-decoder.
-        config: How it searches, unless a call says otherwise.
-        scorer: Gives the paraphrase score; by default the small encoder of this package. None: there is no score.
+        model: Folder or Hub id, of a model of `paranmt paraphrase train` or another encoder-decoder.
+        config: How it searches, unless a call overrides it.
+        scorer: Gives the paraphrase score; by default the small encoder of this package. None: no score.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: There is no such model, it is of another kind or damaged, or the device is not there.
     """
 
     def __init__(
@@ -101,50 +100,44 @@ class Paraphraser:
 
         Returns:
             Paraphrases of each sentence, at most `n` different ones; none for a blank or too long sentence or one
-            that is no text, and fewer where fewer are found or reach `min_score`.
-
-        Raises:
-            InputError: A single sentence was given in place of a list, or a setting is out of range.
+            that is not text, and fewer if fewer are found or reach `min_score`.
         """
         config = self._called(sentences, n, settings)
         return [result.paraphrases for result in self.paraphrase(list(sentences), config)]
 
     def _called(self, sentences: Sequence[str], n: int | None, settings: dict[str, Any]) -> ParaphraseConfig:
-        """Check what a call gives, and put its settings over those of the paraphraser."""
+        """Check the arguments of a call, and override the settings of the paraphraser with them."""
         if isinstance(sentences, str):
             raise InputError("expected a list of sentences, got a single one; put it into a list")
         for place, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise InputError(f"expected a list of sentences, got {type(sentence).__name__} at place {place} of it")
         if fixed := {"device", "dtype"} & set(settings):
-            raise InputError(f"{', '.join(sorted(fixed))} is settled when the model is loaded; give it to Paraphraser")
+            raise InputError(f"{', '.join(sorted(fixed))} is fixed when the model is loaded; give it to Paraphraser")
         check_names(settings)
         changed = dict(settings) if n is None else {**settings, "n": n}
         return replace(self.config, **changed)
 
-    def paraphrase(
-        self, sentences: Sequence[str | None], config: ParaphraseConfig | None = None, *, draw: int = 0
-    ) -> list[Paraphrased]:
-        """Generate paraphrases, and say of each sentence what became of it.
+    def paraphrase(self, sentences: Sequence[str | None], config: ParaphraseConfig | None = None) -> list[Paraphrased]:
+        """Generate paraphrases, with a note for each sentence that has none.
 
         Args:
-            sentences: Sentences; None stands for text that cannot be read.
+            sentences: Sentences; None for text that cannot be read.
             config: How to search.
-            draw: Another number, another draw of `sample`.
 
         Returns:
-            Results in the order of `sentences`.
+            Results in the order of `sentences`. They do not depend on the other sentences.
         """
         config = self._bounded(config or self.config)
         texts, kept, notes = self._prepared(sentences, config)
-        candidates = self._search(self._own, [ids for _, ids in kept], config, draw)
+        candidates = self._search(self._own, [ids for _, ids in kept], config)
         found = self._judged([text for text, _ in kept], candidates, config)
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
 
     def _bounded(self, config: ParaphraseConfig) -> ParaphraseConfig:
-        """The same with no longer sentences than the model has positions for."""
-        places = self._own.places
-        return config if places is None else replace(config, max_length=min(config.max_length, places))
+        """The same, with sentences no longer than the model has positions."""
+        positions = self._own.positions
+        return config if positions is None else replace(config, max_length=min(config.max_length, positions))
 
     def _prepared(
         self, sentences: Sequence[str | None], config: ParaphraseConfig
@@ -155,7 +148,7 @@ class Paraphraser:
             Their texts; the distinct ones that can be paraphrased, with their ids; and notes on the others.
         """
         if config.scored_for and self._scorer is None:
-            raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser was made without one")
+            raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none")
         texts = [" ".join(sentence.split()) if _is_text(sentence) else None for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
         pieces = self._own.cut(distinct) if distinct else []
@@ -170,33 +163,29 @@ class Paraphraser:
         own: EncoderDecoder,
         sources: list[list[int]],
         config: ParaphraseConfig,
-        draw: int,
         controls: list[list[int]] | None = None,
     ) -> list[list[list[int]]]:
         """Candidates of each source, batch by batch."""
 
         def searched(rows: np.ndarray) -> list[list[list[int]]]:
             wanted = [controls[row] for row in rows] if controls is not None else None
-            return search(own, [sources[row] for row in rows], config, wanted)
+            return own.search([sources[row] for row in rows], config, wanted)
 
         lengths = np.array(
             [len(max(ids, key=len)) for ids in zip(sources, controls or sources, strict=True)], np.int64
         )
         results: list[list[list[int]]] = [[] for _ in sources]
-        budget = config.batch_tokens or (800 if self.device == "cpu" else 8192)
-        with torch.random.fork_rng(enabled=config.sample):
-            if config.sample:
-                torch.manual_seed(int(np.random.SeedSequence([config.seed, draw]).generate_state(1)[0]))
-            for batch in token_batches(lengths, budget):
-                for part, targets in self._guard.run(batch, lengths, searched):
-                    for row, found in zip(part, targets, strict=True):
-                        results[row] = found
+        budget = config.batch_tokens or default_batch_tokens(self.device)
+        for batch in token_batches(lengths, budget):
+            for part, targets in self._guard.run(batch, lengths, searched):
+                for row, found in zip(part, targets, strict=True):
+                    results[row] = found
         return results
 
     def _judged(
         self, texts: list[str], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> dict[str | None, Paraphrased]:
-        """Keep the first `n` different candidates of each sentence that are inside all limits."""
+        """Keep the first `n` different candidates of each sentence within all limits."""
         joined = self._own.join([ids for own in candidates for ids in own])
         ends = np.cumsum([0, *map(len, candidates)])
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
@@ -227,7 +216,7 @@ class Paraphraser:
         return results
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
-        """Paraphrase score of every choice of every sentence, one after the other."""
+        """Paraphrase score of every choice of every sentence, in one list."""
         flat = [choice for own in choices for choice in own]
         if self._scorer is None or not flat:
             return [None] * len(flat)
@@ -237,14 +226,10 @@ class Paraphraser:
 
 
 def check_names(settings: Iterable[str]) -> None:
-    """Refuse names that are no fields of `ParaphraseConfig`.
-
-    Raises:
-        InputError: There is such a name.
-    """
+    """Refuse names that are not fields of `ParaphraseConfig`."""
     known = list(ParaphraseConfig.__dataclass_fields__)
     if unknown := sorted(set(settings) - set(known)):
-        raise InputError(f"there is no setting {', '.join(unknown)} of a paraphraser; there are {', '.join(known)}")
+        raise InputError(f"a paraphraser has no setting {', '.join(unknown)}; it has {', '.join(known)}")
 
 
 def by_score(paraphrase: Paraphrase) -> float:
@@ -253,7 +238,7 @@ def by_score(paraphrase: Paraphrase) -> float:
 
 
 def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str]]:
-    """Leave out choices that have the letters and digits of their sentence."""
+    """Leave out choices with the letters and digits of their sentence."""
     flat = [choice for own in choices for choice in own]
     wanted, found = (letters(pa.array(side, pa.string())).to_pylist() for side in (texts, flat))
     left = iter(found)
@@ -261,30 +246,67 @@ def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str
 
 
 def _is_text(sentence: str | None) -> TypeGuard[str]:
-    """Whether there is a sentence, and all of it is text: half of a surrogate pair has no form in UTF-8."""
+    """Whether there is a sentence, and all of it is text: half of a surrogate pair cannot be written in UTF-8."""
     return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Bring vectors [sentence, dimension] to length 1; one of zeros stays."""
+    """Normalise vectors [sentence, dimension] to length 1, except those of zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
-def resolve_device(device: str | None) -> str:
-    """Name the device to use.
-
-    Raises:
-        InputError: A GPU is asked for and there is none.
-    """
-    index = int((device or "").partition(":")[2] or 0)
-    if (device or "").startswith("cuda") and index >= torch.cuda.device_count():
-        raise InputError(f"device {device!r} is not there: torch sees {torch.cuda.device_count()} GPUs; use cpu")
-    return device or ("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def resolve_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
-    """The numbers to use."""
+    """Number format to use."""
     name = config.dtype if config.dtype != "auto" else ("float32" if device == "cpu" else "float16")
     found: torch.dtype = getattr(torch, name)
     return found
+
+
+def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    """Trigram overlap of pairs of sentences, also of short ones.
+
+    Args:
+        first: Sentences [pair].
+        second: Sentences [pair].
+
+    Returns:
+        Overlap [pair], float32 in [0, 1], as in the column `trigram_overlap`. If a side has fewer than three words it
+        is 1 if both have the same words, else 0.
+    """
+    if not len(first):
+        return np.zeros(0, np.float32)
+    found = trigram_overlap(*WordTokenizer().tables(list(first), list(second)))
+    values = found.fill_null(0).to_numpy(zero_copy_only=False).copy()
+    for pair in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist():
+        values[pair] = words(first[pair]) == words(second[pair])
+    return values
+
+
+def unlike(texts: Sequence[str], choices: Sequence[Sequence[str]], limit: float) -> list[list[str]]:
+    """Keep the choices of each text that have at most this overlap with it."""
+    repeated = [text for text, own in zip(texts, choices, strict=True) for _ in own]
+    values = iter(overlaps(repeated, [choice for own in choices for choice in own]))
+    return [[choice for choice in own if next(values) <= limit] for own in choices]
+
+
+def apart(choices: Sequence[Sequence[str]], limit: float) -> list[list[int]]:
+    """Keep of each list the choices that have at most this overlap with each one kept before.
+
+    Args:
+        choices: Lists of sentences, those that are preferred first.
+        limit: Largest overlap.
+
+    Returns:
+        Positions of those kept in each list.
+    """
+    kept: list[list[int]] = [[] for _ in choices]
+    for position in range(max(map(len, choices), default=0)):
+        rows = [row for row, own in enumerate(choices) if position < len(own)]
+        pairs = [(choices[row][position], choices[row][other]) for row in rows for other in kept[row]]
+        values = overlaps([a for a, _ in pairs], [b for _, b in pairs])
+        ends = np.cumsum([0, *(len(kept[row]) for row in rows)])
+        for row, start, end in zip(rows, ends, ends[1:], strict=False):
+            if (values[start:end] <= limit).all():
+                kept[row].append(position)
+    return kept

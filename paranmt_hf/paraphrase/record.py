@@ -1,27 +1,28 @@
-"""What training writes down of a paraphraser, `training.json`."""
+"""The record of a trained paraphraser, `paraphraser.json`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.record import TRAINING_FILE, ShownData
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
+from paranmt_hf.training.record import ShownData
+from paranmt_hf.util.records import Record, from_json
 
 
 @dataclass(frozen=True)
-class Measured:
+class HeldOutFigures:
     """Figures of held-out pairs.
 
     Attributes:
-        step: After so many steps.
+        step: Number of steps before.
         loss: Mean cross-entropy of a target piece, natural logarithm, without label smoothing.
         perplexity: Its exponential.
         bleu: BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu.
-        template_match: Share of the most probable trees that have the template asked for, from 0 to 1; None where
-            targets are sentences.
+        template_match: Share of the most probable trees that have the template asked for, in [0, 1]; None if targets
+            are sentences.
     """
 
     step: int
@@ -32,118 +33,123 @@ class Measured:
 
 
 @dataclass
-class Course:
-    """The course of a run.
+class TrainingCourse:
+    """The course of training one model.
 
     Attributes:
         losses: Step, and mean training loss since the entry before.
         measured: Figures of held-out pairs, in the order of the steps.
-        steps: Steps so far.
+        steps: Number of steps so far.
         pairs: Pairs trained on.
         tokens: Target pieces trained on.
-        seconds: Time spent, measuring included.
+        seconds: Time, that of measuring included.
     """
 
     losses: list[tuple[int, float]] = field(default_factory=list)
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[HeldOutFigures] = field(default_factory=list)
     steps: int = 0
     pairs: int = 0
     tokens: int = 0
     seconds: float = 0.0
 
     @property
-    def best(self) -> Measured | None:
+    def best(self) -> HeldOutFigures | None:
         """The figures with the lowest loss, whose weights are kept."""
         return min(self.measured, key=lambda each: each.loss, default=None)
 
 
 @dataclass(frozen=True)
-class ParaphraserRecord:
-    """The content of `training.json`.
+class ParseGenerator:
+    """What training a syntactically controlled network adds.
 
     Attributes:
-        settings: The identity of the run: what determines its result.
-        inputs: Names, without their folders, of what it began with.
-        pairs: Pairs of the training part.
-        held_out: Pairs of the held-out part.
-        too_long: Pairs that were left out because of their length.
-        course: Loss and figures over the steps.
-        model_type: Kind of the model, as transformers names it.
-        parameters: Number of weights.
-        pieces: Size of the vocabulary.
-        versions: Versions of this package and of the libraries that made it.
-        machine: Kind of the processor, such as `x86_64`.
-        device: What it was trained on, `cpu` or `cuda`.
-        kind: What the record is about.
+        without_tree: Pairs that were left out because a sentence has no tree.
+        long_trees: Pairs that were left out because of a long tree.
+        templates: Number of different templates of the targets.
+        tree_tokens: Size of the vocabulary of trees.
+        course: Loss and figures of the parse generator.
     """
 
-    settings: dict[str, Any]
+    without_tree: int
+    long_trees: int
+    templates: int
+    tree_tokens: int
+    course: TrainingCourse
+
+
+@dataclass(frozen=True)
+class ParaphraserSettings:
+    """What determines a paraphraser.
+
+    Attributes:
+        paraphraser: Which model, without the name of its base.
+        base: Checksum of the encoder-decoder that it begins with; None of a new model.
+        training: How it was trained, resolved.
+        data: What determines the pairs.
+    """
+
+    paraphraser: ParaphraserConfig
+    base: str | None
+    training: ParaphraserTraining
+    data: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if self.training.learning_rate is None:
+            raise InputError("it has no 'settings.training.learning_rate'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParaphraserRecord(Record):
+    """The content of `paraphraser.json`.
+
+    Attributes:
+        settings: What determines the model.
+        inputs: Names, without their folders, of what it began with: `data`, `base`, and `parser` of trees.
+        pairs: Pairs of the training part.
+        held_out: Pairs of the held-out part.
+        too_long: Pairs that were left out because of a long sentence.
+        course: Loss and figures over the steps; a controlled network had the targets' own trees.
+        model_type: Kind of the model, as transformers names it.
+        parameters: Number of weights, of a controlled network those of both models.
+        pieces: Size of the vocabulary of sentences.
+        device: What it was trained on, `cpu` or `cuda`.
+        parses: Of a syntactically controlled network.
+    """
+
+    FILE: ClassVar[str] = "paraphraser.json"
+    KIND: ClassVar[str] = "a paraphraser (`paranmt paraphrase train`)"
+
+    settings: ParaphraserSettings
     inputs: dict[str, str]
     pairs: int
     held_out: int
     too_long: int
-    course: Course
+    course: TrainingCourse
     model_type: str
     parameters: int
     pieces: int
-    versions: dict[str, str]
-    machine: str
     device: str
-    kind: Literal["paraphraser"] = "paraphraser"
+    parses: ParseGenerator | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return values
+    def __post_init__(self) -> None:
+        if "data" not in self.inputs:
+            raise InputError("it has no 'inputs.data'")
 
-
-def read_paraphraser(folder: Path) -> ParaphraserRecord:
-    """Read what training wrote down of a paraphraser.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
-    path = folder / TRAINING_FILE
-    values = read_json(path, "the folder of a model made by `paranmt train-paraphraser`")
-    if isinstance(values, dict) and values.get("kind") != "paraphraser":
-        raise InputError(f"{path} is that of another kind of model; expected one made by `paranmt train-paraphraser`")
-    record = from_json(ParaphraserRecord, values, path)
-    from_json(Shown, values, path)
-    return record
-
-
-# What a card reads of settings and inputs. These are checked, other settings may be anything.
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> ParaphraserRecord:  # noqa: ANN401
+        """Build a record from parsed JSON; what a card reads about the data is checked too."""
+        record = super().from_json(values, where)
+        from_json(_Shown, values, where)
+        return record
 
 
 @dataclass(frozen=True)
-class ShownTraining:
-    """What cards read of how a paraphraser was trained, by the names of `ParaphraserTraining`."""
-
-    direction: Literal["to-reference", "to-translation", "both"]
-    learning_rate: float
-    label_smoothing: float
-    seed: int
-
-
-@dataclass(frozen=True)
-class ShownInputs:
-    """What cards read of the inputs: names of what the pairs are from, between commas."""
-
-    data: str
-
-
-@dataclass(frozen=True)
-class ShownSettings:
-    """What cards read of the settings."""
-
-    paraphraser: dict[str, Any]
-    training: ShownTraining
+class _ShownSettings:
     data: ShownData
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What cards read of the whole record."""
+class _Shown:
+    """What a card reads about the data."""
 
-    settings: ShownSettings
-    inputs: ShownInputs
+    settings: _ShownSettings

@@ -1,13 +1,15 @@
-"""Training through `Seq2SeqTrainer`: on any step a run can end and go on as if it had not."""
+"""Training through `Seq2SeqTrainer`, which continues after any step as if never interrupted; held-out figures."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -21,31 +23,46 @@ from transformers import (
     TrainingArguments,
 )
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.config import ParaphraserTraining
+from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder
-from paranmt_hf.paraphrase.measuring import logits_of
-from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, token_loss
-from paranmt_hf.paraphrase.piece_store import Batches
-from paranmt_hf.paraphrase.record import Course, Measured
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
+from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate
+from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.course import forget_cut_off, last_checkpoint
 from paranmt_hf.training.history import thinned
+from paranmt_hf.util.batches import token_batches
 from paranmt_hf.util.files import writing
+from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json
 
 WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
-# Losses are read from the device, and the time for a checkpoint looked at, after so many steps.
-NOTED = 20
-# No model that learns comes to such a loss of a piece, in natural logarithms; nor to one that is not a number.
-ABSURD = 1e4
+# Losses are read from the device, and the time for a checkpoint is checked, every so many steps.
+NOTED_STEPS = 20
+# Loss of a piece, in natural logarithms, that only a diverged model reaches.
+DIVERGED_LOSS = 1e4
+# Largest norm of a step's gradient.
+CLIP = 1.0
+# Maximum number of held-out pairs that are measured.
+MEASURED_PAIRS = 500
+# Pieces of a batch whose targets are searched for measuring.
+SEARCH_TOKENS = 2000
 # Measures the model after a step.
-Measure = Callable[[int], Measured]
+Measure = Callable[[int], HeldOutFigures]
+
+
+def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.Module | None = None) -> torch.Tensor:
+    """Logits [sentence, position, piece] of a batch's targets; `wrapped` is the model as a trainer calls it."""
+    inputs = shifted(batch["labels"], own.start, own.pad)
+    given = {name: value for name, value in batch.items() if name != "labels"}
+    logits: torch.Tensor = (wrapped or own.model)(**given, decoder_input_ids=inputs, use_cache=False).logits
+    return logits
 
 
 class PieceTrainer(Seq2SeqTrainer):
-    """A trainer whose batches are known by the number of their step, and whose checkpoints a kill cannot spoil.
+    """A trainer with numbered batches and with checkpoints that a kill cannot damage.
 
     Args:
         own: The model and its tokenizer.
@@ -61,11 +78,11 @@ class PieceTrainer(Seq2SeqTrainer):
         self.losses: list[torch.Tensor] = []
         self.counted = torch.zeros(2, dtype=torch.int64)
         super().__init__(own.model, args, train_dataset=batches, **options)
-        # The loss is a mean already, whatever arguments the model takes.
+        # The loss is a mean already, whatever arguments the model accepts.
         self.model_accepts_loss_kwargs = False
 
     def get_train_dataloader(self) -> DataLoader:
-        """All batches in their order; the seed has mixed them already."""
+        """All batches in their order, which the seed has shuffled already."""
         loader: DataLoader = self.accelerator.prepare(DataLoader(self._batches, batch_size=1, collate_fn=_only))
         return loader
 
@@ -81,7 +98,7 @@ class PieceTrainer(Seq2SeqTrainer):
         return (loss, {}) if return_outputs else loss
 
     def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; of what the trainer's own files need, an error names the path."""
+        """Write a checkpoint; an error names its path."""
         with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*arguments, **options)
 
@@ -111,23 +128,19 @@ def weights_of(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def set_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Put weights into a model.
-
-    Raises:
-        InputError: They are not this model's.
-    """
+    """Load weights into a model."""
     names = [name for name, _ in model.named_parameters()]
     if sorted(names) != sorted(weights):
-        raise InputError("a checkpoint is of another model; remove the work folder and run again, from the start")
+        raise InputError("a checkpoint is of another model; remove the work folder and start again")
     model.load_state_dict(weights, strict=False)
 
 
 class _Noting(TrainerCallback):
-    """Notes the course, measures, asks for checkpoints, tells the progress."""
+    """Records the course, measures, asks for checkpoints, shows the progress."""
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
         self.folder, self.config, self.steps, self.measure = folder, config, steps, measure
-        self.course = Course()
+        self.course = TrainingCourse()
         self.trainer: PieceTrainer | None = None
         self.progress: Progress | None = None
         self._saved = self._noted = time.monotonic()
@@ -143,10 +156,10 @@ class _Noting(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Note the loss from time to time, measure where it is time, ask for a checkpoint."""
+        """Record the loss from time to time, measure when it is due, ask for a checkpoint."""
         step = state.global_step
         measured = step in self._measured
-        if not (measured or step % NOTED == 0 or step == self.steps):
+        if not (measured or step % NOTED_STEPS == 0 or step == self.steps):
             return
         assert self.trainer is not None
         self._note(step)
@@ -166,8 +179,8 @@ class _Noting(TrainerCallback):
         trainer = self.trainer
         assert trainer is not None
         loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
-        if not loss < ABSURD:
-            raise InputError(f"training diverged: the loss is {loss:g} at step {step:,}; lower --learning-rate")
+        if not loss < DIVERGED_LOSS:
+            raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
         self.course.losses = thinned([*self.course.losses, (step, loss)])
         self.course.steps = step
         pairs, tokens = trainer.counted.tolist()
@@ -185,7 +198,7 @@ class _Noting(TrainerCallback):
             write_checkpoint(self.folder / BEST, weights_of(self.trainer._own.model), {"step": step})
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Mark a checkpoint as whole."""
+        """Mark a checkpoint as complete."""
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
@@ -200,20 +213,17 @@ def train_pieces(
     measure: Measure | None = None,
     callbacks: tuple[TrainerCallback, ...] = (),
     label: str = "train",
-) -> Course:
-    """Train to the end, from the last whole checkpoint if there is one.
+) -> TrainingCourse:
+    """Train to the end, from the last complete checkpoint if there is one.
 
     Args:
-        own: The model; it holds the weights of the lowest held-out loss afterwards, without held-out pairs the last.
+        own: The model; afterwards it has the weights of the lowest held-out loss, without held-out pairs the last.
         batches: All batches of the run.
         folder: For checkpoints.
         config: The settings, resolved.
         measure: Measures the model on held-out pairs.
         callbacks: More callbacks for the trainer.
-        label: What is trained, for the progress.
-
-    Raises:
-        InputError: A loss is not a number, a checkpoint cannot be written or is damaged.
+        label: What is trained, for the progress bar.
     """
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     precision = config.precision
@@ -224,11 +234,11 @@ def train_pieces(
         num_train_epochs=1,
         per_device_train_batch_size=1,
         learning_rate=config.learning_rate,
-        # The loss is reported as often as it is noted.
-        logging_steps=NOTED,
+        # The loss is reported as often as it is recorded.
+        logging_steps=NOTED_STEPS,
         optim="adamw_torch",
         weight_decay=0.0,
-        max_grad_norm=config.clip,
+        max_grad_norm=CLIP,
         logging_strategy="steps" if config.report_to else "no",
         save_strategy="no",
         save_total_limit=2,
@@ -238,11 +248,11 @@ def train_pieces(
         use_cpu=use_cpu,
         seed=config.seed,
         disable_tqdm=True,
-        # It would go into the model's configuration, and to its users.
+        # It would be written into the model's configuration.
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
-    # Several GPUs are for several processes; one process would otherwise cut batches apart.
+    # With several GPUs one process would split batches.
     if args.device.type == "cuda":
         args._n_gpu = 1
     steps = max(1, len(batches) // args.world_size)
@@ -250,7 +260,7 @@ def train_pieces(
     args.max_steps = steps
     noting = _Noting(folder, config, steps, measure)
     own.model.to(args.device)
-    # Adam of torch without decay of weights, as the trainer makes it, under our own schedule.
+    # Adam without weight decay, with our own schedule.
     optimizer = torch.optim.AdamW(own.model.parameters(), lr=args.learning_rate, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.rate(step, steps))
     trainer = PieceTrainer(
@@ -265,10 +275,10 @@ def train_pieces(
     noting.trainer = trainer
     checkpoint = last_checkpoint(folder / "trainer")
     if args.process_index == 0:
-        # Also where no whole one is there: one of a later step would push those out that come now.
+        # Also if there is no complete one: an incomplete one of a later step would push out those that follow.
         forget_cut_off(folder / "trainer")
     if checkpoint is not None:
-        noting.course = from_json(Course, read_sealed(checkpoint), checkpoint)
+        noting.course = from_json(TrainingCourse, read_sealed(checkpoint), checkpoint)
     with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
         noting.progress = progress
         if noting.course.steps >= steps:
@@ -280,5 +290,67 @@ def train_pieces(
         set_weights(own.model, best[0])
     own.model.to("cpu").eval()
     if not all(bool(weight.isfinite().all()) for weight in own.model.parameters()):
-        raise InputError("training diverged: a weight is not a number; lower --learning-rate")
+        raise DivergedError("training diverged: a weight is not finite; lower the learning rate")
     return noting.course
+
+
+@torch.inference_mode()
+def measure(
+    own: EncoderDecoder,
+    store: PieceStore,
+    *,
+    budget: int,
+    longest: int,
+    step: int,
+    template_of: Callable[[str], str] | None = None,
+) -> HeldOutFigures:
+    """Measure a model on held-out pairs, at most `MEASURED_PAIRS`, spread evenly.
+
+    Args:
+        own: The model; its training mode is restored.
+        store: The pairs.
+        budget: Maximum of pairs of a batch times pieces of the longest.
+        longest: Maximum number of pieces that are generated.
+        step: Number of steps before.
+        template_of: Gives the template of a tree, if targets are trees and controls are templates. Then the share of
+            trees with their template is measured in place of BLEU.
+    """
+    chosen = np.unique(np.linspace(0, len(store) - 1, min(MEASURED_PAIRS, len(store))).round().astype(np.int64))
+    training = own.model.training
+    own.model.eval()
+    total, count = 0.0, 0
+    lengths, sides = store.lengths[chosen], store.take(chosen)
+    bleu = match = None
+    try:
+        for rows in token_batches(lengths, budget):
+            batch = collate(*([side[row] for row in rows] for side in sides), pad=own.pad)
+            batch = {name: value.to(own.model.device) for name, value in batch.items()}
+            pieces = int((batch["labels"] != IGNORED).sum())
+            total += float(token_loss(logits_of(own, batch), batch["labels"])) * pieces
+            count += pieces
+        if template_of is not None:
+            asked = own.controls.batch_decode([ids.tolist() for ids in sides[2]], skip_special_tokens=True)
+            found = _most_probable(own, sides, lengths, longest)
+            match = float(np.mean([template_of(tree) == wanted for tree, wanted in zip(found, asked, strict=True)]))
+        elif available("sacrebleu"):
+            import sacrebleu
+
+            wanted = own.join([ids.tolist() for ids in sides[1]])
+            found = _most_probable(own, sides, lengths, longest)
+            bleu = round(float(sacrebleu.corpus_bleu(found, [wanted]).score), 4)
+    finally:
+        own.model.train(training)
+    loss = total / count
+    return HeldOutFigures(step, loss, math.exp(min(loss, 700.0)), bleu, match)
+
+
+def _most_probable(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, longest: int) -> list[str]:
+    """Text of the most probable pieces of each target, one after the other."""
+    greedy, found = ParaphraseConfig(beams=1, max_length=longest), [""] * len(lengths)
+    sources, _, *controls = sides
+    for batch in token_batches(lengths, SEARCH_TOKENS):
+        given = [[side[row].tolist() for row in batch] for side in (sources, *controls)]
+        best = own.search(given[0], greedy, *given[1:])
+        for row, text in zip(batch, own.join([candidates[0] for candidates in best]), strict=True):
+            found[row] = text
+    return found

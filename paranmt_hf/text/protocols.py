@@ -35,11 +35,7 @@ class Syntax(Protocol):
         ...
 
     def template(self, text: str) -> str:
-        """Read a template that a person wrote, and write it as the top of a linearised tree is written.
-
-        Raises:
-            InputError: It is no template.
-        """
+        """Read a template that a person wrote, and write it as the top of a linearised tree is written."""
         ...
 
 

@@ -46,10 +46,6 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
         limit: Read this many words from the beginning, and no others.
         wanted: Words without blanks that are read behind the limit too, wherever they stand; `UNKNOWN_WORDS` among
             them find the row of unknown words.
-
-    Raises:
-        InputError: The file is missing, empty, cut off, or a line that is read, the last one, or one of unusual length
-            is malformed; with file and line.
     """
     path = Path(path)
     check_regular(path)
@@ -102,9 +98,6 @@ def read_words(path: Path | str) -> list[str]:
     """Read the words of a file without their numbers, in its order: most frequent first in the usual files.
 
     The row of unknown words is left out, and of a word that stands twice the first counts.
-
-    Raises:
-        InputError: The file cannot be read, or a line has too few or too many numbers; with file and line.
     """
     path = Path(path)
     # What is wrong with a file that is none is said first; the numbers below are not looked at.
@@ -129,11 +122,7 @@ def read_words(path: Path | str) -> list[str]:
 
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
-    """Read the vectors of some words without blanks; those that the file lacks are left out.
-
-    Raises:
-        InputError: The file cannot be read, or has none of the words.
-    """
+    """Read the vectors of some words without blanks; those that the file lacks are left out."""
     # What is wrong with a file that is none is said first.
     read_vectors(path, limit=1)
     vectors = read_vectors(path, limit=1, wanted=words)
@@ -146,11 +135,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 
 
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
-    """Tell whether a file has the vector of one of some words without blanks; it is read up to the first.
-
-    Raises:
-        InputError: The file cannot be read.
-    """
+    """Tell whether a file has the vector of one of some words without blanks; it is read up to the first."""
     wanted = {word.encode() for word in words}
     with _lines(Path(path)) as lines:
         return any(line.partition(b" ")[0] in wanted for line in lines)
@@ -217,11 +202,8 @@ def write_vectors(path: Path | str, vectors: WordVectors) -> None:
     """Write a file in the text format of GloVe: a word and its numbers on each line.
 
     Args:
-        path: The file; `.gz` compresses it. It appears whole or not at all.
+        path: The file; `.gz` compresses it. It is written atomically.
         vectors: Words without blanks, and their vectors.
-
-    Raises:
-        InputError: It cannot be written.
     """
     path = Path(path)
     advice = "make room, or choose another place"

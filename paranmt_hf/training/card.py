@@ -51,7 +51,7 @@ def encoder_values(
         more: Values of the template alone, and those that `about` replaces: `commands`, `datasets`.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
-    said = {key: value for key, value in vars(about or About()).items() if value}
+    said = (about or About()).values
     stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
     figures = {"mean": results.mean, "development": results.value(DEVELOPMENT)} if results else {}
     values = {"languages": None, **more, **said}

@@ -107,13 +107,12 @@ def converted_values(
     name: str, folder: Path, conversion: ConversionRecord, about: About | None = None, results: Results | None = None
 ) -> dict[str, Any]:
     """Collect the values of the card; see `encoder_values`."""
-    license = conversion.license
     return encoder_values(
         "converted",
         name,
         folder,
         conversion.to_json(),
-        about or About(license.id, license.name, license.link),
+        about or About(conversion.license),
         results,
         commands=[_command(conversion)],
         # The file does not say in which language its text was.

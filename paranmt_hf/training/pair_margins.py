@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.settings import Range, Seed, check
+from paranmt_hf.util.settings import Range, check
 
 # Pairs that are in memory together.
 MAX_PAIRS = 3_000_000
@@ -29,12 +29,10 @@ class OverfittingConfig:
     Attributes:
         pool: Number of pairs among which the most similar negatives are searched, as in a mini-batch.
         pairs: Number of training pairs that are measured, sampled at random.
-        seed: Seed of the sample and of the pools.
     """
 
     pool: Annotated[int, Range(at_least=2)] = 100
     pairs: Annotated[int, Range(at_least=2, at_most=MAX_PAIRS)] = 10_000
-    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -96,7 +94,7 @@ class MarginPairs:
         config: OverfittingConfig | None = None,
     ) -> None:
         self.config = config or OverfittingConfig()
-        pairs = Pairs(data, PairSelection(max_pairs=self.config.pairs), seed=self.config.seed)
+        pairs = Pairs(data, PairSelection(max_pairs=self.config.pairs))
         tables = list(pairs.batches())
         if sum(table.num_rows for table in tables) < 2:
             raise InputError(f"{', '.join(map(str, data))}: expected two pairs at least; {pairs.left_out}")
@@ -123,4 +121,4 @@ class MarginPairs:
         # It imports torch.
         from paranmt_hf.training.overfitting import mean_margin
 
-        return mean_margin(encoder, first, second, pool=self.config.pool, seed=self.config.seed)
+        return mean_margin(encoder, first, second, pool=self.config.pool)

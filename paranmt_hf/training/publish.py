@@ -126,9 +126,9 @@ def _missing(about: About, record: Any, results: Results | None, origin: _Origin
         missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
     derived = getattr(record, "mean_of", None) or getattr(record, "rotated", None)
     if not about.commands and (derived or "init_from" in getattr(record, "inputs", ())):
-        missing.append("the commands of the models it came from: --commands")
+        missing.append("the commands of the models it came from: 'commands' in --about FILE")
     return missing + [
-        f"your own words on the {name.replace('_', ' ')}: --{name.replace('_', '-')}"
+        f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
         for name in origin.wanted
         if not getattr(about, name)
     ]

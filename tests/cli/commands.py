@@ -3,6 +3,7 @@
 from paranmt_hf.cli import file_values, find_command, main
 from paranmt_hf.cli.old import _parser
 from paranmt_hf.cli.parser import resolved_options
+from paranmt_hf.cli.parsing import parse
 
 # A training that takes no time.
 SMALL = ["--dimension", "4", "--batch-size", "2", "--mega-batch", "2", "--epochs", "2"]
@@ -24,7 +25,7 @@ def kept_options(words):
     command, others = find_command(words)
     if command is None:
         return resolved_options(_parser(words[0]).parse_args(words))
-    return command.kept_values(command.parse(others, file_values(command, others)))
+    return command.kept_values(parse(command, others, file_values(command, others)))
 
 
 def flags(words):

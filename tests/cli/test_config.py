@@ -89,7 +89,7 @@ def test_beside_a_file(encoder, folder):
 
 
 # What averages of word vectors have when there are none.
-AVERAGE = {"weighting": ["average"], "frequencies": "rank", "sif-a": 0.001, "blacklist": 25}
+AVERAGE = {"weighting": ["average"], "frequencies": "rank", "blacklist": 25}
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 

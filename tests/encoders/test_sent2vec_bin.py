@@ -75,7 +75,7 @@ DAMAGE = {
     "flag": (dict(quantised=2), "the flag of quantised vectors at byte .* must be 0 or 1, was 2"),
     "rows": (dict(matrix=(2**62, 4)), "must be 61 or 62 rows of 4, was 4,611,686,018,427,387,904 rows of 4"),
     "columns": (dict(matrix=(62, -4)), "must be 61 or 62 rows of 4, was 62 rows of -4"),
-    "end": (dict(tail=b"x"), r"it goes on at byte [\d,]+, where it should end"),
+    "end": (dict(tail=b"x"), r"it should end at byte [\d,]+, and continues"),
 }
 
 

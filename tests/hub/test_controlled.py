@@ -17,7 +17,7 @@ LOAD = """
 import sys
 name, tree, template, sentence, way = sys.argv[1:]
 if way == "package":
-    from paranmt_hf.paraphrase import registration
+    from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
     options = {}
 else:
     options = {"trust_remote_code": True}
@@ -52,7 +52,7 @@ def test_publish_and_load(hub, tmp_path):
     run("parse", path, "--parser", trees, "--out", tmp_path / "parsed")
     shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--tree-embedding", "8", "--tree-hidden", "8"]
     once = ["--max-steps", "1", "--held-out", "0", "--device", "cpu"]
-    run("train-controlled", tmp_path / "parsed", "--out", folder, *shape, *once)
+    run("paraphrase", "train", tmp_path / "parsed", "--model", "controlled", "--out", folder, *shape, *once)
     assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in run(
         "publish", folder, name, "--license", "mit"
     )

@@ -8,13 +8,13 @@ pytestmark = pytest.mark.slow
 
 PUSH = """
 import sys
-import pyarrow as pa, torch
-from paranmt_hf.paraphrase import registration
+import torch
+from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer
 
 torch.manual_seed(0)
-tokenizer = train_tokenizer([pa.array(["a man is playing a guitar ."] * 3)], 300)
+tokenizer = train_tokenizer([["a man is playing a guitar ."] * 3], 300)
 config = ParaNMTLstmConfig(vocab_size=len(tokenizer), embedding_size=8, hidden_size=8)
 ParaNMTLstmForConditionalGeneration(config).push_to_hub(sys.argv[1])
 tokenizer.push_to_hub(sys.argv[1])
@@ -49,7 +49,7 @@ def test_publish_and_load(hub, tmp_path):
     sides = [[f"the {word} is {other} ." for word in "abcdef" for other in "uvwxyz"] for _ in range(2)]
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
     shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--max-steps", "1", "--device", "cpu"]
-    trained = hub.paranmt("train-paraphraser", path, "--out", folder, *shape)
+    trained = hub.paranmt("paraphrase", "train", path, "--out", folder, *shape)
     assert trained.returncode == 0, trained.stderr
     published = hub.paranmt("publish", folder, name, "--license", "mit")
     assert published.returncode == 0, published.stderr

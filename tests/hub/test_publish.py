@@ -85,7 +85,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     for name in ("client_secret.json", "passwords.txt", "logs/notes.txt", "checkpoint-5/model.safetensors"):
         (model / name).parent.mkdir(exist_ok=True)
         (model / name).write_text("{}")
-    plan = publish(model, MODEL, about=About("mit"), dry_run=True)
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == [
         "checkpoint-5/model.safetensors",
         "client_secret.json",
@@ -108,7 +108,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
 )
 def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
     train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
-    plan = publish(tmp_path / "model", MODEL, about=About("mit"), dry_run=True)
+    plan = publish(tmp_path / "model", MODEL, license="mit", dry_run=True)
     assert plan.left_here == [] and "paranmt_recurrent.py" in plan.parcel.files
 
 
@@ -124,7 +124,7 @@ def test_results_that_are_no_numbers(model, results):
         InputError,
         match=r"results.json is damaged: expected a number under '\[0\].tables.Set.*pearson', found nan",
     ):
-        publish(model, MODEL, about=About("mit"), results=results, dry_run=True)
+        publish(model, MODEL, license="mit", results=results, dry_run=True)
 
 
 def test_hub_dataset_is_named_as_the_source(release):
@@ -135,7 +135,7 @@ def test_hub_dataset_is_named_as_the_source(release):
 
 
 def test_model_is_laid_out(model, results):
-    plan = publish(model, MODEL, about=About("mit", datasets=["org/corpus"]), results=results, dry_run=True)
+    plan = publish(model, MODEL, license="mit", about=About(datasets=["org/corpus"]), results=results, dry_run=True)
     assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
     assert "README.md" in plan.parcel.files and plan.left_here == []
     top = header(plan.card)
@@ -157,12 +157,12 @@ def test_the_card_in_the_folder_of_a_model(model):
     assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
     assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
     assert "s of training" not in card, "equal runs have equal cards"
-    plan = publish(model, MODEL, about=About("mit"), dry_run=True)
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == [] and header(plan.card)["license"] == "mit"
     assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
     assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
     (model / "README.md").write_text(card + "mine")
-    assert publish(model, MODEL, about=About("mit"), dry_run=True).left_here == [
+    assert publish(model, MODEL, license="mit", dry_run=True).left_here == [
         "README.md (the card is rendered from records; `--notes FILE` adds to it)"
     ]
 
@@ -172,16 +172,16 @@ def test_the_mean_of_models_has_a_card(model, tmp_path):
     card = (tmp_path / "mean" / "README.md").read_text()
     assert "# mean\n" in card and "The weights are the mean of those of the models `word`, `word`" in card
     assert "training.png" not in card
-    assert publish(tmp_path / "mean", MODEL, about=About("mit"), dry_run=True).left_here == []
+    assert publish(tmp_path / "mean", MODEL, license="mit", dry_run=True).left_here == []
 
 
 def test_results_from_python(model, results):
     records = evaluate([model, "embedded"], data=ASSETS / "sample" / "similarity.tsv").results
-    plan = publish(model, MODEL, about=About("mit"), results=records, dry_run=True)
-    written = publish(model, MODEL, about=About("mit"), results=results, dry_run=True)
+    plan = publish(model, MODEL, license="mit", results=records, dry_run=True)
+    written = publish(model, MODEL, license="mit", results=results, dry_run=True)
     assert header(plan.card)["model-index"] == header(written.card)["model-index"]
     with pytest.raises(InputError, match="none on STS of the weights in .* --json FILE$"):
-        publish(model, MODEL, about=About("mit"), results=records[1:], dry_run=True)
+        publish(model, MODEL, license="mit", results=records[1:], dry_run=True)
 
 
 def test_a_damaged_training_record_is_named(model):
@@ -190,7 +190,7 @@ def test_a_damaged_training_record_is_named(model):
     record["settings"]["training"]["seed"] = None
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="training.json is damaged: .* under 'settings.training.seed', found None"):
-        publish(model, MODEL, about=About("mit"), dry_run=True)
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_training_record_comes_back_byte_for_byte(model):
@@ -206,7 +206,7 @@ def test_an_error_of_ours_is_not_told_as_damage(release, model, monkeypatch, err
     monkeypatch.setattr("paranmt_hf.training.publish.encoder_card", fail)
     monkeypatch.setattr("paranmt_hf.corpus.publish.release_card", fail)
     with pytest.raises(type(error)) as raised:
-        publish(model, MODEL, about=About("mit"), dry_run=True)
+        publish(model, MODEL, license="mit", dry_run=True)
     assert raised.value is error
     with pytest.raises(type(error)) as raised:
         publish(release, DATASET, dry_run=True)
@@ -224,12 +224,12 @@ def test_publishing_is_planning_and_sending(release, model, monkeypatch):
     where = {"private": True, "revision": "trial", "tag": "t"}
     said = publish(release, DATASET, **where).summary()
     assert said.endswith("load it: load_dataset('org/corpus', revision='t')") and "1 files changed, version t" in said
-    assert publish(model, MODEL, about=About("mit"), **where).sent.commit == "0123456789abcdef"
+    assert publish(model, MODEL, license="mit", **where).sent.commit == "0123456789abcdef"
     assert [target for _, target in sent] == [
         Target("org/corpus", "dataset", True, "trial", "t"),
         Target("org/word", "model", True, "trial", "t"),
     ]
-    assert set(sent[1][0].files) == set(publish(model, MODEL, about=About("mit"), dry_run=True).parcel.files)
+    assert set(sent[1][0].files) == set(publish(model, MODEL, license="mit", dry_run=True).parcel.files)
 
 
 def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
@@ -245,40 +245,40 @@ def test_a_model_that_went_on_from_another_needs_its_commands(model):
     record = json.loads(path.read_text())
     record["inputs"] = {"init_from": "taught"}
     path.write_text(json.dumps(record))
-    plan = publish(model, MODEL, about=About("mit"), dry_run=True)
-    assert "the commands of the models it came from: --commands" in plan.missing
+    plan = publish(model, MODEL, license="mit", dry_run=True)
+    assert "the commands of the models it came from: 'commands' in --about FILE" in plan.missing
     assert "It continued from the encoder `taught`." in plan.card
-    plan = publish(model, MODEL, about=About("mit", commands=["paranmt train"]), dry_run=True)
+    plan = publish(model, MODEL, license="mit", about=About(commands=["paranmt train"]), dry_run=True)
     assert not [sentence for sentence in plan.missing if "commands" in sentence]
 
 
 def test_model_without_results_says_so(model):
-    plan = publish(model, MODEL, about=About("mit"), dry_run=True)
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
     assert plan.missing[0].startswith("results: paranmt evaluate sts")
 
 
 def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
-    plan = publish(folder, MODEL, about=About("mit"), dry_run=True)
+    plan = publish(folder, MODEL, license="mit", dry_run=True)
     assert "paranmt_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
     # That of an older or mended version goes as this version has it, which loaded the model.
     path = folder / "paranmt_combination.py"
     code = path.read_text()
     path.write_text(code + "\nimport os\n")
-    assert publish(folder, MODEL, about=About("mit"), dry_run=True).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
     path.unlink()
-    assert publish(folder, MODEL, about=About("mit"), dry_run=True).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
     for name in ("other.py", "paranmt_other.py", "0_0_WordEmbedding/paranmt_averages.py"):
         (folder / name).write_text("x = 1")
         with pytest.raises(InputError, match=f"{name} is code that is not this package's"):
-            publish(folder, MODEL, about=About("mit"), dry_run=True)
+            publish(folder, MODEL, license="mit", dry_run=True)
         (folder / name).unlink()
 
 
 def test_code_beside_a_stock_model_stays_here(model):
     (model / "paranmt_averages.py").write_text("raise SystemExit")
-    plan = publish(model, MODEL, about=About("mit"), dry_run=True)
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == ["paranmt_averages.py"]
     assert not [path for path in plan.parcel.files if path.endswith(".py")]
     # A model that needed code may have been there before.
@@ -307,14 +307,14 @@ def test_code_beside_a_stock_model_stays_here(model):
 def test_model_that_is_refused(model, spoil, message):
     spoil(model)
     with pytest.raises(InputError, match=message):
-        publish(model, MODEL, about=About("mit"), dry_run=True)
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_dimension_must_be_the_recorded_one(model):
     training = json.loads((model / "training.json").read_text()) | {"dimension": 5}
     (model / "training.json").write_text(json.dumps(training))
     with pytest.raises(InputError, match=r"gives vectors of 4 dimensions, its record says 5"):
-        publish(model, MODEL, about=About("mit"), dry_run=True)
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_results_of_other_weights_are_refused(model, results, tmp_path):
@@ -322,13 +322,13 @@ def test_results_of_other_weights_are_refused(model, results, tmp_path):
     entries[0]["weights"] = "sha256:0"
     results.write_text(json.dumps(entries))
     with pytest.raises(InputError, match="none on STS of the weights in .*; evaluate them: paranmt evaluate sts"):
-        publish(model, MODEL, about=About("mit"), results=results, dry_run=True)
+        publish(model, MODEL, license="mit", results=results, dry_run=True)
     for text in ("", "{}", "[1]"):
         results.write_text(text)
         with pytest.raises(InputError, match="results.json"):
-            publish(model, MODEL, about=About("mit"), results=results, dry_run=True)
+            publish(model, MODEL, license="mit", results=results, dry_run=True)
     with pytest.raises(InputError, match=r"cannot read .*none.json: No such file or directory; expected what"):
-        publish(model, MODEL, about=About("mit"), results=tmp_path / "none.json", dry_run=True)
+        publish(model, MODEL, license="mit", results=tmp_path / "none.json", dry_run=True)
 
 
 def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
@@ -339,8 +339,9 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
     assert "pretty_name: corpus" in said and said.endswith("dry run: nothing was sent\n")
     assert said.index("pretty_name") < said.index("6 files"), "what is missing must not scroll away"
     about = model.parent / "about.yaml"
-    about.write_text("license: cc-by-4.0\nsummary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
-    command = ["publish", str(model), "org/word", "--results", str(results), "--config", str(about)]
+    about.write_text("summary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
+    command = ["publish", str(model), "org/word", "--results", str(results), "--about", str(about)]
+    command += ["--license", "cc-by-4.0"]
     assert main([*command, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "missing" not in said and "A small one." in said and "Random words." in said
@@ -358,8 +359,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "org/corpus", "--results", "x.json"], "results are shown for encoders, and"),
         (["MODEL", "org/word", "--license", "apache"], "'apache' is not a licence id of the Hub"),
         (["MODEL", "org/word"], "a model needs a license"),
-        (["MODEL", "org/word", "--license", "mit", "--datasets", "x"], "--datasets names 'x', which is not an id"),
-        (["MODEL", "org/word", "--config", "NOWHERE"], "cannot read"),
+        (["MODEL", "org/word", "--license", "mit", "--about", "NOWHERE"], "cannot read"),
         (["NOWHERE", "org/corpus"], "there is no folder"),
         (["RELEASE", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
     ],
@@ -375,7 +375,7 @@ def test_notes_and_an_edited_card(release, model, tmp_path):
     (tmp_path / "notes.md").write_text("Made for **tests**.\n")
     plan = publish(release, DATASET, notes=tmp_path / "notes.md", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
-    plan = publish(model, MODEL, about=About("mit"), notes=tmp_path / "notes.md", dry_run=True)
+    plan = publish(model, MODEL, license="mit", notes=tmp_path / "notes.md", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
     (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
     assert publish(release, DATASET, dry_run=True).left_here == [

@@ -7,7 +7,7 @@ import yaml
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import About, publish
+from paranmt_hf.hub.publish import publish
 
 DATASET = "org/corpus"
 
@@ -16,17 +16,19 @@ def header(card):
     return yaml.safe_load(card.split("---\n")[1])
 
 
-@pytest.mark.parametrize("text", ["- a list", "license: [mit]", "unknown: 1", "license: mit\nlicence: mit", "a: ]"])
+@pytest.mark.parametrize("text", ["- a list", "summary: [a]", "unknown: 1", "commands: one", "a: ]"])
 def test_a_file_of_options_that_is_refused(text, release, tmp_path, capsys):
     (tmp_path / "about.yaml").write_text(text)
-    assert main(["publish", str(release), "org/word", "--config", str(tmp_path / "about.yaml")]) == 1
+    assert (
+        main(["publish", str(release), "org/word", "--license", "mit", "--about", str(tmp_path / "about.yaml")]) == 1
+    )
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_release_is_published_under_another_licence(release):
     before = (release / "build.json").read_bytes()
-    other = About("other", "my-terms-1.0", "https://example.org/terms")
-    plan = publish(release, DATASET, about=other, dry_run=True)
+    named = {"license_name": "my-terms-1.0", "license_link": "https://example.org/terms"}
+    plan = publish(release, DATASET, license="other", **named, dry_run=True)
     record = json.loads(plan.parcel.files["build.json"])
     assert [record["license"], record["license_name"], record["license_link"]] == [
         "other", "my-terms-1.0", "https://example.org/terms",
@@ -52,7 +54,7 @@ def test_an_edited_licence_is_noticed(release):
     path.write_text(json.dumps({**record, "license": "mit"}))
     with pytest.raises(InputError, match="build.json states the licence 'mit' and build.json under .* 'cc-by-4.0'"):
         publish(release, DATASET, dry_run=True)
-    assert header(publish(release, DATASET, about=About("mit"), dry_run=True).card)["license"] == "mit"
+    assert header(publish(release, DATASET, license="mit", dry_run=True).card)["license"] == "mit"
     record["license"] = record["settings"]["release"]["license"] = "mit"
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="build.json states the licence 'mit' and README.md 'cc-by-4.0', so one was"):

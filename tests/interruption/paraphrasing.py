@@ -11,11 +11,12 @@ from tests.interruption.driver import Case
 from tests.interruption.inputs import ONE, SETTLED, bitext, pairs
 
 # Both say how long training took.
-SECONDS = {"out/training.json": ("seconds",), "out/README.md": ("seconds",)}
+SECONDS = {"out/paraphraser.json": ("seconds",), "out/README.md": ("seconds",)}
 
 
 def _train_paraphraser(root: Path) -> list[str]:
-    words = ["train-paraphraser", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
+    words = ["paraphrase", "train", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu"]
+    words += ["--epochs", "2"]
     shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--batch-tokens", "150", "--held-out", "0.2"]
     return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2"]
 
@@ -31,18 +32,28 @@ def _paraphraser(root: Path) -> None:
     (root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
 
 
-def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
-    from paranmt_hf.paraphrase import paraphrase_job
+def _generated(root: Path, command: str, file: str, *more: str, search: dict[str, str] | None = None) -> list[str]:
+    from paranmt_hf.paraphrase import paraphrase_file as files
 
     # Several shards out of few sentences.
-    paraphrase_job.SHARD_ROWS = 3
-    words = [command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl", "--device", "cpu"]
-    return [*words, "--sample", "--max-length", "9", *more, *ONE]
+    files.SHARD_ROWS = 3
+    words = ["paraphrase", command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl"]
+    search = {"device": "cpu", "sample": "true", "max_length": "9"} | (search or {})
+    if command == "text":
+        given = [word for name, value in search.items() for word in (f"--{name.replace('_', '-')}", value)]
+        given = [word for word in given if word != "true"]
+    else:
+        given = ["--search", ",".join(f"{name}={value}" for name, value in search.items())]
+    return [*words, *given, *more, *ONE]
+
+
+def _augment(root: Path) -> list[str]:
+    return _generated(root, "augment", "rows.jsonl", "--per-label", "10")
 
 
 def _adversarial(root: Path) -> list[str]:
-    found = ["--classifier", f"{root}/classifier", "--tries", "3", "--min-score=-1"]
-    return _generated(root, "adversarial", "rows.jsonl", *found)
+    search = {"n": "3", "min_score": "-1"}
+    return _generated(root, "adversarial", "rows.jsonl", "--classifier", f"{root}/classifier", search=search)
 
 
 def _classified(root: Path) -> None:
@@ -53,8 +64,9 @@ def _classified(root: Path) -> None:
 
 
 def _train_controlled(root: Path) -> list[str]:
-    words = ["train-controlled", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu", "--epochs", "2"]
-    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--tree-embedding", "4", "--tree-hidden", "4"]
+    words = ["paraphrase", "train", f"{root}/pairs.parquet", "--model", "controlled", "--out", f"{root}/out"]
+    words += ["--device", "cpu", "--epochs", "2"]
+    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--tree-hidden", "4"]
     course = ["--batch-tokens", "150", "--held-out", "0.2", "--evaluations", "2"]
     course += ["--max-pieces", "30", "--max-tree", "24"]
     return [*words, *shape, *course, "--checkpoint-seconds", "0"]
@@ -74,7 +86,7 @@ def _parsed(root: Path) -> None:
 
 def _templates(root: Path) -> list[str]:
     words = ["--templates", "2", "--parser", f"{root}/trees.tsv"]
-    return _generated(root, "paraphrase", "text.txt", *words)
+    return _generated(root, "text", "text.txt", *words)
 
 
 def _controlled(root: Path) -> None:
@@ -112,10 +124,10 @@ def _asked(root: Path) -> list[str]:
 
 PARAPHRASING = [
     *([Case("paraphrase-corpus", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
-    Case("train-paraphraser", _train_paraphraser, pairs, SECONDS),
-    Case("paraphrase", lambda root: _generated(root, "paraphrase", "text.txt"), _paraphraser),
-    Case("paraphrase, templates", _templates, _controlled),
-    Case("augment", lambda root: _generated(root, "augment", "rows.jsonl", "--per-label", "10"), _paraphraser),
-    Case("adversarial", _adversarial, _classified),
-    Case("train-controlled", _train_controlled, _parsed, SECONDS),
+    Case("paraphrase train", _train_paraphraser, pairs, SECONDS),
+    Case("paraphrase text", lambda root: _generated(root, "text", "text.txt"), _paraphraser),
+    Case("paraphrase text, templates", _templates, _controlled),
+    Case("paraphrase augment", _augment, _paraphraser),
+    Case("paraphrase adversarial", _adversarial, _classified),
+    Case("paraphrase train, controlled", _train_controlled, _parsed, SECONDS),
 ]

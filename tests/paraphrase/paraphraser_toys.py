@@ -1,12 +1,11 @@
 """A paraphraser that has learned nothing, made in a moment, and labelled sentences."""
 
-import pyarrow as pa
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from paranmt_hf.paraphrase import registration
+from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer
 
 NOUNS, VERBS = ("man", "woman", "dog", "child", "horse"), ("sees", "follows", "likes")
 SENTENCES = [f"the {noun} {verb} a {other} ." for noun in NOUNS for verb in VERBS for other in NOUNS]
@@ -14,9 +13,8 @@ SENTENCES = [f"the {noun} {verb} a {other} ." for noun in NOUNS for verb in VERB
 
 def write_paraphraser(folder):
     """Write a small encoder-decoder with random weights, whose samples are words of `SENTENCES`."""
-    registration.register()
     torch.manual_seed(0)
-    tokenizer = train_tokenizer([pa.array(SENTENCES)], 330)
+    tokenizer = train_tokenizer([SENTENCES], 330)
     config = ParaNMTLstmConfig(vocab_size=len(tokenizer), embedding_size=16, hidden_size=16)
     model = ParaNMTLstmForConditionalGeneration(config)
     with torch.no_grad():

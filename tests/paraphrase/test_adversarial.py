@@ -7,12 +7,12 @@ import pytest
 import torch
 from transformers import BertForSequenceClassification
 
-from paranmt_hf import AdversarialConfig, EngineConfig, InputError, ParaphraseConfig, find_adversarial
+from paranmt_hf import EngineConfig, InputError, ParaphraseConfig, find_adversarial
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs import job
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.paraphrase import paraphrase_job
-from paranmt_hf.paraphrase.classifiers import find_classifier
+from paranmt_hf.paraphrase import paraphrase_file as files
+from paranmt_hf.paraphrase.adversarial import find_classifier
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES, label_of, write_classifier, write_paraphraser
 
@@ -37,7 +37,7 @@ def always_people(sentences):
     return ["others" if sentence.startswith("changed") else "people" for sentence in sentences]
 
 
-def _given(own, sentences, config=None, *, draw=0):
+def _given(own, sentences, config=None):
     """Three paraphrases, of which the second and the third are changed; of sentences about dogs none."""
     texts = ("same {}", "changed {}", "changed again {}")
     return [
@@ -49,48 +49,52 @@ def _given(own, sentences, config=None, *, draw=0):
 
 
 def run(file, out, model, classifier=always_people, **config):
-    search = ParaphraseConfig(sample=True, max_length=12, device="cpu")
-    settings = AdversarialConfig(**{"min_score": -1.0, **config})
-    return find_adversarial(
-        file, out, model=model, classifier=classifier, config=settings, search=search, engine=LOCAL
-    )
+    settings = {"n": 10, "min_score": -1.0, "sample": True, "max_length": 12, "device": "cpu", **config}
+    search = ParaphraseConfig(**settings)
+    return find_adversarial(file, out, model=model, classifier=classifier, search=search, engine=LOCAL)
 
 
 def test_by_hand(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(Paraphraser, "paraphrase", _given)
-    done = run(file, tmp_path / "out.jsonl", model, tries=3)
+    done = run(file, tmp_path / "out.jsonl", model, n=3)
     right = [at for at, row in enumerate(ROWS) if row["label"] == "people"]
     tried = [at for at in right if "dog" not in ROWS[at]["text"]]
     assert 0 < len(tried) < len(right) < len(ROWS)
-    assert (done.sentences, done.right, done.tried) == (len(ROWS), len(right), len(tried))
-    assert (done.broken, done.paraphrases, done.changed) == (len(tried), 3 * len(tried), 2 * len(tried))
+    own = done.record
+    assert (own.sentences, own.right, own.tried) == (len(ROWS), len(right), len(tried))
+    assert (own.broken, own.paraphrases, own.changed) == (len(tried), 3 * len(tried), 2 * len(tried))
     assert done.before == len(right) / len(ROWS) and done.after == (len(right) - len(tried)) / len(ROWS)
-    assert done.labels == {
+    assert own.labels == {
         "others": {"right": 0, "tried": 0, "broken": 0},
         "people": {"right": len(right), "tried": len(tried), "broken": len(tried)},
     }
-    assert done.notes == {"nothing generated": len(right) - len(tried)}
-    rows = [json.loads(line) for line in done.path.read_text().splitlines()]
+    assert own.notes == {"nothing generated": len(right) - len(tried)}
+    rows = [json.loads(line) for line in done.folder.read_text().splitlines()]
     assert [row["index"] for row in rows] == tried
     for row in rows:
         text = ROWS[row["index"]]["text"]
         assert (row["source"], row["paraphrase"], row["rank"]) == (text, f"changed {text}", 2)
         assert (row["label"], row["predicted"], row["score"]) == ("people", "others", pytest.approx(0.8))
-    again = run(file, tmp_path / "out.jsonl", model, tries=3)
-    assert not again.fresh and again.broken == done.broken and again.before == done.before
-    with pytest.raises(InputError, match="was made with other settings: adversarial.tries: was 3, now 4"):
-        run(file, tmp_path / "out.jsonl", model, tries=4)
+    again = run(file, tmp_path / "out.jsonl", model, n=3)
+    assert not again.fresh and again.record == own and again.before == done.before
+    with pytest.raises(InputError, match="was made with other settings: generation.n: was 3, now 4"):
+        run(file, tmp_path / "out.jsonl", model, n=4)
 
 
 def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"text": null, "label": "people"}\n{"text": "the man sees a dog .", "label": "people"}\n')
-    done = run(file, tmp_path / "out.jsonl", model, tries=1)
-    assert (done.sentences, done.right, done.tried, done.notes) == (2, 2, 1, {"empty line": 1})
+    done = run(file, tmp_path / "out.jsonl", model, n=1)
+    assert (done.record.sentences, done.record.right, done.record.tried, done.record.notes) == (
+        2,
+        2,
+        1,
+        {"empty line": 1},
+    )
 
 
 def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 2)
+    monkeypatch.setattr(files, "SHARD_ROWS", 2)
 
     def by_length(sentences):
         return ["people" if len(sentence) % 3 else "others" for sentence in sentences]
@@ -109,8 +113,8 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
         run(file, tmp_path / "out.tsv", model, by_length)
     monkeypatch.setattr(job, "run_shard", original)
     again = run(file, tmp_path / "out.tsv", model, by_length)
-    assert again.path.read_bytes() == whole.path.read_bytes()
-    assert (again.sentences, again.broken) == (whole.sentences, whole.broken) and 0 < whole.broken
+    assert again.folder.read_bytes() == whole.folder.read_bytes()
+    assert again.record == whole.record and 0 < whole.record.broken
 
 
 @pytest.fixture(scope="module")
@@ -133,13 +137,13 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
     path.write_text(
         "".join(json.dumps({"text": text, "label": at}) + "\n" for text, at in zip(SENTENCES, expected, strict=True))
     )
-    done = run(path, tmp_path / "out.tsv", model, bert, tries=2)
-    assert done.right == done.sentences == len(SENTENCES)
+    done = run(path, tmp_path / "out.tsv", model, bert, n=2)
+    assert done.record.right == done.record.sentences == len(SENTENCES)
     lines = [f"{text}\t{at}\n" for text, at in zip(SENTENCES, expected, strict=True)]
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(lines))
-    same = run(tmp_path / "rows.tsv", tmp_path / "same.tsv", model, bert, tries=2)
-    assert (same.right, same.broken) == (done.right, done.broken)
-    assert (tmp_path / "same.tsv").read_bytes() == done.path.read_bytes()
+    same = run(tmp_path / "rows.tsv", tmp_path / "same.tsv", model, bert, n=2)
+    assert (same.record.right, same.record.broken) == (done.record.right, done.record.broken)
+    assert (tmp_path / "same.tsv").read_bytes() == done.folder.read_bytes()
     path.write_text('{"text": "a man", "label": 2}\n')
     with pytest.raises(
         InputError, match=r"has the label 2, and the classifier gives others, people \(or, .* 0 to 1\)"
@@ -150,21 +154,22 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
 def test_what_is_no_classifier_is_told(file, model, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a text classifier"):
         run(file, tmp_path / "out.tsv", model, model)
-    (shutil.copytree(model, tmp_path / "trained") / "training.json").write_text("{}")
-    with pytest.raises(InputError, match=r"trained is a paraphraser and no classifier; expected a model of `paranmt"):
+    (shutil.copytree(model, tmp_path / "trained") / "paraphraser.json").write_text("{}")
+    with pytest.raises(InputError, match=r"trained is a paraphraser, not a classifier; expected a model of `paranmt"):
         run(file, tmp_path / "out.tsv", model, tmp_path / "trained")
-    with pytest.raises(InputError, match="word-trigram-small is an encoder and no classifier"):
+    with pytest.raises(InputError, match="word-trigram-small is an encoder, not a classifier"):
         run(file, tmp_path / "out.tsv", model, ASSETS / "word-trigram-small")
     with pytest.raises(InputError, match="no model 'nothing/at/all'"):
         run(file, tmp_path / "out.tsv", model, "nothing/at/all")
     with pytest.raises(InputError, match="gave 1 labels for 12 sentences|gave 1 labels for 13 sentences"):
         run(file, tmp_path / "out.tsv", model, lambda sentences: ["people"])
-    with pytest.raises(InputError, match="tries must be from 1"):
-        AdversarialConfig(tries=0)
+    with pytest.raises(InputError, match="n=0: n must be from 1"):
+        find_adversarial(file, tmp_path / "out.tsv", model=model, classifier=model, search="n=0")
 
 
 def test_the_command(bert, model, tmp_path, capsys, file):
     words = [
+        "paraphrase",
         "adversarial",
         str(file),
         "--model",
@@ -174,6 +179,6 @@ def test_the_command(bert, model, tmp_path, capsys, file):
         "--out",
         str(tmp_path / "o.tsv"),
     ]
-    assert main([*words, "--tries", "2", "--min-score=-1", "--sample", "--max-length", "12", "--workers", "1"]) == 0
+    assert main([*words, "--search", "n=2,min_score=-1,sample,max_length=12", "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "sentences are broken" in printed and "accuracy" in printed

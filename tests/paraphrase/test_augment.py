@@ -12,7 +12,7 @@ from paranmt_hf import AugmentConfig, EngineConfig, InputError, ParaphraseConfig
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
-from paranmt_hf.paraphrase import paraphrase_job
+from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.augment import _choose
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES, write_paraphraser
@@ -48,14 +48,14 @@ def rows_of(path):
 
 def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
     done = run(file, tmp_path / "out.jsonl", model)
-    rows = rows_of(done.path)
+    rows = rows_of(done.folder)
     assert [(row["text"], row["label"]) for row in rows if row["original"]] == [(r["text"], r["label"]) for r in ROWS]
     assert [row["index"] for row in rows] == sorted(row["index"] for row in rows)
     assert all(row["label"] == ROWS[row["index"]]["label"] for row in rows)
     assert all((row["score"] is None) == row["original"] for row in rows)
     counts = Counter((row["label"], row["original"]) for row in rows)
     for label in "ab":
-        assert done.labels[label] == {
+        assert done.record.labels[label] == {
             "originals": counts[label, True],
             "paraphrases": counts[label, False],
             "short": 0,
@@ -76,10 +76,10 @@ def test_a_row_without_text_stays(model, tmp_path):
         "".join(json.dumps({**row, "text": None if at == 1 else row["text"]}) + "\n" for at, row in enumerate(ROWS))
     )
     done = run(file, tmp_path / "out.jsonl", model)
-    rows = rows_of(done.path)
+    rows = rows_of(done.folder)
     assert [row["text"] for row in rows if row["index"] == 1] == [None]
     assert [row["label"] for row in rows if row["original"]] == [row["label"] for row in ROWS]
-    assert done.notes == {"empty line": 1}
+    assert done.record.notes == {"empty line": 1}
 
 
 class _Given:
@@ -88,7 +88,7 @@ class _Given:
     def __init__(self, *texts):
         self.texts = texts
 
-    def __call__(self, own, sentences, config=None, *, draw=0):
+    def __call__(self, own, sentences, config=None):
         return [
             Paraphrased([Paraphrase(text.format(source), 0.5) for text in self.texts], None) for source in sentences
         ]
@@ -98,39 +98,39 @@ def test_what_is_there_already_is_left_out(file, model, tmp_path, monkeypatch):
     given = _Given("The MAN sees a man!", "the same for all", "new: {}", "...")
     monkeypatch.setattr(Paraphraser, "paraphrase", lambda *a, **k: given(*a, **k))
     done = run(file, tmp_path / "out.jsonl", model)
-    added = [row["text"] for row in rows_of(done.path) if not row["original"]]
+    added = [row["text"] for row in rows_of(done.folder) if not row["original"]]
     assert added.count("the same for all") == 1 and len(added) == 13
-    assert done.left_out == 12 * 4 - 13
+    assert done.record.left_out == 12 * 4 - 13
 
 
 def test_quotas_take_the_best_of_each_sentence_first(file, model, tmp_path, monkeypatch):
     given = _Given("first {}", "second {}", "third {}")
     monkeypatch.setattr(Paraphraser, "paraphrase", lambda *a, **k: given(*a, **k))
     done = run(file, tmp_path / "out.jsonl", model, balance=True)
-    assert done.labels == {
+    assert done.record.labels == {
         "a": {"originals": 4, "paraphrases": 4, "short": 0},
         "b": {"originals": 8, "paraphrases": 0, "short": 0},
     }
-    added = [row["text"] for row in rows_of(done.path) if not row["original"]]
+    added = [row["text"] for row in rows_of(done.folder) if not row["original"]]
     assert added == [f"first {row['text']}" for row in ROWS if row["label"] == "a"]
     more = run(file, tmp_path / "more.jsonl", model, per_label=10)
-    assert [more.labels[label]["paraphrases"] for label in "ab"] == [6, 2]
+    assert [more.record.labels[label]["paraphrases"] for label in "ab"] == [6, 2]
     ranks = Counter(
-        row["text"].split()[0] for row in rows_of(more.path) if not row["original"] and row["label"] == "a"
+        row["text"].split()[0] for row in rows_of(more.folder) if not row["original"] and row["label"] == "a"
     )
     assert ranks == {"first": 4, "second": 2}
     # Which sentences get a second one is drawn.
     drawn = [
         frozenset(
             r["index"]
-            for r in rows_of(run(file, tmp_path / f"{seed}.jsonl", model, search(seed=seed), per_label=10).path)
+            for r in rows_of(run(file, tmp_path / f"{seed}.jsonl", model, search(seed=seed), per_label=10).folder)
             if r["text"].startswith("second")
         )
         for seed in range(4)
     ]
     assert len(set(drawn)) > 1
     short = run(file, tmp_path / "short.jsonl", model, per_label=20)
-    assert short.labels["a"] == {"originals": 4, "paraphrases": 12, "short": 4}
+    assert short.record.labels["a"] == {"originals": 4, "paraphrases": 12, "short": 4}
 
 
 def test_texts_are_not_held_at_once(tmp_path):
@@ -158,11 +158,11 @@ def test_texts_are_not_held_at_once(tmp_path):
 
 
 def test_forms_hold_the_same(file, model, tmp_path):
-    expected = rows_of(run(file, tmp_path / "out.jsonl", model).path)
+    expected = rows_of(run(file, tmp_path / "out.jsonl", model).folder)
     table = pa.Table.from_pylist([{"words": row["text"], "class": "ab".index(row["label"])} for row in ROWS])
     pq.write_table(table, tmp_path / "in.parquet")
     done = run(tmp_path / "in.parquet", tmp_path / "out.parquet", model, text="words", label="class")
-    found = pq.read_table(done.path)
+    found = pq.read_table(done.folder)
     assert found.schema.names == ["words", "class", "original", "index", "score"]
     assert found["words"].to_pylist() == [row["text"] for row in expected]
     assert found["class"].to_pylist() == ["ab".index(row["label"]) for row in expected]
@@ -173,13 +173,13 @@ def test_forms_hold_the_same(file, model, tmp_path):
                 f"{row['label']}{mark}{row['text']}{mark}x\n" for row in [{"label": "label", "text": "text"}, *ROWS]
             )
         )
-        lines = run(path, tmp_path / f"out{suffix}", model).path.read_text().splitlines()
+        lines = run(path, tmp_path / f"out{suffix}", model).folder.read_text().splitlines()
         assert lines[0] == mark.join(["text", "label", "original", "index", "score"])
         assert [line.split(mark)[-2] for line in lines[1:]] == [str(row["index"]) for row in expected]
 
 
 def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(paraphrase_job, "SHARD_ROWS", 2)
+    monkeypatch.setattr(files, "SHARD_ROWS", 2)
     whole = run(file, tmp_path / "whole.tsv", model, balance=True)
     original, calls = job.run_shard, []
 
@@ -196,7 +196,7 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
     calls.clear()
     monkeypatch.setattr(job, "run_shard", original)
     again = run(file, tmp_path / "out.tsv", model, balance=True)
-    assert again.path.read_bytes() == whole.path.read_bytes()
+    assert again.folder.read_bytes() == whole.folder.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
         (
             "a.tsv",
             "text\tclass\nx\ty\n",
-            "has no column 'label'; it has text, class. Name them with --text and --label",
+            "has no column 'label'; it has text, class. Name them with `text` and `label`",
         ),
         ("a.tsv", "text\tlabel\nx\ty\nx\n", "Expected 2 columns, got 1"),
         ("a.tsv", "text\tlabel\nx\ty\nx\t\n", "row 2 has no 'label'"),
-        ("a.tsv", "text\tlabel\n", "holds no row"),
+        ("a.tsv", "text\tlabel\n", "has no row"),
         ("a.jsonl", '{"text": "x", "label": 1}\n{"text": "x"}\n', "line 2: expected 'text' and 'label', found text"),
-        ("a.jsonl", "nothing\n", "line 1: no JSON"),
+        ("a.jsonl", "nothing\n", "line 1: not JSON"),
         ("a.jsonl", '{"text": "x", "label": 1.5}\n', "holds double; expected text or whole numbers"),
         ("a.jsonl", '{"text": "x", "label": 1}\n{"text": "x", "label": "b"}\n', "'label' is of several types"),
         ("a.jsonl", '{"text": 1, "label": 1}\n', "holds int64, expected text"),
@@ -226,22 +226,21 @@ def test_files_that_are_none_are_refused(name, content, match, model, tmp_path):
 
 
 def test_settings_and_names_are_checked(file, model, tmp_path):
-    with pytest.raises(InputError, match="give either balance"):
+    with pytest.raises(InputError, match="give either `balance`"):
         AugmentConfig(balance=True, per_label=3)
     with pytest.raises(InputError, match="there is no file"):
         run(tmp_path / "none.tsv", tmp_path / "out.tsv", model)
     with pytest.raises(InputError, match="has the name of one that is added"):
         run(file, tmp_path / "out.tsv", model, label="index")
     (tmp_path / "out.tsv").write_text("mine")
-    with pytest.raises(InputError, match=r"no out.tsv.json beside it"):
+    with pytest.raises(InputError, match=r"there is no .*out.tsv.json"):
         run(file, tmp_path / "out.tsv", model)
 
 
 def test_the_command(file, model, tmp_path, capsys):
-    words = ["augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--per-sentence"]
-    assert main([*words, "201"]) == 1
-    assert "paranmt: per_sentence must be from 1 to 200, was 201" in capsys.readouterr().err
-    words.append("2")
-    assert main([*words, "--sample", "--max-length", "12", "--workers", "1", "--per-label", "40"]) == 0
+    words = ["paraphrase", "augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--search"]
+    assert main([*words, "n=201"]) == 1
+    assert "n must be from 1 to 200, was 201" in capsys.readouterr().err
+    assert main([*words, "n=2,sample,max_length=12", "--workers", "1", "--per-label", "40"]) == 0
     printed = capsys.readouterr().out
-    assert "12 sentences and" in printed and "short: raise --per-sentence" in printed
+    assert "12 sentences and" in printed and "short: raise n and beams" in printed

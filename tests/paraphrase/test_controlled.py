@@ -1,4 +1,4 @@
-"""train_controlled(): from parsed pairs to a network whose templates decide, stopped, resumed, refused."""
+"""Controlled networks: from parsed pairs to a network whose templates decide, stopped, resumed, refused."""
 
 import json
 import shutil
@@ -24,16 +24,13 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
+from paranmt_hf.paraphrase.models import train_tree_tokenizer
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
-from paranmt_hf.paraphrase.syntax.templates import Templates
-from paranmt_hf.paraphrase.syntax.tree_tokenizer import train_tree_tokenizer
-from paranmt_hf.paraphrase.train_controlled import train_controlled
-from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+from paranmt_hf.paraphrase.templates import Templates
+from paranmt_hf.paraphrase.train import train_paraphraser
 
 NOUNS, VERBS = ["man", "woman", "dog", "child", "horse"], ["sees", "follows", "likes", "hears", "finds"]
-SMALL = ParaphraserConfig(pieces=330, embedding=32, hidden=32, dropout=0.0)
-TREES = SyntaxConfig(tree_embedding=16, tree_hidden=32)
+SMALL = ParaphraserConfig(model="controlled", pieces=330, embedding=32, hidden=32, dropout=0.0, tree_hidden=32)
 # Each way to say it, with its tree: the template of the target decides the order of words.
 WAYS = (
     ("the {a} {b} a {c} .", "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"),
@@ -73,12 +70,12 @@ def pairs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(pairs, tmp_path_factory):
     out = tmp_path_factory.mktemp("network") / "out"
-    return train_controlled(pairs, out, config=SMALL, syntax=TREES, training=training())
+    return train_paraphraser(pairs, out, config=SMALL, training=training())
 
 
 def test_tokens_of_trees():
     trees = [way[1] for way in WAYS]
-    tokenizer = train_tree_tokenizer([pa.array(trees), pa.array(["(S)"])])
+    tokenizer = train_tree_tokenizer([trees, ["(S)"]])
     ids = tokenizer(trees).input_ids
     assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
     assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
@@ -91,7 +88,7 @@ def test_the_folder_holds_two_models_of_transformers(trained):
     names = sorted(path.name for path in trained.folder.iterdir())
     files = ["config.json", "generation_config.json", "model.safetensors"]
     files += ["modeling_paranmt_controlled.py", "modeling_paranmt_lstm.py", "tokenizer.json", "tokenizer_config.json"]
-    assert names == sorted([*files, "README.md", "parse-generator", "templates.json", "training.json"])
+    assert names == sorted([*files, "README.md", "parse-generator", "templates.json", "paraphraser.json"])
     assert sorted(path.name for path in (trained.folder / "parse-generator").iterdir()) == sorted(files)
     readable = trained.folder.stat().st_mode & 0o666
     assert {path.stat().st_mode & 0o777 for path in trained.folder.rglob("*.safetensors")} == {readable}
@@ -110,19 +107,19 @@ def test_the_folder_holds_two_models_of_transformers(trained):
 
 def test_figures(trained):
     record = trained.record
-    assert record.pairs + record.held_out == 300 and record.templates == 3
-    assert (record.without_tree, record.long_trees, record.too_long) == (0, 0, 0)
-    for course in (record.course, record.parse_course):
+    assert record.pairs + record.held_out == 300 and record.parses.templates == 3
+    assert (record.parses.without_tree, record.parses.long_trees, record.too_long) == (0, 0, 0)
+    for course in (record.course, record.parses.course):
         assert course.steps == course.measured[-1].step
         assert course.best.perplexity == pytest.approx(np.exp(course.best.loss))
     assert record.course.best.template_match is None and 0 <= record.course.best.bleu <= 100
-    assert record.parse_course.best.bleu is None and 0.3 <= record.parse_course.best.template_match <= 1
+    assert record.parses.course.best.bleu is None and 0.3 <= record.parses.course.best.template_match <= 1
 
 
 def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
     """Computed anew from text, pair by pair: both models."""
     from paranmt_hf.corpus.parsing.templates import template_of
-    from paranmt_hf.paraphrase.piece_store import held_out_keys
+    from paranmt_hf.paraphrase.training_pairs import held_out_keys
 
     table = pq.read_table(pairs)
     apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1))).to_pylist()
@@ -145,18 +142,18 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
     assert trained.record.course.best.loss == pytest.approx(loss(trained.folder, words, sentences), rel=1e-4)
     parses = [(r["translation_parse"], r["reference_parse"], template_of(r["reference_parse"])) for r in apart]
     found = loss(trained.folder / "parse-generator", trees, parses)
-    assert trained.record.parse_course.best.loss == pytest.approx(found, rel=1e-4)
+    assert trained.record.parses.course.best.loss == pytest.approx(found, rel=1e-4)
 
 
 def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     assert (
-        "paranmt train-controlled pairs.parquet --pieces 330 --embedding 32 --hidden 32 --dropout 0.0 "
-        "--tree-embedding 16 --tree-hidden 32 --epochs 6 --batch-tokens 300 --learning-rate 0.02 --warmup 2 "
+        "paranmt paraphrase train pairs.parquet --model controlled --pieces 330 --embedding 32 --hidden 32 "
+        "--dropout 0.0 --tree-hidden 32 --epochs 6 --batch-tokens 300 --learning-rate 0.02 --warmup 2 "
         "--held-out 0.1 --evaluations 1 --device cpu --out FOLDER\n" in text
     )
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
-    assert f"{trained.record.parse_course.best.template_match:.1%}" in text
+    assert f"{trained.record.parses.course.best.template_match:.1%}" in text
 
 
 class _Stop(TrainerCallback):
@@ -177,23 +174,23 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_pat
         callbacks = (_Stop(45),) if label == during else ()
         return original(*arguments, callbacks=callbacks, label=label)
 
-    monkeypatch.setattr("paranmt_hf.paraphrase.train_controlled.train_pieces", stopping)
-    settings = {"config": SMALL, "syntax": TREES, "training": training(checkpoint_seconds=0)}
+    monkeypatch.setattr("paranmt_hf.paraphrase.models.train_pieces", stopping)
+    settings = {"config": SMALL, "training": training(checkpoint_seconds=0)}
     with pytest.raises(KeyboardInterrupt):
-        train_controlled(pairs, tmp_path / "out", **settings)
+        train_paraphraser(pairs, tmp_path / "out", **settings)
     assert not (tmp_path / "out").exists()
     assert any((tmp_path / "out.work" / during.split()[1] / "trainer").glob("checkpoint-*/complete"))
     monkeypatch.undo()
     torch.manual_seed(99)
-    done = train_controlled(pairs, tmp_path / "out", **settings)
+    done = train_paraphraser(pairs, tmp_path / "out", **settings)
     assert done.record.course.losses == trained.record.course.losses
     names = {path.relative_to(trained.folder) for path in trained.folder.rglob("*") if path.is_file()}
     # These say how many seconds training took.
-    names -= {Path("training.json"), Path("README.md")}
+    names -= {Path("paraphraser.json"), Path("README.md")}
     assert len(names) == 15
     for name in names:
         assert (done.folder / name).read_bytes() == (trained.folder / name).read_bytes(), name
-    assert not train_controlled(pairs, tmp_path / "out", **settings).fresh
+    assert not train_paraphraser(pairs, tmp_path / "out", **settings).fresh
 
 
 def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
@@ -202,15 +199,15 @@ def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
     columns["reference_parse"][5:20] = ["(S" + "(NP)" * 80 + ")"] * 15
     path = write(tmp_path / "pairs.parquet", 100, **columns)
     settings = training(max_steps=1, held_out=0, direction="both")
-    done = train_controlled(path, tmp_path / "out", config=SMALL, syntax=TREES, training=settings)
-    assert (done.record.without_tree, done.record.long_trees, done.record.pairs) == (10, 10, 2 * 80)
-    assert done.record.course.steps == done.record.parse_course.steps == 1 and not done.record.course.measured
+    done = train_paraphraser(path, tmp_path / "out", config=SMALL, training=settings)
+    assert (done.record.parses.without_tree, done.record.parses.long_trees, done.record.pairs) == (10, 10, 2 * 80)
+    assert done.record.course.steps == done.record.parses.course.steps == 1 and not done.record.course.measured
     assert "No pairs were held out" in (done.folder / "README.md").read_text()
 
 
 def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
-    def train(data, config=SMALL, syntax=TREES, **settings):
-        return train_controlled(data, tmp_path / "out", config=config, syntax=syntax, training=training(**settings))
+    def train(data, **settings):
+        return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
 
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(pairs).select(["reference", "translation"]), plain)
@@ -221,16 +218,20 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
         train(empty)
     for column, kind in ((pa.array([["(S(NP)(VP))"]] * 5), "list"), (pa.array([b"\xff"] * 5), "binary")):
         empty = write(tmp_path / "empty.parquet", 5, reference_parse=column)
-        with pytest.raises(InputError, match=rf"empty.parquet: reference_parse holds {kind}.*expected trees as text"):
+        with pytest.raises(
+            InputError, match=rf"empty.parquet: reference_parse holds {kind}.*expected trees without words"
+        ):
             train(empty)
-    with pytest.raises(InputError, match="base is of no use here"):
-        train(pairs, ParaphraserConfig(base="some/model"))
-    with pytest.raises(InputError, match="decoder_layers must be at least 2"):
-        train(pairs, ParaphraserConfig(decoder_layers=1))
-    with pytest.raises(InputError, match="must be even, was 15"):
-        train(pairs, syntax=SyntaxConfig(tree_hidden=15))
+    for settings, message in (
+        ({"base": "some/model"}, "base some/model has its own shape and pieces; leave out `model`"),
+        ({"tree_hidden": 15}, "must be even, was 15"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ParaphraserConfig(model="controlled", **settings)
+    with pytest.raises(InputError, match="noise must be 0 for a controlled network"):
+        train(pairs, noise=0.5)
     with pytest.raises(InputError, match="has no column para_score"):
-        train_controlled(pairs, tmp_path / "out", selection=PairSelection(min_score=0.5))
+        train_paraphraser(pairs, tmp_path / "out", config=SMALL, selection=PairSelection(min_score=0.5))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.parquet", "plain.parquet"]
 
 
@@ -252,7 +253,7 @@ def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
     pairs = write(folder / "pairs.parquet", 600)
     settings = training(epochs=8, held_out=0)
-    return train_controlled(pairs, folder / "out", config=SMALL, syntax=TREES, training=settings).folder
+    return train_paraphraser(pairs, folder / "out", config=SMALL, training=settings).folder
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +342,7 @@ def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
 def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     wanted = ["(S (NP) (VP) (.))", QUESTION]
     done = paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted)
-    rows = pq.read_table(done.path).to_pylist()
+    rows = pq.read_table(done.folder).to_pylist()
     assert list(rows[0]) == ["index", "source", "paraphrase", "template", "rank", "score", "note"]
     marked = {row["index"]: row["note"] for row in rows if row["note"]}
     assert marked == {
@@ -362,7 +363,7 @@ def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     assert f"{network.name} knows 3 templates, fewer than 9; all are taken" in caplog.messages
     with pytest.raises(InputError, match="made with other settings: templates"):
         paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=2)
-    lines = paraphrased(network, trees, LINES, tmp_path / "out.tsv", templates=wanted).path.read_text().splitlines()
+    lines = paraphrased(network, trees, LINES, tmp_path / "out.tsv", templates=wanted).folder.read_text().splitlines()
     assert lines[0] == "index\tsource\tparaphrase\ttemplate\trank\tscore\tnote" and len(lines) == len(rows) + 1
 
 
@@ -375,14 +376,14 @@ def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_pa
     with pytest.raises(InputError, match="is not a template, which has no words"):
         run(templates=["(S (NP the) (VP))"])
     with pytest.raises(
-        InputError, match=r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* near ones are \(SQ\(VBZ\)\("
+        InputError, match=r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* similar templates are \(SQ\(VBZ\)\("
     ):
         run(templates=["(SQ(VBZ)(NP)(?))"])
     with pytest.raises(InputError, match="templates must be at least 1, was 0"):
         run(templates=0)
-    with pytest.raises(InputError, match="so it needs templates; `paranmt paraphrase` takes them, with --template"):
+    with pytest.raises(InputError, match="so it needs templates: give some to `paranmt"):
         run()
-    with pytest.raises(InputError, match="is not syntactically controlled, so it knows no templates"):
+    with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
         run(trained_plain, templates=2)
     with pytest.raises(InputError, match="nowhere.tsv: there is no such file"):
         run(parser=tmp_path / "nowhere.tsv", templates=2)
@@ -403,7 +404,8 @@ def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_pa
 @pytest.fixture(scope="module")
 def trained_plain(pairs, tmp_path_factory):
     settings = training(max_steps=1, held_out=0)
-    return train_paraphraser(pairs, tmp_path_factory.mktemp("plain") / "out", config=SMALL, training=settings).folder
+    config = ParaphraserConfig(pieces=330, embedding=32, hidden=32)
+    return train_paraphraser(pairs, tmp_path_factory.mktemp("plain") / "out", config=config, training=settings).folder
 
 
 def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypatch):
@@ -427,13 +429,41 @@ def test_the_commands(pairs, trees, tmp_path, capsys):
     text.write_text("\n".join(LINES) + "\n")
     shape = ["--pieces", "330", "--embedding", "16", "--hidden", "16", "--tree-hidden", "16", "--max-steps", "2"]
     shape += ["--max-tree", "40", "--max-pieces", "40", "--evaluations", "1"]
-    assert main(["train-controlled", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
+    assert (
+        main(
+            [
+                "paraphrase",
+                "train",
+                str(pairs),
+                "--model",
+                "controlled",
+                "--out",
+                str(model),
+                "--held-out",
+                "0.1",
+                *shape,
+            ]
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
-    assert "trees, step" in printed and "template as asked" in printed and "--templates 5" in printed
-    words = ["paraphrase", str(text), "--model", str(model), "--out", str(out), "--max-length", "40", "--workers", "1"]
+    assert "trees, step" in printed and "have the template asked for" in printed
+    words = [
+        "paraphrase",
+        "text",
+        str(text),
+        "--model",
+        str(model),
+        "--out",
+        str(out),
+        "--max-length",
+        "40",
+        "--workers",
+        "1",
+    ]
     words += ["--parser", str(trees)]
-    assert main([*words, "--template", "(S(NP)(VP)(.))", "--template", QUESTION]) == 0
+    assert main([*words, "--templates", "(S(NP)(VP)(.))", QUESTION]) == 0
     printed = capsys.readouterr().out
     assert "of 6 lines" in printed and "1 no tree" in printed
-    assert main([*words, "--template", "(S(NP)(VP)(.))", "--templates", "2"]) == 1
-    assert "give either --template, or --templates" in capsys.readouterr().err
+    assert main([*words, "--templates", "2"]) == 1
+    assert "was made with other settings: templates" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
-from paranmt_hf.paraphrase import registration
+from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledConfig,
     ParaNMTControlledForConditionalGeneration,
@@ -17,7 +17,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import shifted
 
 PAD, START, END = 0, 1, 2
-registration.register()
+loading._register()
 
 
 def make(seed=0, **settings):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import InputError
-from paranmt_hf.paraphrase.classifiers import find_classifier
+from paranmt_hf.paraphrase.adversarial import find_classifier
 from paranmt_hf.paraphrase.labelled_file import LabelledFile, TableWriter
 
 
@@ -21,7 +21,7 @@ def read(path):
         ("a.csv", b"text,text,label\na,b,c\n", "has several columns 'text'"),
         ("a.jsonl", b'{"text":"\\ud800","label":"a"}\n', "'text' is of several types, or holds no text"),
         ("a.jsonl", b'{"text":"a","label":99999999999999999999999}\n', "'label' is of several types"),
-        ("a.jsonl", b"[" * 100_000 + b"\n", "line 1: no JSON"),
+        ("a.jsonl", b"[" * 100_000 + b"\n", "line 1: not JSON"),
         ("a.tsv", b"text\tlabel\n\xff\ta\n", "cannot read"),
     ],
 )
@@ -34,7 +34,7 @@ def test_rows_that_cannot_be_used(tmp_path, name, content, message):
 def test_labels_that_the_new_file_cannot_hold(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "label": "x\\ty"}\n')
-    message = r"the 'label' of row 2 holds a tab or a line break, which has no place in TSV; write into .jsonl, .csv"
+    message = r"the 'label' of row 2 holds a tab or a line break, which TSV cannot hold; write .jsonl, .csv"
     with pytest.raises(InputError, match=message):
         list(LabelledFile(path, out=tmp_path / "out.TSV").batches())
     (table,) = LabelledFile(path, out=tmp_path / "out.csv").batches()
@@ -43,7 +43,7 @@ def test_labels_that_the_new_file_cannot_hold(tmp_path):
 
 def test_large_numbers_and_damaged_pages(tmp_path):
     pq.write_table(pa.table({"text": ["a"], "label": pa.array([2**64 - 1], pa.uint64())}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="larger than a whole number can be"):
+    with pytest.raises(InputError, match="larger than 64 bits can hold"):
         read(tmp_path / "a.parquet")
     path = tmp_path / "b.parquet"
     pq.write_table(pa.table({"text": ["a b"] * 50, "label": ["x"] * 50}), path, compression="none")
@@ -57,7 +57,7 @@ def test_large_numbers_and_damaged_pages(tmp_path):
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet"])
 def test_what_is_written_can_be_read_again(tmp_path, suffix):
     rows = pa.table({"text": ['say "a, b"', "c"], "label": ["a\nb\tc", "x"]})
-    with TableWriter(tmp_path / f"out{suffix}", rows.schema, suffix) as writer:
+    with TableWriter(tmp_path / f"out{suffix}", rows.schema) as writer:
         writer.write(rows)
     found = read(tmp_path / f"out{suffix}")
     assert [row["source"] for row in found] == ['say "a, b"', "c"]
@@ -67,7 +67,7 @@ def test_what_is_written_can_be_read_again(tmp_path, suffix):
 
 def test_a_function_that_gives_other_labels():
     judge = find_classifier(lambda sentences: ["positive" for _ in sentences])
-    with pytest.raises(InputError, match="a label that is no whole number; those of the file are, such as 1"):
+    with pytest.raises(InputError, match="a label that is not a whole number; those of the file are, such as 1"):
         judge.labels_of(["a"], 1)
     assert json.loads(json.dumps(judge.labels_of(["a"], "x"))) == ["positive"]
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
-from paranmt_hf.paraphrase import registration
+from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
     ParaNMTLstmConfig,
     ParaNMTLstmForConditionalGeneration,
@@ -234,7 +234,7 @@ def test_what_does_not_fit_is_refused(model, source):
 
 
 def test_registration_can_be_repeated():
-    registration.register()
+    loading._register()
     assert type(AutoModelForSeq2SeqLM.from_config(make().config)) is ParaNMTLstmForConditionalGeneration
 
 

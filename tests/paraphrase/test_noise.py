@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.evaluation.generation.edits import edit_distance
+from paranmt_hf.paraphrase.figures import edit_distance
 from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
 
 SENTENCE = "You said it is not clear that the people in Prague don't want to go because of 1,500 crowns."

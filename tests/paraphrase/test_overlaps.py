@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.paraphrase.overlaps import apart, overlaps, unlike
+from paranmt_hf.paraphrase.paraphraser import apart, overlaps, unlike
 
 A, B = "the man plays the guitar .", "the man plays the old guitar ."
 

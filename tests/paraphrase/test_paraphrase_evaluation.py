@@ -1,4 +1,4 @@
-"""evaluate_paraphrases() and evaluate_canonical(): models, files, ways to search, what is refused."""
+"""evaluate_paraphrases() and evaluate_canonical(): models, files, decodings, what is refused."""
 
 import json
 
@@ -9,23 +9,28 @@ import pytest
 
 from paranmt_hf import (
     ParaphraseConfig,
+    ParaphraseEvaluationData,
     ParaphraserTraining,
     evaluate_canonical,
     evaluate_paraphrases,
 )
 from paranmt_hf.cli import main
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.data_configs import ItemsConfig
-from paranmt_hf.evaluation.generation.record import compare_paraphrases
-from paranmt_hf.paraphrase.decodings import DECODINGS, read_decodings
+from paranmt_hf.paraphrase.evaluate import DECODINGS, read_decodings
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.piece_store import held_out_keys
-from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+from paranmt_hf.paraphrase.results import ParaphraseEvaluation, paraphrase_table_of
+from paranmt_hf.paraphrase.train import train_paraphraser
+from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 from tests.paraphrase.test_paraphraser import LOCAL, SMALL, sentences
 
 SHORT = ParaphraseConfig(max_length=20)
+
+
+def results_of(evaluate, *arguments, **options):
+    return evaluate(*arguments, **options).results
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +51,9 @@ def model(pairs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(model, pairs):
-    items = ItemsConfig(items=7, seed=3)
+    items = ParaphraseEvaluationData(items=7, items_seed=3)
     ways = ["greedy", "beams=3,n=2", "sample,temperature=0.5"]
-    (found,) = evaluate_paraphrases(model, pairs, items=items, decodings=ways, config=SHORT)
+    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=ways, search=SHORT)
     return found
 
 
@@ -70,12 +75,13 @@ def test_rows_are_the_baselines_and_the_ways(record):
         {"beams": 3, "n": 2},
         {"sample": True, "temperature": 0.5},
     ]
-    assert record.command.startswith(
-        "paranmt evaluate paraphrases out --data pairs.parquet --max-pieces 20 --seed 3 --items 7"
+    assert record.command == (
+        "paranmt paraphrase evaluate out --data pairs.parquet --items 7 --items-seed 3 --search max_length=20 "
+        "--decodings greedy beams=3,n=2 sample,temperature=0.5"
     )
     assert record.variants["bleu"].startswith("sacrebleu") and record.variants["meteor"].startswith("nltk")
     assert "sacrebleu" in record.versions and "nltk" in record.versions
-    assert json.loads(json.dumps(record.to_json()))["kind"] == "paraphrases"
+    assert json.loads(json.dumps(ParaphraseEvaluation([record]).to_json()))[0]["kind"] == "paraphrases"
 
 
 def test_outputs_are_those_of_the_paraphraser(record, model):
@@ -87,7 +93,14 @@ def test_outputs_are_those_of_the_paraphraser(record, model):
 
 @pytest.mark.parametrize("way", ["beams=3,order=score", "beams=3,min_score=-1"])
 def test_ways_that_choose_by_the_score_are_scored(model, pairs, way):
-    (found,) = evaluate_paraphrases(model, pairs, items=ItemsConfig(items=7, seed=3), decodings=[way], config=SHORT)
+    (found,) = results_of(
+        evaluate_paraphrases,
+        model,
+        data=pairs,
+        items=ParaphraseEvaluationData(items=7, items_seed=3),
+        decodings=[way],
+        search=SHORT,
+    )
     paraphraser = Paraphraser(model, SHORT)
     for example in found.examples:
         (three,) = paraphraser([example["source"]], n=3, beams=3, keep_copies=True)
@@ -98,7 +111,9 @@ def test_ways_that_choose_by_the_score_are_scored(model, pairs, way):
 def test_a_seed_decides(record, model, pairs):
     ways = ["sample,temperature=0.5"]
     again, other = (
-        evaluate_paraphrases(model, pairs, items=ItemsConfig(items=7, seed=seed), decodings=ways, config=SHORT)[0]
+        evaluate_paraphrases(
+            model, data=pairs, items=ParaphraseEvaluationData(items=7, items_seed=seed), decodings=ways, search=SHORT
+        ).results[0]
         for seed in (3, 4)
     )
     assert again.data_checksum == record.data_checksum != other.data_checksum
@@ -106,8 +121,8 @@ def test_a_seed_decides(record, model, pairs):
 
 
 def test_sentences_of_the_other_direction_have_several_references(model, pairs):
-    items = ItemsConfig(direction="to-translation", items=0)
-    (found,) = evaluate_paraphrases(model, pairs, items=items, decodings=["greedy"], config=SHORT)
+    items = ParaphraseEvaluationData(direction="to-translation", items=0)
+    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
     table = pq.read_table(pairs).to_pandas()
     assert found.items == table["reference"].nunique()
     assert found.references == len(table.drop_duplicates())
@@ -116,13 +131,20 @@ def test_sentences_of_the_other_direction_have_several_references(model, pairs):
 def test_held_out_sentences_are_those_of_training(model, pairs):
     table = pq.read_table(pairs)
     apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1)))
-    items = ItemsConfig(items=0, held_out=True)
-    (found,) = evaluate_paraphrases(model, pairs, items=items, decodings=["greedy"], config=SHORT)
+    items = ParaphraseEvaluationData(items=0, held_out=True)
+    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
     assert found.items == len(set(apart["translation"].to_pylist())) < 60
 
 
 def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
-    (whole,) = evaluate_paraphrases(model, pairs, items=ItemsConfig(items=0), decodings=["beams=3,n=2"], config=SHORT)
+    (whole,) = results_of(
+        evaluate_paraphrases,
+        model,
+        data=pairs,
+        items=ParaphraseEvaluationData(items=0),
+        decodings=["beams=3,n=2"],
+        search=SHORT,
+    )
     sources = sorted(set(pq.read_table(pairs)["translation"].to_pylist()))
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(sources) + "\n")
@@ -130,25 +152,26 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
     for suffix in ("parquet", "jsonl", "tsv"):
         out = tmp_path / f"out.{suffix}"
         paraphrase_file(lines, out, model=model, config=config, engine=LOCAL)
-        (found,) = evaluate_paraphrases(out, pairs, items=ItemsConfig(items=0))
+        (found,) = results_of(evaluate_paraphrases, out, data=pairs, items=ParaphraseEvaluationData(items=0))
         assert [row.name for row in found.rows] == ["copied input", "first reference", f"out.{suffix}"]
         assert found.rows[-1].figures == whole.rows[-1].figures
-    both = evaluate_paraphrases(
-        [model, out], pairs, items=ItemsConfig(items=0), decodings=["beams=3,n=2"], config=SHORT
+    both = results_of(
+        evaluate_paraphrases,
+        [model, out],
+        data=pairs,
+        items=ParaphraseEvaluationData(items=0),
+        decodings=["beams=3,n=2"],
+        search=SHORT,
     )
-    starts = [line.split("  ")[0] for line in compare_paraphrases(both).splitlines()]
+    starts = [line.split("  ")[0] for line in paraphrase_table_of(both).splitlines()]
     assert starts == ["setting", "copied input", "first reference", f"{model.name}: beams=3,n=2", "out.tsv"]
-    (alone,) = evaluate_paraphrases(tmp_path / "out.tsv")
+    (alone,) = results_of(evaluate_paraphrases, tmp_path / "out.tsv")
     assert alone.rows[-1].figures.bleu is None
     assert alone.rows[-1].figures.self_bleu == pytest.approx(whole.rows[-1].figures.self_bleu)
     assert "--decodings" not in alone.command and "--decodings" in both[0].command
-    for given in ({"config": ParaphraseConfig(n=2, max_length=9)}, {"decodings": ["greedy"]}):
-        option = "--decodings" if "decodings" in given else "--n, --max-pieces"
-        with pytest.raises(InputError, match=f"only files of paraphrases, .* leave out {option}$"):
-            evaluate_paraphrases(tmp_path / "out.tsv", **given)
     with pytest.raises(InputError, match="out.tsv holds none of the sentences of others.tsv"):
         (tmp_path / "others.tsv").write_text("one thing\tanother thing\n")
-        evaluate_paraphrases(tmp_path / "out.tsv", tmp_path / "others.tsv")
+        evaluate_paraphrases(tmp_path / "out.tsv", data=tmp_path / "others.tsv")
 
 
 def test_templates_of_a_file(tmp_path, monkeypatch):
@@ -165,7 +188,7 @@ def test_templates_of_a_file(tmp_path, monkeypatch):
     path = tmp_path / "out.tsv"
     rows = ["b a\ta b\t1\t(S (NP) (VP))", "NA\ta c\t1\t(S (NP) (VP))", "null\td\t1\t", "e\t\t0\t"]
     path.write_text("\n".join(["source\tparaphrase\trank\ttemplate", *rows]) + "\n")
-    (found,) = evaluate_paraphrases(path, parser="link-grammar")
+    (found,) = results_of(evaluate_paraphrases, path, template_parser="link-grammar")
     own = found.rows[-1].figures
     assert (own.template_match, own.without, found.items) == (0.5, 1, 4)
 
@@ -186,13 +209,13 @@ def test_ways_in_words_and_in_yaml(tmp_path):
 @pytest.mark.parametrize(
     ("ways", "message"),
     [
-        (["beam=4"], "beam=4: there is no beam to choose here; there are n, beams, groups"),
-        (["beams"], "'beams': expected greedy or sample, or NAME=VALUE such as beams=4, found 'beams'"),
+        (["beam=4"], "beam=4: there is no setting beam; there are n, beams, groups"),
+        (["beams"], "'beams': expected NAME=VALUE with commas between, such as beams=4, found 'beams'"),
         (["beams=x"], "beams=x: beams must be"),
-        (["greedy", "greedy"], "each way to search is named once"),
-        (["sample,groups=2"], "give either sample or groups"),
-        (["device=cpu"], "there is no device to choose here"),
-        ([], "there is no way to search"),
+        (["greedy", "greedy"], "each decoding must be named once"),
+        (["sample,groups=2"], "give either `sample` or `groups`"),
+        (["device=cpu"], "device is the same for all decodings"),
+        ([], "there is no decoding"),
     ],
 )
 def test_ways_that_are_none(ways, message):
@@ -203,15 +226,22 @@ def test_ways_that_are_none(ways, message):
 def test_a_yaml_file_that_is_none(tmp_path):
     path = tmp_path / "ways.yaml"
     path.write_text("wide: 20\n")
-    with pytest.raises(InputError, match=r"ways.yaml: expected names of ways to search"):
+    with pytest.raises(InputError, match=r"ways.yaml: expected names of decodings"):
         read_decodings([str(path)], ParaphraseConfig())
     path.write_text("wide: {beams: 0}\n")
-    with pytest.raises(InputError, match=r"ways.yaml, wide: wide: beams must be at least 1|ways.yaml, wide"):
+    with pytest.raises(InputError, match=r"wide: beams must be from 1 to 200, was 0"):
         read_decodings([str(path)], ParaphraseConfig())
 
 
 def test_canonical_sentences_are_the_noisy_references(model, pairs):
-    (found,) = evaluate_canonical(model, pairs, items=ItemsConfig(items=9, seed=2), noise=0.4, config=SHORT)
+    (found,) = results_of(
+        evaluate_canonical,
+        model,
+        data=pairs,
+        items=ParaphraseEvaluationData(items=9, items_seed=2),
+        noise=0.4,
+        search=SHORT,
+    )
     assert found.sentences + found.noise["unchanged"] == 9
     for example in found.figures.examples:
         assert example.noisy == add_noise(example.clean, 0.4, 2)[0] != example.clean
@@ -225,18 +255,17 @@ def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):
     path.write_text(
         "teh man sees a dog .\tthe man sees a dog .\nthe bird bird follows a cat .\tthe bird follows a cat .\n"
     )
-    (found,) = evaluate_canonical(model, path, config=SHORT)
+    (found,) = results_of(evaluate_canonical, model, data=path, search=SHORT)
     assert (found.sentences, found.noise) == (2, None)
     assert found.figures.before.characters == pytest.approx(100 * (2 + 5) / (20 + 25), rel=0.1)
 
 
 def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
-    from paranmt_hf.paraphrase.train_paraphraser import _noisy
-
     table = pq.read_table(pairs)
     training = ParaphraserTraining(noise=0.5, held_out=0.2, seed=1)
     sides = table["translation"], table["reference"]
-    made = _noisy(*sides, table["reference"], training, 0).to_pylist()
+    own = TrainingPairs(Pairs([pairs], PairSelection()), "pairs", training)
+    (made,) = [table["source"].to_pylist() for table in own.tables("read")]
     apart = held_out_keys(table["reference"], 0.2)
     changed = np.array([one != other for one, other in zip(made, sides[0].to_pylist(), strict=True)])
     assert not changed[apart].any()
@@ -248,16 +277,16 @@ def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["paraphrases", "MODEL"], "--data is missing"),
+        (["evaluate", "MODEL"], "data is missing"),
         (
-            ["paraphrases", "OUT", "--template-parser", "link-grammar"],
-            "files with a column template, and there is none",
+            ["evaluate", "OUT", "--template-parser", "link-grammar"],
+            "needs files with a column template",
         ),
-        (["paraphrases", "MODEL", "--data", "none.tsv"], "none.tsv"),
-        (["paraphrases", "MODEL", "--data", "TSV", "--held-out"], "holds sentences and references, no pairs"),
-        (["paraphrases", "no.tsv"], "no.tsv"),
-        (["paraphrases", "TSV"], "has no column source, paraphrase, rank"),
-        (["canonical", "MODEL", "--data", "PAIRS", "--noise", "2"], "--noise must be above 0 and at most 1, was 2"),
+        (["evaluate", "MODEL", "--data", "none.tsv"], "none.tsv"),
+        (["evaluate", "MODEL", "--data", "TSV", "--held-out"], "holds sentences and references, not pairs"),
+        (["evaluate", "no.tsv"], "no.tsv"),
+        (["evaluate", "TSV"], "has no column source, paraphrase, rank"),
+        (["canonical", "MODEL", "--data", "PAIRS", "--noise", "2"], "--noise must be above 0 and at most 1, was 2.0"),
         (["canonical", "no-model", "--data", "PAIRS"], "no-model"),
     ],
 )
@@ -266,21 +295,21 @@ def test_refused(words, message, model, pairs, tmp_path, capsys):
     path.write_text("a b\tc d\n")
     (tmp_path / "out.tsv").write_text("source\tparaphrase\trank\na b\tc d\t1\n")
     names = {"MODEL": str(model), "PAIRS": str(pairs), "TSV": str(path), "OUT": str(tmp_path / "out.tsv")}
-    assert main(["evaluate", *(names.get(word, word) for word in words)]) == 1
+    assert main(["paraphrase", *(names.get(word, word) for word in words)]) == 1
     assert message in capsys.readouterr().err
 
 
 def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, capsys):
     out = tmp_path / "figures.json"
-    words = [str(model), "--data", str(pairs), "--items", "5", "--max-pieces", "20", "--json", str(out)]
-    assert main(["evaluate", "paraphrases", *words, "--decodings", "greedy"]) == 0
+    words = [str(model), "--data", str(pairs), "--items", "5", "--search", "max_length=20", "--json", str(out)]
+    assert main(["paraphrase", "evaluate", *words, "--decodings", "greedy"]) == 0
     shown = capsys.readouterr().out
     assert "copied input" in shown and "greedy" in shown and "self-BLEU" in shown and "template" not in shown
     (found,) = json.loads(out.read_text())
     assert found["items"] == 5 and found["seed"] == 1 and found["command"].endswith("--decodings greedy")
-    assert main(["evaluate", "canonical", *words, "--noise", "0.1"]) == 0
+    assert main(["paraphrase", "canonical", *words, "--noise", "0.1"]) == 0
     shown = capsys.readouterr().out
     (found,) = json.loads(out.read_text())
     unchanged = found["noise"]["unchanged"]
     assert found["kind"] == "canonical" and unchanged + found["sentences"] == 5 and unchanged
-    assert "noisy input" in shown and f"\n{unchanged} more, to which nothing happened, are left out\n" in shown
+    assert "noisy input" in shown and f"\n{unchanged} more, which noise did not change, are left out\n" in shown

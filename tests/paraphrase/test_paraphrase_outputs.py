@@ -3,7 +3,7 @@
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.paraphrase_outputs import read_outputs
+from paranmt_hf.paraphrase.items import read_outputs
 
 LINE = b'{"source":"a dog","rank":1,"paraphrase":"dogs"}\n'
 

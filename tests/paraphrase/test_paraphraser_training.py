@@ -12,14 +12,12 @@ from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, Paraphr
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
-from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
-from paranmt_hf.paraphrase.tokenizer import train_tokenizer
-from paranmt_hf.paraphrase.train_controlled import train_controlled
-from paranmt_hf.paraphrase.train_paraphraser import train_paraphraser
+from paranmt_hf.paraphrase.models import train_tokenizer
+from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES
 
 SMALL = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
-TREES = SyntaxConfig(tree_embedding=8, tree_hidden=8)
+TREES = ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8)
 TREE = "(S(NP)(VP(NP))(.))"
 
 
@@ -40,7 +38,7 @@ def pairs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def network(pairs, tmp_path_factory):
     out = tmp_path_factory.mktemp("network") / "out"
-    return train_controlled(pairs, out, config=SMALL, syntax=TREES, training=training(max_steps=1)).folder
+    return train_paraphraser(pairs, out, config=TREES, training=training(max_steps=1)).folder
 
 
 def unread(*arguments):
@@ -49,32 +47,25 @@ def unread(*arguments):
 
 def test_where_to_report_is_checked_before_any_work(pairs, tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.corpus.pairs.Pairs.batches", unread)
-    for train in (train_paraphraser, train_controlled):
-        with pytest.raises(InputError, match="cannot report to 'nowhere'"):
-            train(pairs, tmp_path / "out", config=SMALL, training=training(report_to="nowhere"))
+    with pytest.raises(InputError, match="cannot report to 'nowhere'"):
+        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training(report_to="nowhere"))
     assert not list(tmp_path.iterdir())
 
 
 def test_several_processes_are_refused(pairs, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    for train in (train_paraphraser, train_controlled):
-        with pytest.raises(InputError, match="are trained by one process, and 2 were started; start one"):
-            train(pairs, tmp_path / "out", config=SMALL, training=training())
-
-
-def test_noise_and_trees_do_not_go_together(pairs, tmp_path):
-    with pytest.raises(InputError, match=r"noise is of no use here: .* was 0.5"):
-        train_controlled(pairs, tmp_path / "out", config=SMALL, training=training(noise=0.5))
+    with pytest.raises(InputError, match="are trained by one process, and 2 were started; start one"):
+        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
 
 
 def test_a_controlled_network_is_no_base(pairs, network, tmp_path):
-    with pytest.raises(InputError, match="is syntactically controlled and reads a tree beside each sentence"):
+    with pytest.raises(InputError, match="is syntactically controlled, so it cannot be trained on sentences alone"):
         train_paraphraser(pairs, tmp_path / "out", config=ParaphraserConfig(base=str(network)), training=training())
     assert not list(tmp_path.iterdir())
 
 
 def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
-    tokenizer = train_tokenizer([pa.array(["the man sees a dog ."])], 300)
+    tokenizer = train_tokenizer([["the man sees a dog ."]], 300)
     shape = {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")}
     sizes = {"d_model": 8, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "max_position_embeddings": 32}
     config = BartConfig(vocab_size=len(tokenizer), decoder_start_token_id=1, **shape, **sizes)
@@ -83,7 +74,7 @@ def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
     long = "the man sees a dog . " * 12
     pq.write_table(pa.table({"reference": [long] * 9, "translation": ["a dog"] * 9}), tmp_path / "pairs.parquet")
     base = ParaphraserConfig(base=str(tmp_path / "bart"))
-    with pytest.raises(InputError, match=r"max_pieces 80 is more than the 32 positions of .*bart; lower it"):
+    with pytest.raises(InputError, match=r"max_pieces 80 is more than the 32 positions of .*bart"):
         train_paraphraser(tmp_path / "pairs.parquet", tmp_path / "out", config=base, training=training())
     paraphraser = Paraphraser(tmp_path / "bart", ParaphraseConfig(device="cpu"))
     (result,) = paraphraser.paraphrase([long])
@@ -102,11 +93,11 @@ class _Stop(TrainerCallback):
 def stopped(pairs, out, monkeypatch):
     """Train until step 45; returns the folder with checkpoints of steps 20 and 40."""
     original = trainer.train_pieces
-    name = "paranmt_hf.paraphrase.train_paraphraser.train_pieces"
+    name = "paranmt_hf.paraphrase.models.train_pieces"
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(name, lambda *given: original(*given, callbacks=(_Stop(),)))
+        patch.setattr(name, lambda *given, **options: original(*given, **options, callbacks=(_Stop(),)))
         train_paraphraser(pairs, out, config=SMALL, training=training())
-    return out.with_name(f"{out.name}.work") / "trainer"
+    return out.with_name(f"{out.name}.work") / "paraphrases" / "trainer"
 
 
 @pytest.mark.parametrize(
@@ -153,13 +144,13 @@ def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, mo
             raise InputError("training diverged")
         return original(*given, label=label)
 
-    monkeypatch.setattr("paranmt_hf.paraphrase.train_controlled.train_pieces", diverging)
+    monkeypatch.setattr("paranmt_hf.paraphrase.models.train_pieces", diverging)
     settings = training(max_steps=2, checkpoint_seconds=600)
     with pytest.raises(InputError, match="diverged"):
-        train_controlled(pairs, tmp_path / "out", config=SMALL, syntax=TREES, training=settings)
-    folder = train_controlled(pairs, tmp_path / "out", config=SMALL, syntax=TREES, training=settings).folder
+        train_paraphraser(pairs, tmp_path / "out", config=TREES, training=settings)
+    folder = train_paraphraser(pairs, tmp_path / "out", config=TREES, training=settings).folder
     assert steps == ["train parses", "train paraphrases", "train paraphrases"]
-    whole = train_controlled(pairs, tmp_path / "whole" / "out", config=SMALL, syntax=TREES, training=settings).folder
+    whole = train_paraphraser(pairs, tmp_path / "whole" / "out", config=TREES, training=settings).folder
     for name in ("config.json", "parse-generator/config.json", "README.md", "parse-generator/model.safetensors"):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
@@ -176,16 +167,27 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     (tmp_path / "sets.txt").write_text(f"{SENTENCES[0].upper()}!\nsomething else\n")
     # It is a reference once, and a translation once.
     wanted = len(SENTENCES) - 2
-    settings = {"config": SMALL, "syntax": TREES, "training": training(max_steps=1, checkpoint_seconds=600)}
-    done = train_controlled(pairs, tmp_path / "out", exclude=tmp_path / "sets.txt", **settings)
+    settings = {"config": TREES, "training": training(max_steps=1, checkpoint_seconds=600)}
+    done = train_paraphraser(pairs, tmp_path / "out", exclude=tmp_path / "sets.txt", **settings)
     assert done.record.pairs == wanted
     assert f"of {len(SENTENCES)} pairs 2 are with an excluded sentence" in caplog.text
-    assert done.record.settings["data"]["unwanted_sentences"] == 2
+    assert done.record.settings.data["unwanted_sentences"] == 2
     assert "--exclude SETS --out FOLDER" in (done.folder / "README.md").read_text()
-    with pytest.raises(InputError, match=r"was trained with other settings: .*unwanted_sentences: was 2, now 0"):
-        train_controlled(pairs, tmp_path / "out", **settings)
+    with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):
+        train_paraphraser(pairs, tmp_path / "out", **settings)
     shape = ["--pieces", "330", "--embedding", "8", "--hidden", "8", "--tree-hidden", "8", "--max-steps", "1"]
-    words = ["train-controlled", str(pairs), "--out", str(tmp_path / "command"), *shape, "--held-out", "0"]
+    words = [
+        "paraphrase",
+        "train",
+        str(pairs),
+        "--model",
+        "controlled",
+        "--out",
+        str(tmp_path / "command"),
+        *shape,
+        "--held-out",
+        "0",
+    ]
     assert main([*words, "--exclude", str(tmp_path / "sets.txt")]) == 0
     assert f"  {wanted:,} pairs, 0 held out" in capsys.readouterr().out
 
@@ -196,4 +198,4 @@ def test_data_here_have_the_name_of_their_folder(pairs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "data")
     done = train_paraphraser(".", tmp_path / "out", config=SMALL, training=training(max_steps=1))
     assert done.record.inputs == {"data": "data"}
-    assert "\nparanmt train-paraphraser data --pieces" in (done.folder / "README.md").read_text()
+    assert "\nparanmt paraphrase train data --pieces" in (done.folder / "README.md").read_text()

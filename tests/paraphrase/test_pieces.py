@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.piece_store import Batches, PieceStore, collate, read_about, write_pieces
-from paranmt_hf.paraphrase.tokenizer import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer
+from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate, read_summary, write_pieces
 
 TEXT = ["a man is playing a guitar .", "the man plays the guitar .", "a dog runs in the snow ."] * 5
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return train_tokenizer([pa.array(TEXT)], 300)
+    return train_tokenizer([TEXT], 300)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
@@ -27,11 +27,11 @@ def test_no_character_is_unknown(text):
     assert ids[-1] == 2 and max(ids) < 300 and not {0, 1} & set(ids)
 
 
-_TOKENIZER = train_tokenizer([pa.array(TEXT)], 300)
+_TOKENIZER = train_tokenizer([TEXT], 300)
 
 
 def test_equal_text_gives_equal_pieces(tokenizer, tmp_path):
-    halves = [pa.array(TEXT[:4]), pa.array(TEXT[4:])]
+    halves = [TEXT[:4], TEXT[4:]]
     assert train_tokenizer(halves, 300).backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
     tokenizer.save_pretrained(tmp_path)
     again = AutoTokenizer.from_pretrained(tmp_path)
@@ -50,11 +50,13 @@ def write(folder, rows, *, most=10, held_out=0.0):
         return lambda texts: [items[int(text)] for text in texts]
 
     tables = [(part, part, part) for part in (numbers.slice(0, 3), numbers.slice(3))]
-    return write_pieces(tables, folder, {"source": cut(sources), "target": cut(targets)}, most=most, held_out=held_out)
+    return write_pieces(
+        tables, folder, {"source": cut(sources), "target": cut(targets)}, longest=most, held_out=held_out
+    )
 
 
 def test_pairs_come_back(tmp_path):
-    assert write(tmp_path, [(2, 3), (11, 1), (1, 1), (4, 2), (2, 12)]) == 2
+    assert write(tmp_path, [(2, 3), (11, 1), (1, 1), (4, 2), (2, 12)]).too_long == 2
     store = PieceStore(tmp_path, "train")
     assert store.lengths.tolist() == [3, 1, 4]
     sources, targets = store.take(np.array([2, 0]))
@@ -65,14 +67,14 @@ def test_pairs_come_back(tmp_path):
     assert batch["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     assert batch["labels"].tolist() == [[103, 103, -100], [100, 100, 100]]
     assert len(PieceStore(tmp_path, "held-out")) == 0
-    assert read_about(tmp_path).pairs == {"train": 3, "held-out": 0}
+    assert read_summary(tmp_path).pairs == {"train": 3, "held-out": 0}
 
 
 def test_a_damaged_file_is_noticed(tmp_path):
     write(tmp_path, [(2, 3), (1, 1)])
     path = tmp_path / "train-source.ids"
     path.write_bytes(bytes([1]) + path.read_bytes()[1:])
-    assert read_about(tmp_path) is None
+    assert read_summary(tmp_path) is None
 
 
 def test_a_share_of_the_keys_is_held_out_whatever_else_is_there(tmp_path):

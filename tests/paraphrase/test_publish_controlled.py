@@ -9,15 +9,14 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import About, ParaphraserConfig, ParaphraserTraining, load_paraphraser
+from paranmt_hf import About, ParaphraserConfig, ParaphraserTraining, load_paraphraser, publish
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.upload import stage
-from paranmt_hf.paraphrase.syntax.config import SyntaxConfig
-from paranmt_hf.paraphrase.train_controlled import train_controlled
+from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES
 from tests.paraphrase.test_publish_paraphraser import EDITED, edit_record
 
@@ -48,11 +47,10 @@ def parsed(tmp_path_factory):
 
 
 def train(parsed, out):
-    return train_controlled(
+    return train_paraphraser(
         parsed,
         out,
-        config=ParaphraserConfig(pieces=330, embedding=8, hidden=8),
-        syntax=SyntaxConfig(tree_embedding=8, tree_hidden=8),
+        config=ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8),
         training=ParaphraserTraining(max_steps=1, held_out=0.2, device="cpu"),
     )
 
@@ -69,7 +67,7 @@ def model(trained, tmp_path):
 
 def test_it_is_laid_out(model):
     (model / "secrets.txt").write_text("mine")
-    plan = publish(model, NAME, about=About("mit", datasets=["org/pairs"]), dry_run=True)
+    plan = publish(model, NAME, license="mit", about=About(datasets=["org/pairs"]), dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     assert {"templates.json", "parse-generator/model.safetensors", "modeling_paranmt_controlled.py"} < names
@@ -78,12 +76,12 @@ def test_it_is_laid_out(model):
     assert 'load_paraphraser("org/controlled")' in plan.card and plan.loader == "paranmt_hf.load_paraphraser"
     assert "Generates paraphrases of English sentences that have the syntax asked for" in plan.card
     assert "| `(S(NP)(VP))` |" in plan.card and "The trees are those of stanza 1.9." in plan.card
-    assert "paranmt train-controlled parsed --pieces 330" in plan.card
+    assert "paranmt paraphrase train parsed --model controlled --pieces 330" in plan.card
     # Equal runs have equal cards in their folders.
     assert "seconds on `cpu`" in plan.card and "seconds" not in (model / "README.md").read_text()
     assert plan.missing == [
-        "words of your own on the data: --about FILE with 'data'",
-        "words of your own on the license text: --about FILE with 'license_text'",
+        "your own words on the data: 'data' in --about FILE",
+        "your own words on the license text: 'license_text' in --about FILE",
     ]
     for name in ("parse-generator/modeling_paranmt_lstm.py", "parse-generator/config.json", "templates.json"):
         assert plan.parcel.owns(name)
@@ -92,14 +90,14 @@ def test_it_is_laid_out(model):
 
 def test_what_people_say_stands_in_the_card(model):
     said = {"summary": "A summary.", "data": "Some data.", "license_text": "Because.", "commands": ["do this"]}
-    card = publish(model, NAME, about=About("mit", **said), dry_run=True).card
+    card = publish(model, NAME, license="mit", about=About(**said), dry_run=True).card
     for words in ("A summary.", "Some data.", "Because.", "```\ndo this\n```"):
         assert words in card
-    assert "train-controlled" not in card
+    assert "paraphrase train" not in card
 
 
 def test_what_goes_is_a_network(model, tmp_path):
-    plan = publish(model, NAME, about=About("mit"), dry_run=True)
+    plan = publish(model, NAME, license="mit", dry_run=True)
     stage(plan.parcel, tmp_path / "staged")
     # As it arrives elsewhere: files in the place of links.
     shutil.copytree(tmp_path / "staged", tmp_path / "sent")
@@ -124,15 +122,21 @@ def _break_weights(model):
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda model: _edit(model / "training.json", parameters=7), "parameters [0-9]+, its training.json says 7"),
-        (lambda model: _edit(model / "training.json", tree_tokens=7), "tree_tokens [0-9]+, its training.json says 7"),
-        (lambda model: _edit(model / "templates.json", **{"(S(S))": 1}), "templates 3, its training.json says 2"),
+        (
+            lambda model: _edit(model / "paraphraser.json", parameters=7),
+            "parameters [0-9]+, its paraphraser.json says 7",
+        ),
+        (
+            lambda model: edit_record(model, "parses.tree_tokens", 7),
+            "tree_tokens [0-9]+, its paraphraser.json says 7",
+        ),
+        (lambda model: _edit(model / "templates.json", **{"(S(S))": 1}), "templates 3, its paraphraser.json says 2"),
         (lambda model: (model / "parse-generator" / "other.py").write_text(""), "is code that is not this package's"),
         (
             lambda model: _edit(model / "parse-generator" / "config.json", auto_map={"AutoConfig": "you/x--y.Z"}),
             "parse-generator/config.json names the code 'you/x--y.Z'",
         ),
-        (_break_weights, "holds weights that are no numbers"),
+        (_break_weights, "holds weights that are not finite"),
         (lambda model: shutil.rmtree(model / "parse-generator"), "has no parse-generator, so it is incomplete"),
         (lambda model: (model / "templates.json").unlink(), "has no templates.json, so it is incomplete"),
     ],
@@ -140,16 +144,14 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
-        publish(model, NAME, about=About("mit"), dry_run=True)
+        publish(model, NAME, license="mit", dry_run=True)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "match"), [*EDITED, ("settings.syntax", [], r"an object under 'settings.syntax', found \[\]")]
-)
+@pytest.mark.parametrize(("key", "value", "match"), [*EDITED, ("parses", [], r"an object under 'parses', found \[\]")])
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
-    with pytest.raises(InputError, match=f"training.json is damaged: .*{match}"):
-        publish(model, NAME, about=About("mit"), dry_run=True)
+    with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
+        publish(model, NAME, license="mit", dry_run=True)
 
 
 def test_the_command(model, capsys):
@@ -158,7 +160,7 @@ def test_the_command(model, capsys):
     printed = capsys.readouterr().out
     assert "parse-generator/model.safetensors" in printed and "dry run: nothing was sent" in printed
     assert main([*words, "--results", "r.json"]) == 1
-    assert "results are those of an encoder" in capsys.readouterr().err
+    assert "results are shown for encoders" in capsys.readouterr().err
 
 
 def test_trees_of_another_parser_are_warned_of(model, caplog):
@@ -166,8 +168,8 @@ def test_trees_of_another_parser_are_warned_of(model, caplog):
     load_paraphraser(model, parser=Toy("my own"), device="cpu")
     assert not caplog.records
     load_paraphraser(model, parser=Toy("link-grammar 5.12"), device="cpu")
-    assert "learned from trees of stanza 1.9 and gets those of link-grammar 5.12" in caplog.text
-    assert "give the parser stanza" in caplog.text
+    assert "was trained on trees of stanza 1.9 and gets those of link-grammar 5.12" in caplog.text
+    assert "use the parser stanza" in caplog.text
 
 
 def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
@@ -175,7 +177,7 @@ def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
     (path,) = copy.glob("pairs-*.parquet")
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 9), path)
-    with pytest.raises(InputError, match=r"pairs-00000-of-00001.parquet is missing or is not as it was written"):
+    with pytest.raises(InputError, match=r"pairs-00000-of-00001.parquet is missing or differs from its record"):
         train(copy, tmp_path / "out")
     assert not (tmp_path / "out.work").exists()
 

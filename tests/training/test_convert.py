@@ -20,7 +20,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.card import read_about
 from paranmt_hf.training.conversion_record import ConvertConfig
 from paranmt_hf.training.convert import Converted, convert_model
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
@@ -98,7 +97,7 @@ def test_written_as_modules_write(
     """The file that is written row after row has the tensors of a module that is saved whole."""
 
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.encoders.row_file.STEP", 7)
+    monkeypatch.setattr("paranmt_hf.encoders.row_file.BUCKETS_AT_ONCE", 7)
     file = BinFile(WORDS, order=order)
     (tmp_path / "model.bin").write_bytes(file.write())
     convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)
@@ -169,7 +168,7 @@ def test_numbers_too_large_for_half(tmp_path: Path) -> None:
     rows = file.rows()
     rows[4, 0] = 1e5
     (tmp_path / "model.bin").write_bytes(file.write(rows))
-    with pytest.raises(InputError, match="a vector has the number 100000, and float16 ends at 65,504"):
+    with pytest.raises(InputError, match="a vector has the value 100000, and float16 ends at 65,504"):
         convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
 
 
@@ -177,7 +176,7 @@ def test_published(model: Path, tmp_path: Path) -> None:
     """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
     out = tmp_path / "out"
     convert(model, out)
-    plan = publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
+    plan = publish(out, "you/sent2vec", dry_run=True)
     assert {
         "conversion.json",
         "paranmt_averages.py",
@@ -194,16 +193,16 @@ def test_published(model: Path, tmp_path: Path) -> None:
     del values["settings"]["text"]
     (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
     with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
-        publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
+        publish(out, "you/sent2vec", dry_run=True)
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
-    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
-        publish(out, "you/sent2vec", about=read_about(None, MIT), dry_run=True)
+    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its record says 5"):
+        publish(out, "you/sent2vec", dry_run=True)
 
 
 def test_not_averaged(model: Path, tmp_path: Path) -> None:
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out", order=1)
-    with pytest.raises(InputError, match="out was not trained on pairs .see conversion.json in its folder., and only"):
+    with pytest.raises(InputError, match="out is a converted encoder; only"):
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 

@@ -24,7 +24,7 @@ def encode(texts):
 
 
 def test_centred_and_weighed_by_the_logarithm_of_the_rank(monkeypatch):
-    monkeypatch.setattr(distillation, "BATCH", 8)
+    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 8)
     plain = distill(WORDS, [encode], DistillConfig(unweighted=True))
     assert plain.words == WORDS
     centred = MATRIX - MATRIX.mean(axis=0)

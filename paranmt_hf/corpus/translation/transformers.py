@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
-from paranmt_hf.corpus.translation.beam_search import beam_search
+from paranmt_hf.corpus.translation.beam import (
+    beam_search,
+    best_first,
+    diverse_beam_search,
+    encode,
+    sample,
+    score,
+    uniforms,
+)
 from paranmt_hf.corpus.translation.checkpoint import Checkpoint, read_weights
 from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device, resolve_dtype
-from paranmt_hf.corpus.translation.diverse import diverse_search, draw, uniforms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 
@@ -49,17 +54,15 @@ class TransformersTranslator(BatchTranslator):
 
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
         """Find hypotheses and their scores for each source of one batch."""
-        longest = max(map(len, sources))
-        ids = torch.tensor([source + [self._checkpoint.pad] * (longest - len(source)) for source in sources])
-        lengths = torch.tensor([len(source) for source in sources])
-        mask = (torch.arange(longest) < lengths[:, None]).long().to(self._model.device)
-        given = (self._model, ids.to(self._model.device), mask)
-        config, most = self._config, self._checkpoint.max_target_tokens
-        options: dict[str, Any] = {"start": self._checkpoint.start, "end": self._checkpoint.end}
+        config, count, point = self._config, self._count, self._checkpoint
+        longest = point.max_target_tokens
+        batch = encode(self._model, sources, pad=point.pad, start=point.start, ends=[point.end], longest=longest)
         if config.sample:
-            numbers = uniforms(sources, config.draw_seed, self._count, most)
-            return draw(*given, numbers, **options, temperature=config.temperature, top_p=config.top_p)
-        options |= {"beam": config.beam, "longest": most, "count": self._count}
-        if config.beam_groups > 1:
-            return diverse_search(*given, **options, groups=config.beam_groups, diversity=config.diversity)
-        return beam_search(*given, **options)
+            numbers = uniforms(sources, config.draw_seed, count, longest)
+            return best_first(*sample(batch, numbers, temperature=config.temperature, top_p=config.top_p), count)
+        if config.beam_groups == 1:
+            return beam_search(batch, beams=config.beam, count=count)
+        found = diverse_beam_search(batch, beams=config.beam, groups=config.beam_groups, diversity=config.diversity)
+        ids = [one for place, one in enumerate(found) if place % config.beam < count]
+        rows = torch.arange(len(sources), device=self._model.device).repeat_interleave(count)
+        return best_first(ids, score(batch.take(rows), ids), count)

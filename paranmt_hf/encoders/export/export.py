@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # How often the sample is encoded to measure the speed.
 TIMES = 3
-# What every export is checked on, beside the sentences of the embedded sample.
+# What every export is checked on, in addition to the embedded sample.
 CHECKS = (
     "",
     "A man isn't playing 3.5 guitars; he's listening.",
@@ -171,7 +171,7 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
     composition = composition_of(list(encoder))
     if composition is None:
         raise InputError(
-            f"{name} is no encoder of this package ({', '.join(family.title for family in FAMILIES.values())} and "
+            f"{name} is not an encoder of this package ({', '.join(family.title for family in FAMILIES.values())} and "
             "combinations), and only these can be exported"
         )
     if not all(part.family.exported for part in composition.parts):
@@ -231,7 +231,7 @@ def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> tuple[fl
 
 
 def _timed(encode: Encode, sample: list[str]) -> tuple[np.ndarray, float]:
-    """Encode sentences, and tell how many in a second at the best of some times."""
+    """Encode sentences several times; return the vectors and the highest rate in sentences per second."""
     seconds = []
     for _ in range(TIMES):
         start = time.perf_counter()

@@ -54,7 +54,7 @@ class Format:
     Attributes:
         name: Its name in `--format`.
         holds: What it can hold, for messages.
-        families: The single encoders it can hold; nothing where it can hold all of them and their combinations.
+        families: The single encoders it can hold; empty if it can hold all of them and their combinations.
         write: Writes the files into a folder that exists.
         read: Loads the files as a reader would and gives what encodes with them; None where the package is missing.
         tolerance: How far its vectors may be from ours.
@@ -128,7 +128,7 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
 
 def _usage(name: str, format: Format, parts: int) -> str:
     suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
-    # It stands in a string of Python there.
+    # It becomes part of a string of Python.
     usage = format.usage_combined if parts > 1 and format.usage_combined else format.usage
     return usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
 

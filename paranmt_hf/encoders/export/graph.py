@@ -264,7 +264,7 @@ def save_graph(
     """
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
-    # Encoders that are combined cut a text into different numbers of units.
+    # The encoders of a combination split a text into different numbers of units.
     shapes = {
         name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
     }
@@ -285,17 +285,17 @@ def save_graph(
     graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
 
 
-def _stored(graph: Graph, beside: Path) -> list[Any]:
-    """Turn the weights into what the graph holds; what is too large for it goes into a file beside it."""
+def _stored(graph: Graph, outside: Path) -> list[Any]:
+    """Turn the weights into what the graph holds; larger ones go into a file next to it."""
     if sum(array.nbytes for array in graph.weights.values()) <= LARGEST_GRAPH:
         return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
     stored = []
-    with beside.open("wb") as file:
+    with outside.open("wb") as file:
         for name, array in graph.weights.items():
             if array.nbytes < SMALLEST_OUTSIDE:
                 stored.append(graph.onnx.numpy_helper.from_array(array, name))
                 continue
-            place = {"location": beside.name, "offset": file.tell(), "length": array.nbytes}
+            place = {"location": outside.name, "offset": file.tell(), "length": array.nbytes}
             file.write(array.data)
             stored.append(_outside(graph, name, array, place))
     return stored

@@ -54,7 +54,7 @@ def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
     for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
         portable_tokenizer(part).save(str(folder / f"tokenizer{suffix}.json"))
     unknown = composition.parts[0].vocabulary.units[0]
-    # The library looks unknown words up under the name that stands here; nothing is cut off.
+    # The library looks unknown words up under this name; nothing is truncated.
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": unknown, "pad_token": unknown}
     _write_json(folder / "tokenizer_config.json", {**settings, "model_max_length": 10**9})
     (folder / JS_FOLDER).mkdir()

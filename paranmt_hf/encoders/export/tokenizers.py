@@ -2,7 +2,7 @@ r"""Tokenizers made only of components of the `tokenizers` library, so that othe
 
 That of WORD is the definition of `text/definitions.py`. TRIGRAM's needs a construction:
 
-Models and pre-tokenizers of that library cut text into pieces that do not overlap, and trigrams do. Normalizers may
+Models and pre-tokenizers of that library split text into pieces that do not overlap, and trigrams do. Normalizers may
 lengthen text, though: here they write behind every character the two that follow it, and then the text is cut into
 pieces of equal length. `Replace` puts a fixed string in the place of what it finds, so copying needs a rule for each
 symbol ("an empty place gets `a` where the next place holds `a`"). To make do with few rules every character is first
@@ -10,7 +10,7 @@ spelled with three digits.
 
 An example with two digits a character instead of three, and `.` for an empty place: let `a` be spelled `11`, `b` `12`
 and `c` `21`. The text `abc` becomes `11....12....21....`: behind each character are two empty places for the next one
-and two for the one after that. Each is filled with what stands two spellings further on, first those for the next
+and two for the one after that. Each is filled with what is two spellings further on, first those for the next
 character, then the others: `1112211221..21....`. Of the pieces of six symbols the first, `111221`, spells `abc` and
 has the row of that trigram; the others have empty places left, because the text ends, and are dropped.
 
@@ -71,7 +71,7 @@ class Spelling:
     """How characters are written with digits.
 
     Attributes:
-        characters: The characters that have a spelling; the last one stands for all that have none.
+        characters: The characters that have a spelling; the last one is that of all others.
         digits: The symbols that spellings are made of.
     """
 
@@ -137,10 +137,10 @@ def _escaped(characters: Sequence[str]) -> str:
 
 
 def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
-    """Do what `text.words` and `text.spaced` do: cut off clitics and punctuation, put one blank around each word.
+    """Split as `text/definitions.py` does, with one blank around each word.
 
     A place between two characters is found by what is before and behind it, and gets a blank. The apostrophe of a
-    clitic is marked meanwhile, because alone it would be punctuation. What stands behind a clitic needs no rule: it
+    clitic is marked meanwhile, because alone it would be punctuation. What is behind a clitic needs no rule: it
     is the end, a blank or punctuation, which gets a blank in front.
 
     Args:
@@ -175,7 +175,7 @@ def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normali
 def _copying_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
     """Fill the empty places, and drop the ends of the text, which no two characters follow.
 
-    What an empty place for the next character gets stands two spellings further on, at any of its places; and from
+    What an empty place for the next character gets is two spellings further on, at any of its places; and from
     one for the character after that it is as far to the place where the next character has the same copied already.
     """
     distance = 2 * PLACES - 1

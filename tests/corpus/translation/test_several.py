@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
-from paranmt_hf.corpus.translation import diverse
-from paranmt_hf.corpus.translation.beam_search import beam_search
-from paranmt_hf.corpus.translation.diverse import _drawn, uniforms
+from paranmt_hf.corpus.translation import beam
+from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search, sample_token, uniforms
 from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
 from paranmt_hf.corpus.translation.translator import Translations, TranslatorConfig, translate_table
@@ -110,7 +110,7 @@ class TestDiverse:
     def test_scores_are_those_of_the_model_alone(self, folders, monkeypatch, bound):
         """However few rows memory lets it score at once."""
         if bound:
-            monkeypatch.setattr(diverse, "LOGITS", bound)
+            monkeypatch.setattr(beam, "MAX_LOGITS", bound)
         translator = load(folders, beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
         pieces, hypotheses, scores = found(translator, SENTENCES[:8])
         model = AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
@@ -140,30 +140,17 @@ class TestDiverse:
     def test_a_penalty_by_hand(self):
         """With it the second best word of two wins at the first place, and the score is the lowered one."""
 
-        class Model:
-            """Gives the same three log-probabilities at each place; the end is 0."""
+        def model(encoder_outputs, attention_mask, decoder_input_ids, past_key_values, use_cache):
+            """The same three log-probabilities at each place; the end is 0."""
+            logits = torch.tensor([0.2, 0.5, 0.3]).log().expand(len(decoder_input_ids), 1, 3)
+            return Seq2SeqLMOutput(logits=logits)
 
-            def get_encoder(self):
-                return lambda input_ids, attention_mask: torch.nn.Module.__new__(Hidden)
+        def lower(scores, rows, tokens):
+            return scores - torch.tensor([0.0, 1.0, 0.0]) * (tokens.shape[1] == 0)
 
-            def __call__(self, encoder_outputs, attention_mask, decoder_input_ids, past_key_values, use_cache):
-                rows = len(decoder_input_ids)
-                output = torch.nn.Module.__new__(Hidden)
-                output.logits = torch.tensor([0.2, 0.5, 0.3]).log().expand(rows, 1, 3)
-                return output
-
-        class Hidden(torch.nn.Module):
-            last_hidden_state = torch.zeros(1, 1, 1)
-
-        def lower(scores, rows, place):
-            return scores - torch.tensor([0.0, 1.0, 0.0]) * (place == 0)
-
-        source = torch.ones(1, 1, dtype=torch.int64)
-        options = {"start": [0], "end": 0, "beam": 1, "longest": 1}
-        ids, scores = beam_search(Model(), source, source, **options)
-        assert (ids, scores) == ([[1]], [pytest.approx(np.log(0.5))])
-        ids, scores = beam_search(Model(), source, source, **options, lower=lower)
-        assert (ids, scores) == ([[2]], [pytest.approx(np.log(0.3))])
+        batch = EncodedBatch(model, None, torch.ones(1, 1), start=[0], ends=[0], longest=1)
+        assert beam_search(batch, beams=1) == ([[1]], [pytest.approx(np.log(0.5))])
+        assert beam_search(batch, beams=1, change=lower) == ([[2]], [pytest.approx(np.log(0.3))])
 
 
 class TestDraws:
@@ -199,7 +186,7 @@ class TestDraws:
         numbers = (torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000
 
         def counts(temperature, top_p):
-            drawn = _drawn(logits.expand(10_000, 3), numbers, temperature, top_p)
+            drawn = sample_token(logits.expand(10_000, 3), numbers, temperature, top_p)
             return (torch.bincount(drawn, minlength=3) / 10_000).tolist()
 
         assert counts(1.0, 1.0) == pytest.approx([0.1, 0.2, 0.7], abs=2e-4)

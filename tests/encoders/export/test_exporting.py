@@ -252,7 +252,7 @@ def test_what_a_format_cannot_hold(sources, tmp_path, name, format, message):
 def test_encoders_of_others_are_refused(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     save(SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=3)], device="cpu"), tmp_path / "in")
-    with pytest.raises(InputError, match="in is no encoder of this package"):
+    with pytest.raises(InputError, match="in is not an encoder of this package"):
         export_encoder(tmp_path / "in", tmp_path / "out", format="static")
 
 

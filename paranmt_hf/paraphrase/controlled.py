@@ -1,4 +1,4 @@
-"""Paraphrases of sentences that have the syntax asked for."""
+"""Generate paraphrases that have the syntax asked for; load a paraphraser of either kind."""
 
 from __future__ import annotations
 
@@ -9,38 +9,63 @@ from typing import Any
 
 import torch
 
+from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model
+from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.loading import EncoderDecoder
-from paranmt_hf.paraphrase.overlaps import apart
-from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser, by_score
-from paranmt_hf.paraphrase.syntax.loading import read_network
+from paranmt_hf.paraphrase.loading import EncoderDecoder, read_network
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser, apart, by_score, check_names
+from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, is_controlled, warn_of_other_trees
 from paranmt_hf.text.protocols import Encoder, Syntax
 
 NO_TREE = "no tree"
-# What a call that names none gets.
-DEFAULT_TEMPLATES = 1
+
+
+def load_paraphraser(
+    model: str | Path,
+    *,
+    revision: str | None = None,
+    parser: str | Path | Parser = DEFAULT_PARSER,
+    **settings: Any,  # noqa: ANN401
+) -> Paraphraser:
+    """Load a paraphraser.
+
+    Args:
+        model: Folder or Hub id.
+        revision: Branch, tag or commit on the Hub.
+        parser: Of a syntactically controlled network: what gives the trees of sentences, `link-grammar`, `stanza`, a
+            file of trees or a parser object; best the one whose trees it was trained on.
+        settings: Fields of `ParaphraseConfig`.
+
+    Returns:
+        A `Paraphraser`; of a syntactically controlled network a `ControlledParaphraser`, which takes `templates` too.
+    """
+    check_names(settings)
+    files, config = locate(model, revision), ParaphraseConfig(**settings)
+    if not is_controlled(files):
+        return Paraphraser(files, config)
+    opened = open_parser(parser)
+    warn_of_other_trees(files, opened.name)
+    # Each call has other sentences, for which the file would be read again.
+    trees = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)
+    return ControlledParaphraser(files, config, syntax=trees)
 
 
 class ControlledParaphraser(Paraphraser):
     """Generates paraphrases with a syntactically controlled network.
 
-    Of each sentence and template the parse generator gives the most probable tree, and after it the paraphrase
-    generator the `n` most probable paraphrases. The paraphrase score brings those of all templates in order, so that
-    the first one is the best of them.
+    For each sentence and template the parse generator gives the most probable tree, and from it the paraphrase
+    generator the `n` most probable paraphrases. Those of all templates are sorted by their paraphrase score.
 
     Args:
-        model: Folder or Hub id of what `paranmt train-controlled` made.
-        config: How it searches, unless a call says otherwise; `n` is the number of paraphrases for each template.
-        syntax: Gives the trees of sentences; by the parser whose trees the network was trained on.
-        templates: Which templates, unless a call says otherwise; or how many of the most frequent ones.
-        scorer: Gives the paraphrase score; by default the small encoder of this package. None: there is no score.
+        model: Folder or Hub id of a network of `paranmt paraphrase train --model controlled`.
+        config: How it searches, unless a call overrides it; `n` is the number of paraphrases for each template.
+        syntax: Gives the trees of sentences, best by the parser whose trees the network was trained on.
+        templates: Which templates, unless a call overrides it; or how many of the most frequent ones.
+        scorer: Gives the paraphrase score; by default the small encoder of this package. None: no score.
         revision: Branch, tag or commit on the Hub.
-
-    Raises:
-        InputError: There is no such model, it is of another kind or damaged, a template was never seen.
     """
 
     def __init__(
@@ -49,7 +74,7 @@ class ControlledParaphraser(Paraphraser):
         config: ParaphraseConfig | None = None,
         *,
         syntax: Syntax,
-        templates: Sequence[str] | int = DEFAULT_TEMPLATES,
+        templates: Sequence[str] | int = 1,
         scorer: Encoder | ScorerConfig | None = ScorerConfig(),  # noqa: B008 - settings do not change
         revision: str | None = None,
     ) -> None:
@@ -88,9 +113,6 @@ class ControlledParaphraser(Paraphraser):
         Returns:
             Paraphrases of each sentence, the highest paraphrase score first; none for a sentence that is blank, too
             long or without a tree.
-
-        Raises:
-            InputError: A template cannot be read or was never seen, or a setting is out of range.
         """
         config = self._called(sentences, n, settings)
         chosen = None if templates is None else self._chosen(templates)
@@ -101,15 +123,13 @@ class ControlledParaphraser(Paraphraser):
         sentences: Sequence[str | None],
         config: ParaphraseConfig | None = None,
         *,
-        draw: int = 0,
         templates: Sequence[str] | None = None,
     ) -> list[Paraphrased]:
-        """Generate paraphrases, and say of each sentence what became of it.
+        """Generate paraphrases, with a note for each sentence that has none.
 
         Args:
-            sentences: Sentences; None stands for text that cannot be read.
+            sentences: Sentences; None for text that cannot be read.
             config: How to search.
-            draw: Another number, another draw of `sample`.
             templates: Templates as the network knows them.
 
         Returns:
@@ -122,12 +142,12 @@ class ControlledParaphraser(Paraphraser):
         notes |= without
         items = [(text, template) for text in trees for template in templates]
         wanted = self._generated_trees([trees[text] for text, _ in items], [template for _, template in items], config)
-        candidates = self._search(self._own, [sources[text] for text, _ in items], config, draw, wanted)
+        candidates = self._search(self._own, [sources[text] for text, _ in items], config, wanted)
         found = self._best(list(trees), templates, candidates, config)
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
 
     def _trees(self, sentences: list[str]) -> tuple[dict[str, list[int]], dict[str | None, str]]:
-        """Ids of the trees of sentences; and notes on those that have none, or a long one."""
+        """Ids of the trees of sentences; and notes for those that have none, or a long one."""
         found = self._syntax.trees(sentences) if sentences else []
         texts = [text for text, tree in zip(sentences, found, strict=True) if tree is not None]
         notes: dict[str | None, str] = dict.fromkeys(set(sentences) - set(texts), NO_TREE)
@@ -138,18 +158,18 @@ class ControlledParaphraser(Paraphraser):
 
     @property
     def _longest_tree(self) -> int:
-        """Most tokens of a tree, end included."""
+        """Maximum number of tokens of a tree, the end included."""
         return int(self._parses.model.generation_config.max_length)
 
     def _generated_trees(
         self, trees: list[list[int]], templates: list[str], config: ParaphraseConfig
     ) -> list[list[int]]:
-        """Ids of the most probable tree for each tree of a sentence and template, end included."""
+        """Ids of the most probable tree for each tree of a sentence and template, the end included."""
         settings = ParaphraseConfig(
             beams=config.beams, max_length=self._longest_tree, batch_tokens=config.batch_tokens, device=config.device
         )
         controls = self._parses.cut_controls(templates) if templates else []
-        found = self._search(self._parses, trees, settings, 0, controls)
+        found = self._search(self._parses, trees, settings, controls)
         return [[*candidates[0], self._parses.ends[0]] for candidates in found]
 
     def _best(
@@ -159,7 +179,7 @@ class ControlledParaphraser(Paraphraser):
         candidates: list[list[list[int]]],
         config: ParaphraseConfig,
     ) -> dict[str | None, Paraphrased]:
-        """Keep the `n` most probable of each template, and put those of a sentence in order, the best score first."""
+        """Keep the `n` most probable of each template, and sort those of a sentence, the highest score first."""
         good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
         notes: dict[str | None, str | None] = {}
         for position, template in enumerate(templates):

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
-from paranmt_hf.evaluation.generation.canonical import canonical, closeness
-from paranmt_hf.evaluation.generation.edits import edit_distance
-from paranmt_hf.evaluation.generation.figures import Measures, Output, corpus_bleu
-from paranmt_hf.evaluation.generation.items import Items, group, read_two_columns
+from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
+from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
+from paranmt_hf.paraphrase.items import Items, Output, group, sampled_rows
 from paranmt_hf.text.definitions import words
 
 
@@ -35,7 +34,7 @@ ITEMS = Items(
 
 
 def measure(outputs, **options):
-    return Measures(FirstLetters(), count_errors, **options)(ITEMS, [Output(texts, []) for texts in outputs])
+    return ParaphraseMeasures(FirstLetters(), count_errors, **options)(ITEMS, [Output(texts, []) for texts in outputs])
 
 
 def naive_distance(first, second):
@@ -108,7 +107,9 @@ def test_bleu_among_outputs():
 
 
 def test_templates_are_counted_where_they_were_asked_for():
-    measures = Measures(FirstLetters(), count_errors, lambda texts, templates: [each == "(S)" for each in templates])
+    measures = ParaphraseMeasures(
+        FirstLetters(), count_errors, lambda texts, templates: [each == "(S)" for each in templates]
+    )
     outputs = [Output(["a b"], ["(S)"]), Output(["a cat"], ["(NP)"]), Output(["x"], [""])]
     assert measures(ITEMS, outputs).template_match == 0.5
 
@@ -121,15 +122,16 @@ def test_several_references_of_a_source_are_one_item():
 
 
 def test_two_columns(tmp_path):
-    path = tmp_path / "pairs.tsv"
+    path, config = tmp_path / "pairs.tsv", ParaphraseEvaluationData()
     path.write_text("a b\tc d\ne\tf\n")
-    assert read_two_columns(path) == [("a b", "c d"), ("e", "f")]
-    path.write_text("a b\tc d\ne\n")
-    with pytest.raises(InputError, match=r"pairs.tsv, line 2: expected two sentences with a tab between, found 1"):
-        read_two_columns(path)
-    path.write_text("a\t \n")
-    with pytest.raises(InputError, match="line 1: expected a sentence in the second column"):
-        read_two_columns(path)
+    assert sampled_rows([path], config) == [("a b", "c d"), ("e", "f")]
+    for text, message in (
+        ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences with a tab between, found 1"),
+        ("a\t \n", "line 1: expected a sentence in column 2"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            sampled_rows([path], config)
 
 
 def test_closeness_by_hand():
@@ -141,7 +143,7 @@ def test_closeness_by_hand():
 
 
 def test_canonical_by_hand():
-    found = canonical(
+    found = canonical_figures(
         ["teh cat", "a dog dog", "same"],
         ["the cat", "a dog", "same"],
         ["the cat", "the big dogs", None],
@@ -153,4 +155,4 @@ def test_canonical_by_hand():
     assert found.before.equal == pytest.approx(1 / 3) and found.after.equal == pytest.approx(2 / 3)
     assert found.of_clean.equal == pytest.approx(2 / 3)
     with pytest.raises(InputError, match="there are no noisy sentences"):
-        canonical([], [], [], [])
+        canonical_figures([], [], [], [])

@@ -1,11 +1,11 @@
-"""Pairs as pieces on disk, and batches of similar length out of them."""
+"""Pairs as ids of pieces on disk, and batches of pairs of similar length."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,24 +16,22 @@ from torch.utils.data import Dataset
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED
+from paranmt_hf.paraphrase.training_pairs import held_out_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.text_numbers import text_numbers
 
 logger = logging.getLogger(__name__)
-ABOUT = "pieces.json"
-PARTS = ("train", "held-out")
+SUMMARY_FILE = "pieces.json"
 Part = Literal["train", "held-out"]
-# A control is what a target is written after beside its source: the tree it is to have.
+PARTS: tuple[Part, Part] = ("train", "held-out")
+# The control is the second sequence that a controlled model reads: the tree or template of its target.
 SIDES = ("source", "target", "control")
 # Cuts a column of text into ids, special pieces included.
 Cut = Callable[[list[str]], Sequence[Sequence[int]]]
-# Bits of a hash that decide whether a reference is held out.
-BITS = 32
 
 
 @dataclass(frozen=True)
-class _About:
+class PieceSummary:
     """The content of `pieces.json`: pairs of each part, checksums of the files, and pairs that were too long."""
 
     pairs: dict[str, int]
@@ -42,11 +40,11 @@ class _About:
 
 
 class PieceStore:
-    """Pairs of one part, source and target as ids of pieces, and the control where there is one.
+    """Pairs of one part, as ids of source, target and, if there is one, control.
 
     Args:
-        folder: What `write_pieces` wrote.
-        part: Pairs to train on, or those that are held out.
+        folder: Folder that `write_pieces` wrote.
+        part: Pairs to train on, or held-out ones.
     """
 
     def __init__(self, folder: Path, part: Part) -> None:
@@ -63,7 +61,7 @@ class PieceStore:
         return np.max([np.diff(ends, prepend=0) for ends in self._ends], axis=0).astype(np.int32)
 
     def take(self, pairs: np.ndarray) -> list[list[np.ndarray]]:
-        """Ids of the sources, of the targets and, where there are any, of the controls of pairs."""
+        """Ids of the sources, the targets and, if there are any, the controls of pairs."""
         sides = []
         for ids, ends in zip(self._ids, self._ends, strict=True):
             starts = np.where(pairs > 0, ends[pairs - 1], 0)
@@ -80,25 +78,19 @@ def write_pieces(
     folder: Path,
     cuts: Mapping[str, Cut],
     *,
-    most: int,
+    longest: int,
     held_out: float,
-) -> int:
+) -> PieceSummary:
     """Cut pairs into pieces and write them, each part by itself.
 
-    Which pairs are held out is decided by their key alone, so all pairs of one key are on the same side.
+    Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part.
 
     Args:
         tables: Columns of text (string), one for each of `cuts`, and keys, such as the references, batch by batch.
-        folder: Where to; it is there.
-        cuts: What cuts the text of each of `SIDES` that is there.
-        most: Pairs with a source or target of more pieces are left out.
+        folder: An existing folder.
+        cuts: Cuts the text of each of `SIDES` that there is.
+        longest: Pairs with a source or target of more pieces are left out.
         held_out: Share of the keys that is held out.
-
-    Returns:
-        How many pairs were too long.
-
-    Raises:
-        InputError: Nothing is left to train on, or it cannot be written.
     """
     names = [f"{part}-{side}.{kind}" for part in PARTS for side in cuts for kind in ("ids", "ends")]
     files = {name: ChecksummedFile(folder / name) for name in names}
@@ -106,7 +98,7 @@ def write_pieces(
     for *columns, keys in tables:
         sides = {side: cuts[side](column.to_pylist()) for side, column in zip(cuts, columns, strict=True)}
         lengths = {side: np.fromiter(map(len, cut), np.int64, len(cut)) for side, cut in sides.items()}
-        short = np.maximum(lengths["source"], lengths["target"]) <= most
+        short = np.maximum(lengths["source"], lengths["target"]) <= longest
         too_long += int(np.count_nonzero(~short))
         apart = held_out_keys(keys, held_out)
         for part, chosen in zip(PARTS, (short & ~apart, short & apart), strict=True):
@@ -116,61 +108,51 @@ def write_pieces(
                 ends = totals[f"{part}-{side}.ends"] + np.cumsum(lengths[side][rows])
                 if len(rows):
                     totals[f"{part}-{side}.ends"] = int(ends[-1])
-                    files[f"{part}-{side}.ids"].write(
-                        np.concatenate([cut[row] for row in rows.tolist()]).astype(np.int32).data
-                    )
+                    ids = np.concatenate([cut[row] for row in rows.tolist()]).astype(np.int32)
+                    files[f"{part}-{side}.ids"].write(ids.data)
                 files[f"{part}-{side}.ends"].write(ends.astype(np.int64).data)
     checksums = {name: file.close() for name, file in files.items()}
     if not pairs["train"]:
         raise InputError(
             f"nothing to train on: of {sum(pairs.values()) + too_long:,} chosen pairs {too_long:,} have a sentence of "
-            f"more than {most} pieces, and {pairs['held-out']:,} are held out; look at the data and at the options "
+            f"more than {longest} pieces, and {pairs['held-out']:,} are held out; look at the data and at the options "
             "that choose"
         )
     if held_out and not pairs["held-out"]:
         logger.warning(
             f"nothing will be measured: of {pairs['train']:,} pairs none is held out at a share of {held_out:g}; "
-            "raise --held-out, or give more pairs"
+            "raise held_out, or give more pairs"
         )
-    about = {"pairs": pairs, "files": checksums, "too_long": too_long}
-    write_bytes(folder / ABOUT, json.dumps(about).encode())
-    return too_long
+    summary = PieceSummary({part: pairs[part] for part in PARTS}, checksums, too_long)
+    write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())
+    return summary
 
 
-def read_about(folder: Path) -> _About | None:
-    """What `write_pieces` said at its end; None where it did not come so far, or a file is damaged."""
-    if not (folder / ABOUT).exists():
+def read_summary(folder: Path) -> PieceSummary | None:
+    """Read the summary that `write_pieces` writes last; None if there is none, or a file is damaged."""
+    path = folder / SUMMARY_FILE
+    if not path.exists():
         return None
     try:
-        about = from_json(_About, read_json(folder / ABOUT, "what the pieces of pairs are"), folder / ABOUT)
-        if all((folder / name).is_file() and checksum(folder / name) == known for name, known in about.files.items()):
-            return about
+        summary = from_json(PieceSummary, read_json(path, "a summary of pieces"), path)
+        if all((folder / name).is_file() and checksum(folder / name) == sum for name, sum in summary.files.items()):
+            return summary
     except InputError:
         pass
     return None
 
 
-def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
-    """Say which rows are held out [row]; each key is drawn by its hash, the same in every corpus.
-
-    What a smaller share holds out, a larger one does too.
-    """
-    if not share:
-        return np.zeros(len(keys), bool)
-    return text_numbers(keys, size=BITS // 8) < np.uint64(share * 2**BITS)
-
-
 class Batches(Dataset[dict[str, torch.Tensor]]):
-    """All batches of a run, by the number of the step, so that a run goes on from any step as if it had not stopped.
+    """All batches of a run, by the number of the step, so that a run continues at any step as if never interrupted.
 
-    Batches hold pairs of similar length. Pairs of equal length change places in each epoch, and so do the batches.
+    Batches hold pairs of similar length. Pairs of equal length are shuffled in each epoch, and so are the batches.
 
     Args:
         store: The pairs.
-        budget: Most that pairs times pieces of the longest sentence may come to.
+        budget: Maximum of pairs times pieces of the longest sentence.
         epochs: Passes over the pairs.
         seed: Decides the order.
-        pad: Id that fills sources up.
+        pad: Id of padding.
     """
 
     def __init__(self, store: PieceStore, budget: int, *, epochs: int, seed: int, pad: int) -> None:
@@ -191,7 +173,7 @@ class Batches(Dataset[dict[str, torch.Tensor]]):
         return collate(*self._store.take(self.pairs(step)), pad=self._pad)
 
     def pairs(self, step: int) -> np.ndarray:
-        """Which pairs a step has [pair]."""
+        """Indices of the pairs of a step [pair]."""
         epoch, position = divmod(step, self.per_epoch)
         if self._order is None or self._order[0] != epoch:
             generator = np.random.default_rng([self._seed, epoch])
@@ -207,7 +189,7 @@ def _cut_at(lengths: np.ndarray, budget: int) -> np.ndarray:
     """Cut sorted lengths [pair] into batches; returns where each begins, and the end [batch + 1]."""
     ends, bounds = len(lengths), [len(lengths)]
     while ends:
-        # From the longest on, whose batch is the smallest.
+        # Beginning with the longest, whose batch is the smallest.
         ends = max(0, ends - max(1, budget // int(lengths[ends - 1])))
         bounds.append(ends)
     return np.array(bounds[::-1])
@@ -220,7 +202,7 @@ def collate(
     *,
     pad: int,
 ) -> dict[str, torch.Tensor]:
-    """Make a batch: sources and controls filled up with `pad`, targets with what the loss leaves out."""
+    """Make a batch: sources and controls padded with `pad`, targets with what the loss ignores."""
     return {
         "input_ids": _filled(sources, pad),
         "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),

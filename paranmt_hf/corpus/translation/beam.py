@@ -1,0 +1,395 @@
+"""Search for the targets of an encoder-decoder: beams (ParaNMT-50M, section 3), diverse beams, and samples."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import EncoderDecoderCache
+
+from paranmt_hf.errors import InputError
+
+# Changes log-probabilities [row, token], given the sentence of each row [row] and its target so far [row, position].
+Change = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+# Maximum number of rows x positions x tokens that are scored at once: 256 MB of floats, of which there are two copies.
+MAX_LOGITS = 2**26
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """Sources that the encoder has read, and what their targets begin and end with.
+
+    Attributes:
+        model: An encoder-decoder of transformers.
+        outputs: Outputs of its encoder, tensors [sentence, ...].
+        mask: Shape [sentence, position], 0 at padding.
+        start: Ids that every target begins with.
+        ends: Ids that end a target.
+        longest: Maximum number of target tokens, the end included and `start` not.
+    """
+
+    model: Any
+    outputs: Any
+    mask: torch.Tensor
+    start: list[int]
+    ends: list[int]
+    longest: int
+
+    def take(self, rows: torch.Tensor) -> EncodedBatch:
+        """Select sentences, which may repeat."""
+        tensors = {name: value[rows] for name, value in self.outputs.items() if isinstance(value, torch.Tensor)}
+        return replace(self, outputs=type(self.outputs)(**tensors), mask=self.mask[rows])
+
+    def logits(self, inputs: torch.Tensor, cache: Any = None, use_cache: bool = True) -> tuple[torch.Tensor, Any]:  # noqa: ANN401
+        """Run the decoder on ids [sentence, position]; returns logits [sentence, position, token] and the cache."""
+        output = self.model(
+            encoder_outputs=self.outputs,
+            attention_mask=self.mask,
+            decoder_input_ids=inputs,
+            past_key_values=cache,
+            use_cache=use_cache,
+        )
+        return output.logits, output.past_key_values if use_cache else None
+
+
+@torch.inference_mode()
+def encode(
+    model: Any,  # noqa: ANN401
+    sources: list[list[int]],
+    *,
+    pad: int,
+    start: list[int],
+    ends: list[int],
+    longest: int,
+    control: list[list[int]] | None = None,
+) -> EncodedBatch:
+    """Run the encoder on a batch.
+
+    Args:
+        model: An encoder-decoder of transformers.
+        sources: Ids of each source.
+        pad: Id of the padding token.
+        start: Ids that every target begins with.
+        ends: Ids that end a target.
+        longest: Maximum number of target tokens, the end included.
+        control: Ids of the second sequence that a syntactically controlled model reads for each source.
+    """
+    device = model.device
+    lengths = torch.tensor([len(source) for source in sources])
+    mask = (torch.arange(int(lengths.max())) < lengths[:, None]).long().to(device)
+    ids = padded(sources, pad).to(device)
+    given = {"control_ids": padded(control, pad).to(device)} if control is not None else {}
+    outputs = model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True, **given)
+    return EncodedBatch(model, outputs, mask, start, ends, longest)
+
+
+def padded(rows: list[list[int]], value: int) -> torch.Tensor:
+    """Make a tensor [row, position] of lists of ids, padded on the right."""
+    longest = max(map(len, rows))
+    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
+
+
+@dataclass
+class _Best:
+    """The best finished hypotheses of every sentence of a batch, the best first."""
+
+    tokens: torch.Tensor  # [sentence, hypothesis, position]
+    lengths: torch.Tensor  # [sentence, hypothesis]
+    scores: torch.Tensor  # [sentence, hypothesis]
+    finished: torch.Tensor  # [sentence], number of hypotheses finished so far
+
+    @classmethod
+    def empty(cls, sentences: int, count: int, longest: int, device: torch.device) -> _Best:
+        tokens = torch.zeros(sentences, count, longest, dtype=torch.int64, device=device)
+        scores = torch.full((sentences, count), -math.inf, device=device)
+        return cls(tokens, tokens.new_zeros(sentences, count), scores, tokens.new_zeros(sentences))
+
+    def add(self, rows: torch.Tensor, tokens: torch.Tensor, scores: torch.Tensor) -> None:
+        """Take finished hypotheses [row, beam, position] with scores [row, beam], -inf where not finished."""
+        some = (scores > -math.inf).any(dim=1)
+        rows, tokens, scores = rows[some], tokens[some], scores[some]
+        if not len(rows):
+            return
+        self.finished[rows] += (scores > -math.inf).sum(dim=1)
+        count, position = self.scores.shape[1], tokens.shape[2]
+        # Stable, so that of equal scores the one found first stays first.
+        scores, order = torch.cat([self.scores[rows], scores], dim=1).sort(dim=1, descending=True, stable=True)
+        lengths = torch.cat([self.lengths[rows], torch.full_like(tokens[:, :, 0], position)], dim=1)
+        wide = torch.nn.functional.pad(tokens, (0, self.tokens.shape[2] - position))
+        every, order = torch.cat([self.tokens[rows], wide], dim=1), order[:, :count]
+        self.scores[rows] = scores[:, :count]
+        self.lengths[rows] = lengths.gather(1, order)
+        self.tokens[rows] = every.gather(1, order[:, :, None].expand(-1, -1, every.shape[2]))
+
+    def results(self, prefix: int) -> tuple[list[list[int]], list[float]]:
+        """Hypotheses and their scores, the prefix taken out of the length; the best fills empty places."""
+        if not self.lengths[:, 0].all():
+            raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
+        place = torch.arange(self.lengths.shape[1], device=self.lengths.device) * (self.scores > -math.inf)
+        lengths = self.lengths.gather(1, place)
+        tokens = self.tokens.gather(1, place[:, :, None].expand_as(self.tokens)).flatten(0, 1)
+        scores = (self.scores.gather(1, place) * (lengths + prefix) / lengths).flatten()
+        hypotheses = zip(tokens.tolist(), lengths.flatten().tolist(), strict=True)
+        return [ids[:length] for ids, length in hypotheses], scores.tolist()
+
+
+@torch.inference_mode()
+def beam_search(
+    batch: EncodedBatch, *, beams: int, count: int = 1, change: Change | None = None
+) -> tuple[list[list[int]], list[float]]:
+    """Find the best hypotheses of each sentence.
+
+    The search is that of transformers with `early_stopping=True` and of CTranslate2: a sentence is finished with its
+    first `beams` complete hypotheses, and the best is the one with the highest sum of log-probabilities over length, a
+    language token counted in that length. Unlike `generate` it drops a finished sentence from the batch and moves the
+    encoder's keys and values only then, which makes it faster, and it returns the scores.
+
+    Args:
+        batch: The sources.
+        beams: Number of beams.
+        count: Hypotheses of each sentence, at most `beams`.
+        change: Changes log-probabilities before the beams are chosen.
+
+    Returns:
+        Ids of each hypothesis, without `start` and with its end, and the mean log-probability of its tokens, as
+        `change` left it; `count` for each sentence, the best first.
+    """
+    prefix, candidates, longest = len(batch.start) - 1, max(2, 1 + len(batch.ends)) * beams, batch.longest
+    sentences, device = len(batch.mask), batch.mask.device
+    best = _Best.empty(sentences, count, longest, device)
+    ends = torch.tensor(batch.ends, device=device)
+    rows = torch.arange(sentences, device=device)
+    inputs = torch.tensor([batch.start], device=device).repeat(sentences, 1)
+    tokens = inputs.new_empty(sentences, 1, 0)
+    totals = torch.zeros(sentences, 1, device=device)
+    cache = None
+    for step in range(1, longest + 1):
+        logits, cache = batch.logits(inputs, cache)
+        scores = logits[:, -1].log_softmax(dim=-1, dtype=torch.float32)
+        if change is not None:
+            scores = change(scores, rows.repeat_interleave(totals.shape[1]), tokens.flatten(0, 1))
+        values, parents, extended = _extend(scores, totals, tokens, candidates)
+        ended = torch.isin(extended[:, :, -1], ends)
+        # Only a hypothesis among the best `beams` may finish; at the limit all of them do.
+        finishing = ended[:, :beams] | (step == longest)
+        best.add(rows, extended[:, :beams], (values[:, :beams] / (step + prefix)).masked_fill(~finishing, -math.inf))
+        going = (best.finished[rows] < beams).nonzero().flatten()
+        if step == longest or not len(going):
+            break
+        values, order = values.masked_fill(ended, -math.inf).topk(min(beams, values.shape[1]), dim=1)
+        origin = (going[:, None] * tokens.shape[1] + parents.gather(1, order)[going]).flatten()
+        # Beams of one sentence share what the encoder gave, so only a change of the batch moves it.
+        moved = step == 1 or len(going) < len(rows)
+        _reorder(cache, origin, moved)
+        if moved:
+            batch = batch.take(origin)
+        tokens = extended.gather(1, order[:, :, None].expand(-1, -1, step))[going]
+        rows, totals = rows[going], values[going]
+        inputs = tokens[:, :, -1].reshape(-1, 1)
+    return best.results(prefix)
+
+
+def _extend(
+    scores: torch.Tensor, totals: torch.Tensor, tokens: torch.Tensor, count: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Find the `count` best continuations of the beams of each sentence.
+
+    Args:
+        scores: Log-probabilities of the next token [sentence * beam, token]; they are changed.
+        totals: Sums of log-probabilities so far [sentence, beam].
+        tokens: Shape [sentence, beam, position].
+        count: How many to find.
+
+    Returns:
+        Sums, beams that they continue, and tokens [sentence, count, position + 1].
+    """
+    words = scores.shape[-1]
+    scores = scores.add_(totals.view(-1, 1)).view(len(totals), -1)
+    values, positions = scores.topk(min(count, scores.shape[1]), dim=1)
+    parents = positions // words
+    history = tokens.gather(1, parents[:, :, None].expand(-1, -1, tokens.shape[2]))
+    return values, parents, torch.cat([history, (positions % words)[:, :, None]], dim=2)
+
+
+def _reorder(cache: Any, origin: torch.Tensor, moved: bool) -> None:  # noqa: ANN401
+    """Select rows of a decoder's cache; the encoder's part too where the batch `moved`."""
+    if isinstance(cache, EncoderDecoderCache):
+        cache.self_attention_cache.reorder_cache(origin)
+        if moved:
+            cache.cross_attention_cache.reorder_cache(origin)
+    elif moved:
+        cache.select(origin)
+    else:
+        cache.reorder_cache(origin)
+
+
+@torch.inference_mode()
+def diverse_beam_search(
+    batch: EncodedBatch, *, beams: int, groups: int, diversity: float, change: Change | None = None
+) -> list[list[int]]:
+    """Search groups of beams one after the other, each kept from the tokens of the groups before it.
+
+    Vijayakumar et al. 2016 (arXiv:1610.02424), Hamming diversity. What counts of a group is what it found in the end
+    and not the beams that it followed on the way, so a group is a beam search like any other and the result of a
+    sentence does not depend on its batch.
+
+    Args:
+        batch: The sources.
+        beams: Beams of all groups together, which is the number of hypotheses of each sentence.
+        groups: Number of groups, a divisor of `beams`.
+        diversity: What the log-probability of a token loses for each earlier hypothesis that has it at the same place.
+        change: Changes log-probabilities before that.
+
+    Returns:
+        Ids of each hypothesis, with its end: of each sentence the best of each group, then the second best.
+    """
+    each, sentences, longest = beams // groups, len(batch.mask), batch.longest
+    taken = torch.full((sentences, 0, longest), -1, device=batch.mask.device)
+    found: list[list[list[int]]] = []
+
+    def lower(scores: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        if change is not None:
+            scores = change(scores, rows, tokens)
+        if not taken.shape[1]:
+            return scores
+        words = taken[rows, :, tokens.shape[1]]
+        lost = torch.where(words >= 0, -diversity, 0.0).to(scores.dtype)
+        return scores.scatter_add(1, words.clamp(min=0), lost)
+
+    for _ in range(groups):
+        ids, _ = beam_search(batch, beams=each, count=each, change=lower)
+        found.append(ids)
+        added = torch.tensor([one + [-1] * (longest - len(one)) for one in ids], device=taken.device)
+        taken = torch.cat([taken, added.view(sentences, each, longest)], dim=1)
+    places = [sentence * each + rank for sentence in range(sentences) for rank in range(each)]
+    return [group[place] for place in places for group in found]
+
+
+@torch.inference_mode()
+def score(batch: EncodedBatch, targets: list[list[int]]) -> list[float]:
+    """Mean log-probability of the tokens of one target for each sentence, by forward passes of bounded memory."""
+    # Targets of similar length together, as many as keep the logits within the bound.
+    order = sorted(range(len(targets)), key=lambda row: len(targets[row]))
+    found, first = [0.0] * len(targets), 0
+    words = batch.model.config.vocab_size
+    while first < len(order):
+        last = first + 1
+        while last < len(order) and (last + 1 - first) * len(targets[order[last]]) * words <= MAX_LOGITS:
+            last += 1
+        rows = order[first:last]
+        part = _score_at_once(batch.take(torch.tensor(rows, device=batch.mask.device)), [targets[row] for row in rows])
+        for row, value in zip(rows, part, strict=True):
+            found[row] = value
+        first = last
+    return found
+
+
+def _score_at_once(batch: EncodedBatch, targets: list[list[int]]) -> list[float]:
+    device = batch.mask.device
+    ids, lengths = padded(targets, 0).to(device), torch.tensor([len(one) for one in targets], device=device)
+    before = torch.tensor([batch.start], device=device).expand(len(ids), -1)
+    logits, _ = batch.logits(torch.cat([before, ids[:, :-1]], dim=1), use_cache=False)
+    logits = logits[:, len(batch.start) - 1 :]
+    known = logits.log_softmax(dim=-1, dtype=torch.float32).gather(2, ids[:, :, None])[:, :, 0]
+    inside = torch.arange(ids.shape[1], device=device) < lengths[:, None]
+    return ((known * inside).sum(dim=1) / lengths).tolist()
+
+
+def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
+    """Draw the numbers that decide the samples of each source, from the seed and its ids alone.
+
+    Args:
+        sources: Ids of each source.
+        seed: Decides the numbers.
+        count: Samples of each.
+        longest: Maximum number of target tokens.
+
+    Returns:
+        Numbers [source, sample, position] in [0, 1); those of the first samples do not depend on `count`.
+    """
+    drawn = np.empty((len(sources), count, longest))
+    for row, pieces in enumerate(sources):
+        content = np.array([seed, *pieces], dtype="<i8").tobytes()
+        key = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
+        drawn[row] = np.random.Generator(np.random.Philox(key=key)).random((count, longest))
+    return drawn
+
+
+@torch.inference_mode()
+def sample(
+    batch: EncodedBatch, numbers: np.ndarray, *, temperature: float, top_p: float, change: Change | None = None
+) -> tuple[list[list[int]], list[float]]:
+    """Sample targets token by token.
+
+    Args:
+        batch: The sources.
+        numbers: Random numbers [sentence, sample, position], see `uniforms`.
+        temperature: Divides the logits.
+        top_p: Tokens are sampled from the smallest set of the most probable ones that reaches this probability
+            (nucleus sampling, Holtzman et al. 2020).
+        change: Changes logits before that.
+
+    Returns:
+        Ids of each sample, with its end, those of a sentence together in the order of sampling; and the mean
+        log-probability of their tokens under the model as it is, whatever the temperature.
+    """
+    sentences, count, longest = numbers.shape
+    device, ends = batch.mask.device, torch.tensor(batch.ends, device=batch.mask.device)
+    rows = torch.arange(sentences * count, device=device)
+    random = torch.from_numpy(numbers.reshape(-1, longest)).to(device)
+    batch = batch.take(rows // count)
+    inputs = torch.tensor([batch.start], device=device).repeat(len(rows), 1)
+    tokens = inputs.new_full((len(rows), longest), batch.ends[0])
+    lengths, sums = inputs.new_zeros(len(rows)), torch.zeros(len(rows), device=device)
+    cache = None
+    for step in range(longest):
+        logits, cache = batch.logits(inputs, cache)
+        logits = logits[:, -1]
+        wanted = change(logits, rows // count, tokens[rows, :step]) if change is not None else logits
+        chosen = sample_token(wanted, random[rows, step], temperature, top_p)
+        known = logits.log_softmax(dim=-1, dtype=torch.float32)
+        sums[rows] += known.gather(1, chosen[:, None])[:, 0]
+        lengths[rows] += 1
+        tokens[rows, step] = chosen
+        going = (~torch.isin(chosen, ends)).nonzero().flatten()
+        if not len(going):
+            break
+        if len(going) < len(rows):
+            _reorder(cache, going, True)
+            batch, rows, chosen = batch.take(going), rows[going], chosen[going]
+        inputs = chosen[:, None]
+    if not torch.isfinite(sums).all():
+        raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
+    ids = [own[:length] for own, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
+    return ids, (sums / lengths).tolist()
+
+
+def sample_token(logits: torch.Tensor, numbers: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
+    """Sample a token [row] of logits [row, token] by a random number in [0, 1) for each row.
+
+    Tokens are in the order of the vocabulary, in which a rounding error of a probability moves no other token.
+    """
+    shares = (logits.double() / temperature).softmax(dim=-1)
+    if top_p < 1:
+        ordered, order = shares.sort(dim=-1, descending=True, stable=True)
+        # A token stays if those before it do not reach top_p yet; the first one always does.
+        kept = ordered.cumsum(dim=-1) - ordered < top_p
+        shares = torch.zeros_like(shares).scatter(1, order, ordered * kept)
+    sums = shares.cumsum(dim=-1)
+    found = torch.searchsorted(sums, (numbers * sums[:, -1])[:, None], right=True)[:, 0]
+    return found.clamp(max=logits.shape[-1] - 1)
+
+
+def best_first(ids: list[list[int]], scores: list[float], count: int) -> tuple[list[list[int]], list[float]]:
+    """Sort the `count` hypotheses of each sentence by their scores, the highest first."""
+    order = [
+        first + place
+        for first in range(0, len(ids), count)
+        for place in sorted(range(count), key=lambda place, first=first: -scores[first + place])  # type: ignore[misc]
+    ]
+    return [ids[index] for index in order], [scores[index] for index in order]

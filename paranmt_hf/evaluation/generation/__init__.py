@@ -1,1 +1,0 @@
-"""What generated sentences are like: paraphrases beside their references, and noisy input in a standard form."""

@@ -1,0 +1,376 @@
+"""Evaluate paraphrasers over decodings, and how far they bring noisy sentences into a standard form."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.meaning.columns import MismatchReader
+from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate, plain_name, weights_checksum
+from paranmt_hf.paraphrase.config import (
+    ParaphraseConfig,
+    ParaphraseEvaluationData,
+    changed_settings,
+    options_of,
+    parsed_settings,
+    settings_of,
+    text_of,
+)
+from paranmt_hf.paraphrase.figures import MatchTemplates, ParaphraseMeasures, canonical_figures
+from paranmt_hf.paraphrase.items import (
+    Items,
+    Output,
+    group,
+    is_outputs,
+    is_tsv,
+    name_of,
+    read_items,
+    read_outputs,
+    read_references,
+    sampled_rows,
+)
+from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
+from paranmt_hf.paraphrase.paraphrase_file import scorer_of
+from paranmt_hf.paraphrase.results import (
+    COPIED,
+    REFERENCE,
+    CanonicalEvaluation,
+    CanonicalResults,
+    DecodingRow,
+    ParaphraseEvaluation,
+    ParaphraseResults,
+)
+from paranmt_hf.util.files import checksum
+from paranmt_hf.util.optional import versions
+from paranmt_hf.util.settings import Advanced, Range
+from paranmt_hf.util.yaml_files import read_yaml
+from paranmt_hf.version import __version__
+
+DECODINGS = (
+    "greedy",
+    "beams=4",
+    "beams=8",
+    "beams=8,groups=4",
+    "sample,temperature=0.7",
+    "sample,top_p=0.9",
+    "sample",
+)
+# Settings that are the same for all decodings of an evaluation.
+COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
+EXAMPLES = 10
+PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")
+
+
+def evaluate_paraphrases(
+    models: str | Path | Sequence[str | Path],
+    *,
+    data: str | Path | Sequence[str | Path] = (),
+    items: ParaphraseEvaluationData | None = None,
+    decodings: Sequence[str] = DECODINGS,
+    search: str | ParaphraseConfig | None = None,
+    selection: Annotated[str | PairSelection | None, Advanced] = None,
+    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    template_parser: Annotated[str | None, Advanced] = None,
+) -> ParaphraseEvaluation:
+    """Evaluate paraphrasers over decodings, and files of paraphrases.
+
+    Args:
+        models: Folders or Hub ids of encoder-decoders, and files that `paraphrase_file` wrote.
+        data: A TSV file with a sentence and a reference on each line, or pairs, as for training. Files of paraphrases
+            can do without; then nothing is compared with references.
+        items: Which sentences.
+        decodings: How models search: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7`; or one
+            YAML file, names with fields of `ParaphraseConfig` below each.
+        search: Settings of all decodings, such as `n=3,max_length=40,device=cuda`.
+        selection: Which pairs, such as `min_score=0.6,max_length=20`.
+        scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
+            encoder of this package).
+        template_parser: `link-grammar` or `stanza`: parses the paraphrases of files with a column `template`, to
+            measure how many have theirs.
+    """
+    models, data = _several(models), _several(data)
+    items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
+    scorer, asked = scorer_of(scorer), settings_of(search, ParaphraseConfig())
+    # Copies are measured too.
+    base = replace(asked, seed=items.items_seed, keep_copies=True)
+    if not models:
+        raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
+    located = {str(name): None if is_outputs(name) else locate(name) for name in models}
+    own = [model for model in located.values() if model is not None]
+    if own and not data:
+        raise InputError("data is missing: a TSV file with sentences and references, or pairs", option="data")
+    ways = read_decodings(decodings, base)
+    outputs = {name: read_outputs(Path(name).expanduser()) for name, model in located.items() if model is None}
+    if template_parser is not None and not any(
+        any(each.templates) for found in outputs.values() for each in found.values()
+    ):
+        raise InputError("template_parser needs files with a column template, and there are none")
+    found = read_items(data, items, selection, own) if data else None
+    measures = ParaphraseMeasures(scorer.load(), _count_errors, _matching(template_parser))
+    command = _command("evaluate", models, data, items, selection, asked, decodings if own else ())
+    results = []
+    for name, model in located.items():
+        if model is None:
+            measured, rows, examples = _of_file(Path(name), outputs[name], found, measures)
+        else:
+            assert found is not None
+            measured, rows, examples = found, *_of_model(model, found, ways, measures, scorer)
+        results.append(
+            ParaphraseResults(
+                model=plain_name(name) if model else Path(name).name,
+                weights=weights_checksum(model.folder) if model else f"sha256:{checksum(Path(name).expanduser())}",
+                data=measured.name,
+                data_checksum=measured.checksum,
+                items=len(measured.sources),
+                references=sum(map(len, measured.references)),
+                seed=items.items_seed,
+                settings=_settings(items, selection, base),
+                variants={**measures.variants, "scorer": scorer.identity},
+                rows=[*_baselines(measured, measures), *rows],
+                examples=examples,
+                versions={"paranmt-hf": __version__, **versions(PACKAGES)},
+                command=command,
+            )
+        )
+    return ParaphraseEvaluation(results)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A way to search.
+
+    Attributes:
+        name: As it was written.
+        settings: Its settings, by field of `ParaphraseConfig`.
+        config: All settings.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    config: ParaphraseConfig
+
+
+def read_decodings(given: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
+    """Read decodings.
+
+    Args:
+        given: Each a list of `field=value` with commas between, in which `greedy` is short for `beams=1,n=1` and
+            `sample` for `sample=true`; or one YAML file, names with a mapping of fields to values below each.
+        base: Settings that they do not have.
+    """
+    if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml"):
+        path = Path(given[0]).expanduser()
+        expected = "names of decodings, with settings below each, such as `beams 8: {beams: 8, n: 3}`"
+        values = read_yaml(path, expected)
+        if not values or not all(isinstance(each, dict) for each in values.values()):
+            raise InputError(f"{path}: expected {expected}", path=path)
+        return [_decoding(str(name), settings, base) for name, settings in values.items()]
+    found = [_decoding(text, parsed_settings(text), base) for text in given]
+    if not found:
+        raise InputError("there is no decoding; name one, such as greedy or beams=4", option="decodings")
+    if len({each.name for each in found}) < len(found):
+        raise InputError(f"each decoding must be named once, got {' '.join(given)}", option="decodings")
+    return found
+
+
+def _decoding(name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
+    if fixed := [field for field in COMMON_SETTINGS if field in settings]:
+        raise InputError(f"{name}: {', '.join(fixed)} is the same for all decodings; give it to `search`")
+    config = changed_settings(base, settings, name)
+    return Decoding(name, {field: getattr(config, field) for field in settings}, config)
+
+
+def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
+def _count_errors(sources: list[str], texts: list[str]) -> Mapping[str, np.ndarray]:
+    columns = MismatchReader().columns(pa.array(sources, pa.string()), pa.array(texts, pa.string()))
+    return {name: column.to_numpy() for name, column in columns.items()}
+
+
+def _matching(parser: str | None) -> MatchTemplates | None:
+    """A function that tells which paraphrases have their template, by the trees of a parser."""
+    if parser is None:
+        return None
+    from paranmt_hf.corpus.parsing.parsers import open_parser, parse
+    from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
+
+    trees = open_parser(parser)
+
+    def match(texts: list[str], templates: list[str]) -> list[bool]:
+        found = parse(trees, texts, lambda tree: template_of(linearised(tree)))
+        return [own == read_template(wanted) for own, wanted in zip(found, templates, strict=True)]
+
+    return match
+
+
+def _baselines(items: Items, measures: ParaphraseMeasures) -> list[DecodingRow]:
+    """Figures of a copy of the input, and of the references."""
+    copied = [Output([source], []) for source in items.sources]
+    rows = [DecodingRow(COPIED, None, None, measures(items, copied))]
+    if items.has_references:
+        references = [Output(own, []) for own in items.references]
+        rows.append(DecodingRow(REFERENCE, None, None, measures(items, references, against_references=False)))
+    return rows
+
+
+def _of_model(
+    model: Model, items: Items, decodings: Sequence[Decoding], measures: ParaphraseMeasures, scorer: ScorerConfig
+) -> tuple[list[DecodingRow], list[dict[str, Any]]]:
+    """Search with each decoding, and measure."""
+    from paranmt_hf.paraphrase.paraphraser import Paraphraser
+
+    # The time is that of the search alone, so nothing is scored unless a decoding chooses by scores.
+    scored = any(decoding.config.scored_for for decoding in decodings)
+    paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer if scored else None)
+    paraphraser.paraphrase(items.sources[:1], decodings[0].config)
+    rows, examples = [], _examples(items)
+    for decoding in decodings:
+        began = time.perf_counter()
+        found = paraphraser.paraphrase(items.sources, decoding.config)
+        seconds = time.perf_counter() - began
+        outputs = [Output([each.text for each in own.paraphrases], []) for own in found]
+        rows.append(DecodingRow(decoding.name, decoding.settings, seconds, measures(items, outputs)))
+        for example, output in zip(examples, outputs, strict=False):
+            example["outputs"][decoding.name] = output.texts
+    return rows, examples
+
+
+def _examples(items: Items) -> list[dict[str, Any]]:
+    shown = zip(items.sources[:EXAMPLES], items.references[:EXAMPLES], strict=True)
+    return [{"source": source, "references": own, "outputs": {}} for source, own in shown]
+
+
+def _of_file(
+    path: Path, found: dict[str, Output], items: Items | None, measures: ParaphraseMeasures
+) -> tuple[Items, list[DecodingRow], list[dict[str, Any]]]:
+    """Measure a file of paraphrases, on those sentences of the data that it has; without data on its own sentences."""
+    if items is None:
+        known = Items(path.name, list(found), [[] for _ in found])
+    else:
+        rows = [row for row, source in enumerate(items.sources) if source in found]
+        known = Items(items.name, [items.sources[row] for row in rows], [items.references[row] for row in rows])
+    if not known.sources:
+        what = f"none of the sentences of {items.name}" if items else "no sentence"
+        raise InputError(f"{path} holds {what}; expected the result of `paranmt paraphrase text` for such sentences")
+    outputs = [found[source] for source in known.sources]
+    examples = _examples(known)
+    for example, output in zip(examples, outputs, strict=False):
+        example["outputs"][path.name] = output.texts
+    return known, [DecodingRow(path.name, None, None, measures(known, outputs))], examples
+
+
+def evaluate_canonical(
+    models: str | Path | Sequence[str | Path],
+    *,
+    data: str | Path | Sequence[str | Path],
+    items: ParaphraseEvaluationData | None = None,
+    noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
+    search: str | ParaphraseConfig | None = None,
+    selection: Annotated[str | PairSelection | None, Advanced] = None,
+) -> CanonicalEvaluation:
+    """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
+
+    Args:
+        models: Folders or Hub ids of encoder-decoders.
+        data: A TSV file with a noisy and a clean sentence on each line; or pairs, to whose references noise is added.
+        items: Which sentences.
+        noise: Probability that a word of a reference changes.
+        search: How models search, such as `beams=8,device=cuda`.
+        selection: Which pairs, such as `min_score=0.6,max_length=20`.
+    """
+    from paranmt_hf.paraphrase.paraphraser import Paraphraser
+
+    models, data = _several(models), _several(data)
+    items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
+    asked = settings_of(search, ParaphraseConfig())
+    # A clean sentence must stay as it is.
+    config = replace(asked, n=1, seed=items.items_seed, keep_copies=True)
+    if not models:
+        raise InputError("name a paraphraser", option="models")
+    located = {str(name): locate(name) for name in models}
+    noisy, clean, about = _noisy(data, items, selection, noise, list(located.values()))
+    command = _command("canonical", models, data, items, selection, asked)
+    if about:
+        command += f" --noise {noise:g}"
+    results = []
+    for name, model in located.items():
+        paraphraser = Paraphraser(model, config, scorer=None)
+        made, of_clean = (
+            [own.paraphrases[0].text if own.paraphrases else None for own in paraphraser.paraphrase(texts)]
+            for texts in (noisy, clean)
+        )
+        results.append(
+            CanonicalResults(
+                model=plain_name(name),
+                weights=weights_checksum(model.folder),
+                data=name_of(data),
+                data_checksum=group(name_of(data), zip(noisy, clean, strict=True)).checksum,
+                sentences=len(clean),
+                noise=about,
+                seed=items.items_seed,
+                settings=_settings(items, selection, config),
+                figures=canonical_figures(noisy, clean, made, of_clean),
+                versions={"paranmt-hf": __version__, **versions(PACKAGES)},
+                command=command,
+            )
+        )
+    return CanonicalEvaluation(results)
+
+
+def _noisy(
+    data: Sequence[str | Path],
+    items: ParaphraseEvaluationData,
+    selection: PairSelection,
+    rate: float,
+    models: Sequence[Model],
+) -> tuple[list[str], list[str], dict[str, Any] | None]:
+    """Noisy and clean sentences, and figures of the noise if it was added here."""
+    if is_tsv(data):
+        rows = [[" ".join(side.split()) for side in row] for row in sampled_rows(data, items, selection)]
+        return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
+    clean = read_references(data, items, selection, models)
+    made = [(*add_noise(sentence, rate, items.items_seed), sentence) for sentence in clean]
+    # Sentences without a change show nothing.
+    changed = [row for row in made if row[1]]
+    if not changed:
+        raise InputError(f"noise {rate} changed none of {len(clean)} sentences; give a higher one, or more sentences")
+    kinds = {kind: sum(own.count(kind) for _, own, _ in changed) for kind in KINDS}
+    about = {"rate": rate, "unchanged": len(made) - len(changed), "changes": kinds}
+    return [noisy for noisy, _, _ in changed], [sentence for _, _, sentence in changed], about
+
+
+def _settings(items: ParaphraseEvaluationData, selection: PairSelection, config: ParaphraseConfig) -> dict[str, Any]:
+    return {"sentences": asdict(items), "pairs": asdict(selection), "search": asdict(config)}
+
+
+def _command(
+    kind: str,
+    models: Sequence[str | Path],
+    data: Sequence[str | Path],
+    items: ParaphraseEvaluationData,
+    selection: PairSelection,
+    search: ParaphraseConfig,
+    decodings: Sequence[str] = (),
+) -> str:
+    """Write the command, names without their folders."""
+    names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
+    words = ["paranmt", "paraphrase", kind, *names, *(["--data", *name_of(data).split(", ")] if data else [])]
+    words += options_of(items)
+    for name, settings in (("search", search), ("selection", selection)):
+        if given := text_of(settings):
+            words += [f"--{name}", given]
+    if decodings and tuple(decodings) != DECODINGS:
+        words += ["--decodings", *map(str, decodings)]
+    return shlex.join(words)

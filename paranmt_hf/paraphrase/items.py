@@ -1,0 +1,249 @@
+"""The sentences that paraphrasers are evaluated on, with references, and paraphrases of them out of files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
+from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
+from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.settings import is_given
+from paranmt_hf.util.text_numbers import text_numbers
+
+if TYPE_CHECKING:
+    from paranmt_hf.hub.repository import Model
+
+TSV_SUFFIXES = (".tsv", ".txt")
+OUTPUT_SUFFIXES = (".parquet", ".jsonl", ".tsv")
+OUTPUT_COLUMNS = {"source": pa.string(), "paraphrase": pa.string(), "rank": pa.int32()}
+OUTPUT_TYPES = {**OUTPUT_COLUMNS, "template": pa.string()}
+
+
+@dataclass(frozen=True)
+class Items:
+    """Sentences with references.
+
+    Attributes:
+        name: Name of the data.
+        sources: The sentences [item], all different.
+        references: What people wrote for each [item][reference]; empty if nothing is known.
+    """
+
+    name: str
+    sources: list[str]
+    references: list[list[str]]
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all sentences and references."""
+        rows = ("\t".join(row) for row in zip(self.sources, map("\t".join, self.references), strict=True))
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+    @property
+    def has_references(self) -> bool:
+        """Whether each sentence has a reference."""
+        return bool(self.references) and all(self.references)
+
+
+def group(name: str, pairs: Iterable[tuple[str, str]]) -> Items:
+    """Make items of pairs of sources and references: a source is one item, with all its references."""
+    found: dict[str, dict[str, None]] = {}
+    for source, reference in pairs:
+        found.setdefault(" ".join(source.split()), {})[" ".join(reference.split())] = None
+    return Items(name, list(found), [list(references) for references in found.values()])
+
+
+def name_of(data: Sequence[str | Path]) -> str:
+    """Name data without their folders."""
+    return ", ".join(Path(each).name if Path(each).exists() else str(each) for each in data)
+
+
+def is_tsv(data: Sequence[str | Path]) -> bool:
+    """Whether data are one TSV file."""
+    return len(data) == 1 and Path(data[0]).suffix.lower() in TSV_SUFFIXES
+
+
+def read_items(
+    data: Sequence[str | Path],
+    config: ParaphraseEvaluationData,
+    selection: PairSelection | None = None,
+    models: Sequence[Model] = (),
+) -> Items:
+    """Read sentences with their references.
+
+    Args:
+        data: One TSV file (sentence, reference), or what `Pairs` reads.
+        config: Which sentences; a TSV file has no direction and nothing held out.
+        selection: Which pairs.
+        models: Whose training held references out.
+    """
+    if is_tsv(data):
+        return group(name_of(data), sampled_rows(data, config, selection))
+    key, value = SIDES[::-1] if config.direction == "to-reference" else SIDES
+    table = _chosen(data, key, config, selection, models)
+    return group(name_of(data), zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
+
+
+def read_references(
+    data: Sequence[str | Path],
+    config: ParaphraseEvaluationData,
+    selection: PairSelection | None = None,
+    models: Sequence[Model] = (),
+) -> list[str]:
+    """Read the distinct references of pairs, with the arguments of `read_items`; no TSV file."""
+    references = _chosen(data, SIDES[0], config, selection, models)[SIDES[0]].to_pylist()
+    return list(dict.fromkeys(" ".join(reference.split()) for reference in references))
+
+
+def sampled_rows(
+    data: Sequence[str | Path], config: ParaphraseEvaluationData, selection: PairSelection | None = None
+) -> list[tuple[str, str]]:
+    """Read rows of a TSV file of two columns, sampled at random, with the arguments of `read_items`."""
+    given = [name for name in ("direction", "held_out") if is_given(config, name)]
+    given += [name for name in PairSelection.__dataclass_fields__ if selection and is_given(selection, name)]
+    if given:
+        raise InputError(
+            f"{data[0]} holds sentences and references, not pairs to choose from; leave out "
+            f"{', '.join(f'`{name}`' for name in given)}"
+        )
+    path, rows = Path(data[0]).expanduser(), []
+    for number, line in enumerate(read_lines(path), 1):
+        cells, where = line.split("\t"), f"{path}, line {number}"
+        if len(cells) != 2:
+            raise InputError(f"{where}: expected two sentences with a tab between, found {len(cells)} columns")
+        rows.append([parse_sentence(cell, where, f"column {place}") for place, cell in enumerate(cells, 1)])
+    table = _sampled(iter([pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))]), SIDES[0], config)
+    return list(zip(*(table[side].to_pylist() for side in SIDES), strict=True))
+
+
+def _chosen(
+    data: Sequence[str | Path],
+    key: str,
+    config: ParaphraseEvaluationData,
+    selection: PairSelection | None,
+    models: Sequence[Model],
+) -> pa.Table:
+    tables = Pairs(data, selection or PairSelection(), seed=config.items_seed).batches()
+    table = _sampled(_held_out(tables, models) if config.held_out else tables, key, config)
+    if not table.num_rows:
+        more = "held out of training " if config.held_out else ""
+        raise InputError(f"{name_of(data)}: no pair {more}is left to measure; look at the options that choose")
+    return table
+
+
+def _sampled(tables: Iterator[pa.Table], key: str, config: ParaphraseEvaluationData) -> pa.Table:
+    """Keep all rows of the sampled sentences; memory is that of these rows."""
+    kept: pa.Table | None = None
+    for table in tables:
+        table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
+        kept = table if kept is None else pa.concat_tables([kept, table])
+        if config.items and kept.num_rows:
+            numbers = text_numbers(kept[key], salt=f"{config.items_seed}")
+            distinct = np.unique(numbers)
+            if len(distinct) > config.items:
+                kept = kept.filter(pa.array(numbers < distinct[config.items]))
+    return kept if kept is not None else pa.table({side: pa.array([], pa.string()) for side in SIDES})
+
+
+def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[pa.Table]:
+    """Keep the pairs whose reference no model was trained on."""
+    from paranmt_hf.paraphrase.pieces import held_out_keys
+    from paranmt_hf.paraphrase.record import ParaphraserRecord
+
+    if not models:
+        raise InputError("`held_out` is about the training of models; name one", option="held_out")
+    shares = {model.name: ParaphraserRecord.read(model.folder).settings.training.held_out for model in models}
+    if nothing := [name for name, share in shares.items() if not share]:
+        raise InputError(
+            f"{', '.join(nothing)} was trained with nothing held out; leave `held_out` out, or measure other models",
+            option="held_out",
+        )
+    for table in tables:
+        # What a smaller share holds out, a larger one does too.
+        yield table.filter(pa.array(held_out_keys(table[SIDES[0]], min(shares.values()))))
+
+
+@dataclass(frozen=True)
+class Output:
+    """The paraphrases of one sentence.
+
+    Attributes:
+        texts: Paraphrases, the best first; may be empty.
+        templates: The template that was asked for each; empty text if none was.
+    """
+
+    texts: list[str]
+    templates: list[str]
+
+
+def is_outputs(name: str | Path) -> bool:
+    """Whether something is a file of paraphrases, not a model."""
+    path = Path(name).expanduser()
+    return path.suffix.lower() in OUTPUT_SUFFIXES and not path.is_dir()
+
+
+def read_outputs(path: Path) -> dict[str, Output]:
+    """Read the paraphrases of each sentence, the best first.
+
+    Args:
+        path: A file with the columns `source`, `paraphrase` and `rank`, from 1; a sentence with rank 0 has none. It
+            may have the column `template`.
+    """
+    check_regular(path)
+    expected = "expected a file that `paranmt paraphrase text` wrote"
+    try:
+        table = _read(path)
+        if missing := [name for name in OUTPUT_COLUMNS if name not in table.column_names]:
+            raise InputError(
+                f"{path} has no column {', '.join(missing)}; it has {', '.join(table.column_names)}; {expected}",
+                path=path,
+            )
+        table = pa.table({name: _column(table, name) for name in OUTPUT_TYPES if name in table.column_names})
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot read {path}: {reason}; {expected}", path=path) from None
+    found: dict[str, list[tuple[int, str, str]]] = {}
+    for row in table.to_pylist():
+        if row["source"]:
+            entries = found.setdefault(row["source"], [])
+            if row["rank"] and row["paraphrase"]:
+                entries.append((row["rank"], row["paraphrase"], row.get("template") or ""))
+    # A sentence that is in the input twice has the same paraphrases twice.
+    ordered = {source: list(dict.fromkeys(sorted(rows, key=lambda row: row[0]))) for source, rows in found.items()}
+    return {
+        source: Output([text for _, text, _ in rows], [template for _, _, template in rows])
+        for source, rows in ordered.items()
+    }
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Read a column with its type; Parquet and JSON do not check that text is UTF-8."""
+    (place, *others) = [index for index, other in enumerate(table.column_names) if other == name]
+    if others:
+        raise pa.ArrowInvalid(f"it has {len(others) + 1} columns {name}")
+    table[place].validate(full=True)
+    return table[place].cast(OUTPUT_TYPES[name])
+
+
+def _read(path: Path) -> pa.Table:
+    if path.suffix.lower() == ".parquet":
+        return pq.read_table(path)
+    if path.suffix.lower() == ".jsonl":
+        return pyarrow.json.read_json(path)
+    # Only empty fields are missing: `null` and `NA` are words.
+    convert = pyarrow.csv.ConvertOptions(column_types=OUTPUT_TYPES, strings_can_be_null=True, null_values=[""])
+    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
+    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)

@@ -1,0 +1,347 @@
+"""The models of a paraphraser, from their first weights to the folder: made, trained one after the other, written."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+from paranmt_hf.corpus.parsing.templates import template_of, templates_of
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.pretrained import quiet
+from paranmt_hf.hub.repository import locate
+from paranmt_hf.paraphrase.card import write_paraphraser_card
+from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
+from paranmt_hf.paraphrase.loading import (
+    PARSE_GENERATOR,
+    ControlledNetwork,
+    EncoderDecoder,
+    read_model,
+    read_network,
+)
+from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
+    ParaNMTControlledConfig,
+    ParaNMTControlledForConditionalGeneration,
+)
+from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
+from paranmt_hf.paraphrase.pieces import Batches, PieceStore, PieceSummary, read_summary, write_pieces
+from paranmt_hf.paraphrase.record import HeldOutFigures, ParaphraserRecord, ParseGenerator, TrainingCourse
+from paranmt_hf.paraphrase.templates import Templates
+from paranmt_hf.paraphrase.trainer import measure, set_weights, train_pieces, weights_of
+from paranmt_hf.paraphrase.training_pairs import (
+    CONTROLLED_COLUMNS,
+    PARSE_COLUMNS,
+    SENTENCE_COLUMNS,
+    TrainingPairs,
+    TrainingSetup,
+    first_columns,
+)
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.util.files import share_weights, write_bytes
+from paranmt_hf.util.records import from_json, made_with, read_json
+from paranmt_hf.util.work import folder_aside
+
+logger = logging.getLogger(__name__)
+PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
+INITIAL = "initial"
+LEFT_OUT_FILE = "left-out.json"
+# Width of the vector of a tree's token.
+TREE_EMBEDDING = 64
+# Their ids are 0, 1 and 2.
+PAD, START, END = "<pad>", "<s>", "</s>"
+UNKNOWN = "<unk>"
+# Maximum number of tree tokens, special ones included; parsers of Penn Treebank trees have about a hundred labels.
+MAX_TREE_TOKENS = 2000
+TREE_TOKEN = Regex(r"\([^()\s]*|\)")
+
+
+def train_tokenizer(texts: Iterable[list[str]], pieces: int) -> PreTrainedTokenizerFast:
+    """Train byte-pair encoding (Sennrich et al. 2016), over bytes so that no character is unknown.
+
+    Equal text gives equal pieces.
+
+    Args:
+        texts: The text, list by list.
+        pieces: Maximum size of the vocabulary: three special pieces, 256 bytes, and merges.
+
+    Returns:
+        A tokenizer that adds the end to each sentence.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    # The blank before the first word makes it the same piece as inside a sentence.
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=pieces,
+        special_tokens=[PAD, START, END],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return _pretrained(tokenizer)
+
+
+def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
+    """Collect the tokens of trees, `(S`, `(NP`, `)`, the most frequent first. Equal trees give equal tokens.
+
+    Args:
+        trees: Linearised trees such as `(S(NP)(VP))`, list by list.
+
+    Returns:
+        A tokenizer that adds the end to each tree.
+    """
+    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(TREE_TOKEN, behavior="isolated")
+    tokenizer.decoder = decoders.Fuse()
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=MAX_TREE_TOKENS, special_tokens=[PAD, START, END, UNKNOWN], show_progress=False
+    )
+    tokenizer.train_from_iterator(trees, trainer)
+    return _pretrained(tokenizer, unk_token=UNKNOWN)
+
+
+def _pretrained(tokenizer: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, 2)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        bos_token=START,
+        eos_token=END,
+        padding_side="right",
+        clean_up_tokenization_spaces=False,
+        model_input_names=["input_ids", "attention_mask"],
+        **tokens,
+    )
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The content of `left-out.json`: pairs that cannot be trained on, and counts of templates."""
+
+    without_tree: int
+    long_trees: int
+    templates: dict[str, int]
+
+
+def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
+    """Count pairs that cannot be trained on, and the templates of the others; or read the counts of an earlier run."""
+    path = work / LEFT_OUT_FILE
+    if not path.exists():
+        counts: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
+        for table in text.tables("read", dropped=dropped):
+            found = templates_of(table["target_parse"]).value_counts()
+            for template, count in zip(*(part.to_pylist() for part in found.flatten()), strict=True):
+                counts[template] += count
+        if not counts:
+            raise InputError(
+                f"nothing to train on: {text.pairs.left_out}; of the others {dropped['without_tree']:,} have a "
+                f"sentence without a tree, and {dropped['long_trees']:,} a tree of more than {text.max_tree} "
+                "tokens; look at the data and at the options that choose"
+            )
+        made = LeftOut(dropped["without_tree"], dropped["long_trees"], Templates(counts).counts)
+        write_bytes(path, json.dumps(asdict(made)).encode())
+    return from_json(LeftOut, read_json(path, "counts of what was left out of training"), path)
+
+
+def _initial_model(setup: TrainingSetup, left_out: LeftOut | None, folder: Path) -> EncoderDecoder | ControlledNetwork:
+    """Make the model before the first step with its tokenizers, or read that of an earlier run."""
+    config, text = setup.config, setup.text
+    if not folder.exists():
+        with folder_aside(folder) as aside, quiet():
+            if left_out is None:
+                texts = first_columns(text.pairs.batches(), "reference", "translation")
+                tokenizer = train_tokenizer(texts, config.pieces)
+                tokenizer.save_pretrained(aside)
+                _new_model(config, text.training, len(tokenizer)).save_pretrained(aside)
+            else:
+                _make_network(config, text, left_out, aside)
+    return read_network(locate(folder)) if config.model == "controlled" else read_model(locate(folder))
+
+
+def _make_network(config: ParaphraserConfig, text: TrainingPairs, left_out: LeftOut, folder: Path) -> None:
+    def texts(label: str, *names: str) -> Iterator[list[str]]:
+        # Both directions have the same text.
+        return first_columns(text.tables(label, "to-reference"), *names)
+
+    tokenizer = train_tokenizer(texts("train pieces", "source", "target"), config.pieces)
+    trees = train_tree_tokenizer(texts("collect labels", "source_parse", "target_parse"))
+    tokens = len(trees)
+    tokenizer.save_pretrained(folder)
+    trees.save_pretrained(folder / PARSE_GENERATOR)
+    shape = {"control_vocab_size": tokens, "control_embedding_size": TREE_EMBEDDING}
+    _new_model(config, text.training, len(tokenizer), copying=not config.no_copy, **shape).save_pretrained(folder)
+    # Every label is generated: there are few, and the template says which ones.
+    sizes = {"hidden_size": config.tree_hidden, "embedding_size": TREE_EMBEDDING}
+    parses = _new_model(config, text.training, tokens, copying=False, **shape, **sizes)
+    parses.generation_config.max_length = config.max_tree
+    parses.save_pretrained(folder / PARSE_GENERATOR)
+    Templates(left_out.templates).write(folder)
+
+
+def _new_model(
+    config: ParaphraserConfig, training: ParaphraserTraining, pieces: int, **more: Any
+) -> ParaNMTLstmForConditionalGeneration:  # noqa: ANN401
+    """Make a model with initial weights, which the seed decides; `more` completes or changes its shape."""
+    shape = {
+        "vocab_size": pieces,
+        "embedding_size": config.embedding,
+        "hidden_size": config.hidden,
+        "dropout": config.dropout,
+        **more,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(training.seed)
+        model = (
+            ParaNMTControlledForConditionalGeneration(ParaNMTControlledConfig(**shape))
+            if config.model == "controlled"
+            else ParaNMTLstmForConditionalGeneration(ParaNMTLstmConfig(**shape))
+        )
+    settings = model.generation_config
+    settings.num_beams, settings.early_stopping, settings.max_length = 4, True, training.max_pieces
+    return model
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to train.
+
+    Attributes:
+        name: Its name, for files and the progress bar.
+        own: The model before the first step.
+        columns: Columns of its source, target, control if there is one, and key, in `TrainingPairs.tables`.
+        longest: Maximum number of pieces of a source or target.
+        template_of: Gives the template of a target that is a tree.
+    """
+
+    name: str
+    own: EncoderDecoder
+    columns: tuple[str, ...]
+    longest: int
+    template_of: Callable[[str], str] | None = None
+
+
+def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) -> ParaphraserRecord:
+    """Train one model after the other, and write them with their tokenizers and the card."""
+    left_out = count_left_out(setup.text, work) if setup.controlled else None
+    model = read_model(setup.base) if setup.base else _initial_model(setup, left_out, work / INITIAL)
+    tasks = _tasks(setup, model)
+    for task in tasks:
+        if task.own.positions is not None and task.own.positions < task.longest:
+            raise InputError(
+                f"max_pieces {task.longest} is more than the {task.own.positions} positions of {setup.inputs['base']}",
+                option="max_pieces",
+            )
+    summaries = {task.name: _cut(setup, task, work / f"pieces-of-{task.name}") for task in tasks}
+    if setup.text.pairs.left_out_by:
+        logger.info(setup.text.pairs.left_out)
+    courses = {task.name: _trained(setup, task, work) for task in tasks}
+    main = tasks[-1]
+    record = ParaphraserRecord(
+        settings=setup.settings,
+        inputs=setup.inputs,
+        pairs=summaries[main.name].pairs["train"],
+        held_out=summaries[main.name].pairs["held-out"],
+        too_long=summaries[main.name].too_long,
+        course=courses[main.name],
+        model_type=main.own.model.config.model_type,
+        parameters=model.parameters,
+        pieces=len(main.own.tokenizer),
+        device="cpu" if setup.training.device == "cpu" or not torch.cuda.is_available() else "cuda",
+        parses=None if left_out is None else _parse_generator(left_out, tasks[0], courses),
+        **made_with(*PACKAGES),
+    )
+    with quiet():
+        for task in tasks:
+            place = folder if task is main else folder / PARSE_GENERATOR
+            task.own.model.save_pretrained(place)
+            task.own.tokenizer.save_pretrained(place)
+    share_weights(folder)
+    templates = None
+    if isinstance(model, ControlledNetwork):
+        templates = model.templates
+        templates.write(folder)
+    write_paraphraser_card(folder, name, record, templates)
+    return record
+
+
+def _parse_generator(left_out: LeftOut, task: Task, courses: dict[str, TrainingCourse]) -> ParseGenerator:
+    return ParseGenerator(
+        without_tree=left_out.without_tree,
+        long_trees=left_out.long_trees,
+        templates=len(left_out.templates),
+        tree_tokens=len(task.own.tokenizer),
+        course=courses[task.name],
+    )
+
+
+def _tasks(setup: TrainingSetup, model: EncoderDecoder | ControlledNetwork) -> list[Task]:
+    """The models to train; the last one writes sentences."""
+    longest = setup.training.max_pieces
+    if isinstance(model, EncoderDecoder):
+        return [Task("paraphrases", model, SENTENCE_COLUMNS, longest)]
+    return [
+        Task("parses", model.parses, PARSE_COLUMNS, setup.config.max_tree, template_of),
+        Task("paraphrases", model.paraphrases, CONTROLLED_COLUMNS, longest),
+    ]
+
+
+def _cut(setup: TrainingSetup, task: Task, folder: Path) -> PieceSummary:
+    """Cut all pairs into pieces, unless an earlier run did."""
+    if (found := read_summary(folder)) is not None:
+        return found
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    own = task.own
+    cuts = {"source": own.cut, "target": own.cut_targets, "control": own.cut_controls}
+    if own.controls is None:
+        del cuts["control"]
+
+    def columns() -> Iterator[tuple[pa.ChunkedArray, ...]]:
+        for table in setup.text.tables(f"cut {task.name}"):
+            yield tuple(table[name] for name in task.columns)
+
+    summary = write_pieces(columns(), folder, cuts, longest=task.longest, held_out=setup.training.held_out)
+    logger.info(
+        f"{summary.pairs['train']:,} pairs, {summary.pairs['held-out']:,} held out, {summary.too_long:,} too long"
+    )
+    return summary
+
+
+def _trained(setup: TrainingSetup, task: Task, work: Path) -> TrainingCourse:
+    """Train a model to its end, or read the weights of an earlier run."""
+    training, folder, path = setup.training, work / task.name, work / f"trained-{task.name}.safetensors"
+    done = read_checkpoint(path)
+    if done is not None:
+        set_weights(task.own.model, done[0])
+        task.own.model.eval()
+        return from_json(TrainingCourse, done[1], path)
+    folder.mkdir(exist_ok=True)
+    store, held_out = (PieceStore(work / f"pieces-of-{task.name}", part) for part in ("train", "held-out"))
+    batches = Batches(store, training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=task.own.pad)
+
+    def measured(step: int) -> HeldOutFigures:
+        return measure(
+            task.own,
+            held_out,
+            budget=training.batch_tokens,
+            longest=task.longest,
+            step=step,
+            template_of=task.template_of,
+        )
+
+    course = train_pieces(
+        task.own, batches, folder, training, measured if len(held_out) else None, label=f"train {task.name}"
+    )
+    write_checkpoint(path, weights_of(task.own.model), asdict(course))
+    return course

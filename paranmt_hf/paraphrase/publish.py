@@ -1,0 +1,182 @@
+"""What is checked of a paraphraser before it is published: folder, record and published files must be one model."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import About, Draft, Kind, files_of
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.upload import Content
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
+from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_CODE, CONTROLLED_TYPE, TEMPLATES_FILE
+from paranmt_hf.util.records import from_json, read_json
+
+if TYPE_CHECKING:
+    from paranmt_hf.paraphrase.loading import ControlledNetwork, EncoderDecoder
+
+# The folder of the parse generator, as `loading.py` has it, which needs torch.
+INNER = "parse-generator/"
+CODE_PATHS = tuple(f"{place}{name}" for place in ("", INNER) for name in CODE[CONTROLLED_TYPE])
+# Files of encoder-decoders of transformers and of their tokenizers.
+_OF_MODELS = (
+    r"config\.json|generation_config\.json|model(-\d+-of-\d+)?\.safetensors|model\.safetensors\.index\.json|"
+    r"(tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab)\.json|merges\.txt|"
+    r"(spiece|source|target|sentencepiece(\.bpe)?)\.(model|spm)"
+)
+_FILES = re.compile(
+    rf"({re.escape(INNER)})?({_OF_MODELS})|{re.escape(TEMPLATES_FILE)}|{re.escape(ParaphraserRecord.FILE)}"
+)
+# Sentences whose paraphrases show whether a folder and its published files are one model; trees of them, roughly.
+_SENTENCES = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
+_TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]
+
+
+def belongs_to_a_paraphraser(path: str) -> bool:
+    """Tell whether a file of a repository can be one of a published paraphraser."""
+    return path in CODE_PATHS or bool(_FILES.fullmatch(path))
+
+
+def paraphraser_files(folder: Path, record: ParaphraserRecord) -> dict[str, Content]:
+    """Collect the files that are published; code is that of this version of the package, not that in the folder."""
+    files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
+    for place in ("", INNER) if record.parses else ("",):
+        for name in CODE.get(record.model_type, ()):
+            files[f"{place}{name}"] = _source(name)
+    return files
+
+
+def _source(name: str) -> bytes:
+    from paranmt_hf.paraphrase import modeling_paranmt_controlled, modeling_paranmt_lstm
+
+    module = modeling_paranmt_controlled if name == CONTROLLED_CODE else modeling_paranmt_lstm
+    return inspect.getsource(module).encode()
+
+
+def load_checked(folder: Path, record: ParaphraserRecord) -> EncoderDecoder | ControlledNetwork:
+    """Load a paraphraser, and refuse one that differs from its record, is not finite, or names other code."""
+    model = _read(locate(folder), controlled=record.parses is not None)
+    *parses, main = _models(model)
+    found: dict[str, Any] = {
+        "model_type": main.model.config.model_type,
+        "parameters": model.parameters,
+        "pieces": len(main.tokenizer),
+    }
+    wanted = {name: getattr(record, name) for name in found}
+    if record.parses is not None:
+        found |= {"tree_tokens": len(parses[0].tokenizer), "templates": len(model.templates)}  # type: ignore[union-attr]
+        wanted |= {"tree_tokens": record.parses.tree_tokens, "templates": record.parses.templates}
+    for name, value in found.items():
+        if value != wanted[name]:
+            raise InputError(
+                f"{folder} holds a model with the {name} {value}, its {record.FILE} says {wanted[name]}; they do not "
+                "belong together"
+            )
+    if not all(bool(weight.isfinite().all()) for own in _models(model) for weight in own.model.parameters()):
+        raise InputError(f"{folder} holds weights that are not finite; train it again")
+    for place in (folder, folder / INNER) if record.parses else (folder,):
+        _refuse_other_code(place, CODE[CONTROLLED_TYPE])
+    return model
+
+
+def _read(files: Model, *, controlled: bool) -> EncoderDecoder | ControlledNetwork:
+    from paranmt_hf.paraphrase.loading import read_model, read_network
+
+    return read_network(files) if controlled else read_model(files)
+
+
+def _models(model: EncoderDecoder | ControlledNetwork) -> list[EncoderDecoder]:
+    from paranmt_hf.paraphrase.loading import ControlledNetwork
+
+    return [model.parses, model.paraphrases] if isinstance(model, ControlledNetwork) else [model]
+
+
+@dataclass(frozen=True)
+class _Coded:
+    auto_map: dict[str, Any] | None = None
+
+
+def _refuse_other_code(folder: Path, known: Collection[str]) -> None:
+    """Refuse configurations that name code of others, which `trust_remote_code=True` would run."""
+    modules = tuple(f"{name.removesuffix('.py')}." for name in known)
+    for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
+        path = folder / name
+        if not path.is_file():
+            continue
+        named = from_json(_Coded, read_json(path, "settings of a model"), path).auto_map or {}
+        for code in named.values():
+            if not str(code).startswith(modules):
+                raise InputError(
+                    f"{path} names the code {code!r}, which is not of this package and is not published; remove it",
+                    path=path,
+                )
+
+
+def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+    """Check a paraphraser and say what is published of it."""
+    record, about = ParaphraserRecord.read(folder), about.required()
+    model = load_checked(folder, record)
+    templates = getattr(model, "templates", None)
+
+    def card(repository: str, version: str | None, notes: str) -> str:
+        values = card_values(repository.split("/")[1], record, templates, about)
+        return paraphraser_card(values, repository, notes)
+
+    def verify(staged: Path) -> None:
+        sent = _read(Model(folder.name, staged, ""), controlled=record.parses is not None)
+        if _generated(model) != _generated(sent):
+            raise InputError(
+                f"{folder} gives other paraphrases than its published files would; train or copy it again", path=folder
+            )
+
+    return Draft(
+        paraphraser_files(folder, record),
+        card,
+        paraphraser_card(card_values(folder.resolve().name, record, templates)),
+        f"Paraphraser {folder.resolve().name}",
+        _missing(record, about),
+        verify=verify,
+    )
+
+
+def _missing(record: ParaphraserRecord, about: About) -> list[str]:
+    """What a reader of the card would miss, in sentences."""
+    missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
+    if "base" in record.inputs and not about.summary:
+        missing.append("what the model it began with is, and its terms: 'summary' and 'license_text' in --about FILE")
+    return missing + [
+        f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
+        for name in ("data", "license_text")
+        if not getattr(about, name)
+    ]
+
+
+def _generated(model: EncoderDecoder | ControlledNetwork) -> object:
+    from paranmt_hf.paraphrase.config import ParaphraseConfig
+    from paranmt_hf.paraphrase.loading import ControlledNetwork
+
+    config = ParaphraseConfig(beams=2, n=2, max_length=20)
+    if not isinstance(model, ControlledNetwork):
+        return model.search(model.cut(_SENTENCES), config)
+    parses, paraphrases = model.parses, model.paraphrases
+    templates = model.templates.most_frequent(len(_SENTENCES))
+    asked = parses.cut_controls((templates * len(_SENTENCES))[: len(_SENTENCES)])
+    trees = parses.search(parses.cut(_TREES), config, asked)
+    controls = [[*candidates[0], parses.ends[0]] for candidates in trees]
+    return model.templates.counts, trees, paraphrases.search(paraphrases.cut(_SENTENCES), config, controls)
+
+
+PARAPHRASER = Kind(
+    "a paraphraser",
+    "model",
+    "paranmt_hf.load_paraphraser",
+    owns=belongs_to_a_paraphraser,
+    draft=draft_paraphraser,
+    code=lambda: CODE_PATHS,
+)

@@ -1,0 +1,198 @@
+"""Templates, the syntax that a controlled network is asked for: those of a model, and those of a request."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.parsing.parsers import TreeSource
+from paranmt_hf.corpus.parsing.templates import read_template
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.records import from_json, read_json
+
+logger = logging.getLogger(__name__)
+TEMPLATES_FILE = "templates.json"
+DEFAULT_PARSER = "link-grammar"
+# The `model_type` in `config.json` of a controlled network.
+CONTROLLED_TYPE = "paranmt-controlled"
+LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.py", "modeling_paranmt_controlled.py"
+# Files of code by `model_type`.
+CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
+# Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
+MAX_TEMPLATES = 100_000
+# An error names this many similar templates, out of so many of the most frequent ones, at least this similar.
+SUGGESTIONS, SUGGESTED_FROM, SUGGESTION_RATIO = 3, 5000, 0.5
+# Parsers whose names their trees carry.
+NAMED_PARSERS = ("link-grammar", "stanza")
+
+
+class Templates:
+    """Templates of training sentences with their counts, the most frequent first.
+
+    Args:
+        counts: Number of sentences that have each template.
+    """
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        self.counts: dict[str, int] = dict(order[:MAX_TEMPLATES])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def most_frequent(self, count: int) -> list[str]:
+        """The `count` most frequent templates; fewer if there are fewer."""
+        return list(self.counts)[:count]
+
+    def chosen(self, wanted: Sequence[str] | int, read: Callable[[str], str] = read_template) -> list[str]:
+        """Find templates.
+
+        Args:
+            wanted: Templates as people write them, or how many of the most frequent ones.
+            read: Converts one that a person wrote to the form that is counted.
+        """
+        wanted = template_count(wanted)
+        if isinstance(wanted, int):
+            if wanted < 1:
+                raise InputError(f"templates must be at least 1, was {wanted}", option="templates")
+            return self.most_frequent(wanted)
+        found = list(dict.fromkeys(read(template) for template in wanted))
+        if not found:
+            raise InputError("expected templates, got none; name one such as (S(NP)(VP)), or give a number")
+        for template in found:
+            if template not in self.counts:
+                raise InputError(
+                    f"the template {template} is in none of the sentences that the model was trained on; similar "
+                    f"templates are {', '.join(self.near(template))}",
+                    option="templates",
+                )
+        return found
+
+    def near(self, template: str) -> list[str]:
+        """Known templates with similar labels in a similar order, the most similar first; else the most frequent."""
+        labels = _labels(template)
+        scored = [
+            (difflib.SequenceMatcher(None, labels, _labels(other), autojunk=False).ratio(), -rank, other)
+            for rank, other in enumerate(self.most_frequent(SUGGESTED_FROM))
+        ]
+        alike = sorted((each for each in scored if each[0] >= SUGGESTION_RATIO), reverse=True)[:SUGGESTIONS]
+        return [other for *_, other in alike] or self.most_frequent(SUGGESTIONS)
+
+    def write(self, folder: Path) -> None:
+        """Write them into a folder."""
+        write_bytes(folder / TEMPLATES_FILE, f"{json.dumps(self.counts, indent=0)}\n".encode())
+
+
+def template_count(wanted: Sequence[str] | int) -> Sequence[str] | int:
+    """Read a single number that was given as text; templates are never numbers."""
+    if isinstance(wanted, Sequence) and len(wanted) == 1 and wanted[0].isdecimal():
+        return int(wanted[0])
+    return wanted
+
+
+def _labels(template: str) -> list[str]:
+    return re.findall(r"[^()]+", template)
+
+
+def read_templates(folder: Path) -> Templates:
+    """Read the templates of a network."""
+    path = folder / TEMPLATES_FILE
+    values = read_json(path, "the templates of a syntactically controlled paraphraser")
+    counts: dict[str, int] = from_json(dict[str, int], values, path)
+    if not counts:
+        raise InputError(f"{path} is damaged: it has no templates; put a whole copy in its place", path=path)
+    return Templates(counts)
+
+
+def is_controlled(files: Model) -> bool:
+    """Tell whether a folder holds a syntactically controlled network, by its configuration; no torch is needed."""
+    return _values(files.folder / "config.json").get("model_type") == CONTROLLED_TYPE
+
+
+def _values(path: Path) -> dict[str, Any]:
+    """Read an object; empty if there is none, because whoever reads the file later reports what is wrong with it."""
+    try:
+        values = json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def check_control(files: Model, *, templates: bool) -> None:
+    """Refuse templates for a model without control, and a controlled model without templates."""
+    if templates and not is_controlled(files):
+        raise InputError(
+            f"{files.folder} is not syntactically controlled, so it has no templates; leave these out, or use a model "
+            "trained with `paranmt paraphrase train --model controlled`",
+            option="templates",
+        )
+    if not templates and is_controlled(files):
+        raise InputError(
+            f"{files.folder} is syntactically controlled, so it needs templates: give some to `paranmt paraphrase "
+            "text` or to load_paraphraser; other commands need another paraphraser"
+        )
+
+
+def warn_of_other_trees(files: Model, parser: str) -> None:
+    """Warn if the trees of sentences come from another parser than those that a network was trained on.
+
+    Files of trees do not name their parser, so there is no warning about them.
+
+    Args:
+        files: The network.
+        parser: Name of the parser, with its version.
+    """
+    inputs = _values(files.folder / ParaphraserRecord.FILE).get("inputs")
+    learned = str(inputs.get("parser", "")) if isinstance(inputs, dict) else ""
+    former, own = (next((name for name in NAMED_PARSERS if each.startswith(name)), None) for each in (learned, parser))
+    if former and own and former != own:
+        logger.warning(
+            f"{files.name} was trained on trees of {learned} and gets those of {parser}, which look different; use "
+            f"the parser {former}"
+        )
+
+
+@dataclass(frozen=True)
+class TemplateControl:
+    """A request to a syntactically controlled network.
+
+    Attributes:
+        templates: The templates, as the network knows them.
+        trees: Source of the trees of sentences.
+    """
+
+    templates: tuple[str, ...]
+    trees: TreeSource
+
+
+def control_of(
+    model: str | Path, templates: Sequence[str] | int | None, parser: str | Path, index: Path
+) -> TemplateControl | None:
+    """Find templates and parser, before any work.
+
+    Args:
+        model: Folder or Hub id.
+        templates: Templates, or how many of the most frequent ones; None for another paraphraser.
+        parser: Name of a parser, or a file of trees.
+        index: Where `TreeSource.write_index` will put the trees of a file.
+    """
+    if templates is None:
+        return None
+    files = locate(model)
+    check_control(files, templates=True)
+    known, templates = read_templates(files.folder), template_count(templates)
+    if isinstance(templates, int) and templates > len(known):
+        logger.warning(f"{files.name} knows {len(known):,} templates, fewer than {templates:,}; all are taken")
+    chosen = known.chosen(templates)
+    source = TreeSource.of(parser, index)
+    warn_of_other_trees(files, source.name)
+    return TemplateControl(tuple(chosen), source)

@@ -1,0 +1,170 @@
+"""Train a paraphraser: pairs in, a folder out that `AutoModelForSeq2SeqLM` loads.
+
+An encoder-decoder (ParaNMT-50M, Wieting & Gimpel 2018, section 6), or a syntactically controlled network of two
+(Iyyer, Wieting, Gimpel & Zettlemoyer 2018, arXiv:1804.06059, section 3). Both are lists of tasks for one trainer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sentences import read_sentences
+from paranmt_hf.hub.repository import locate, plain_name
+from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
+from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
+from paranmt_hf.paraphrase.templates import is_controlled
+from paranmt_hf.paraphrase.training_pairs import TrainingPairs, TrainingSetup, parsers_of
+from paranmt_hf.training.inputs import holds_training
+from paranmt_hf.util.files import source_name
+from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Advanced
+
+if TYPE_CHECKING:
+    from paranmt_hf.paraphrase.paraphraser import Paraphraser
+
+logger = logging.getLogger(__name__)
+
+
+class TrainedParaphraser(Result[ParaphraserRecord]):
+    """A trained paraphraser."""
+
+    def load(self, **settings: Any) -> Paraphraser:  # noqa: ANN401
+        """Load the paraphraser; `settings` are those of `load_paraphraser`."""
+        from paranmt_hf.paraphrase.controlled import load_paraphraser
+
+        return load_paraphraser(self.folder, **settings)
+
+    def summary(self) -> str:
+        """Counts and held-out figures."""
+        record, lines = self.record, []
+        state = "" if self.fresh else " (trained before)"
+        lines.append(f"{self.folder}: {record.parameters:,} parameters, {record.pieces:,} pieces{state}")
+        lines.append(f"  {record.pairs:,} pairs, {record.held_out:,} held out, {record.too_long:,} too long")
+        if (own := record.parses) is not None:
+            lines.append(
+                f"  {own.without_tree:,} pairs without a tree, {own.long_trees:,} with a long one; {own.templates:,} "
+                "templates"
+            )
+            for each in own.course.measured:
+                lines.append(
+                    f"  trees, step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}, "
+                    f"{each.template_match or 0:.1%} have the template asked for"
+                )
+        for each in record.course.measured:
+            bleu = "" if each.bleu is None else f", BLEU {each.bleu:.1f}"
+            lines.append(f"  step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}{bleu}")
+        if (best := record.course.best) is not None:
+            lines.append(f"  the weights are those of step {best.step:,}")
+        return "\n".join(lines)
+
+
+def train_paraphraser(
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    config: ParaphraserConfig | None = None,
+    training: ParaphraserTraining | None = None,
+    selection: Annotated[PairSelection | None, Advanced] = None,
+    exclude: str | Path | Sequence[str | Path] = (),
+) -> TrainedParaphraser:
+    """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.
+
+    After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
+
+    Args:
+        data: Releases, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network
+            needs the results of `paranmt parse`.
+        out: Folder of the model; work in progress is in `OUT.work`.
+        config: Which model.
+        training: How it is trained.
+        selection: Which pairs are used.
+        exclude: Folders or files of evaluation sets; pairs with one of their sentences, case and punctuation aside,
+            are left out.
+    """
+    out = result_folder(out, ParaphraserRecord)
+    setup = _resolve(data, config or ParaphraserConfig(), training or ParaphraserTraining(), selection, exclude)
+
+    def make(work: Path, folder: Path) -> ParaphraserRecord:
+        from paranmt_hf.paraphrase.models import make_paraphraser
+
+        return make_paraphraser(setup, work, folder, out.name)
+
+    return run(
+        out,
+        setup.settings,
+        ParaphraserRecord,
+        make,
+        result=TrainedParaphraser,
+        command="paraphrase train",
+        holds=_holds_models,
+    )
+
+
+def _resolve(
+    data: str | Path | Sequence[str | Path],
+    config: ParaphraserConfig,
+    training: ParaphraserTraining,
+    selection: PairSelection | None,
+    exclude: str | Path | Sequence[str | Path],
+) -> TrainingSetup:
+    """Find all inputs, and refuse what cannot be trained, before any work."""
+    _check(config, training)
+    base = locate(config.base) if config.base is not None else None
+    if base is not None and is_controlled(base):
+        raise InputError(
+            f"base {config.base} is syntactically controlled, so it cannot be trained on sentences alone; name "
+            "another encoder-decoder, or train a new network",
+            option="base",
+        )
+    controlled, sources = config.model == "controlled", [data] if isinstance(data, str | Path) else list(data)
+    parsers = parsers_of(sources) if controlled else None
+    excluded = read_sentences(*([exclude] if isinstance(exclude, str | Path) else exclude))
+    for file, reason in excluded.unread.items():
+        logger.warning(f"not read for `exclude`: {file} ({reason})")
+    training = training.resolved("own" if base is None else "base")
+    pairs = Pairs(sources, selection or PairSelection(), excluded.texts, seed=training.seed, all_columns=controlled)
+    names = ", ".join(map(source_name, sources))
+    inputs = {"data": names, "base": plain_name(config.base) if config.base else None, "parser": parsers}
+    return TrainingSetup(
+        ParaphraserSettings(
+            replace(config, base=None), None if base is None else base.revision, training, pairs.identity
+        ),
+        {name: value for name, value in inputs.items() if value},
+        TrainingPairs(pairs, names, training, config.max_tree if controlled else None),
+        base,
+    )
+
+
+def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
+    if config.model == "controlled" and training.noise:
+        raise InputError(
+            f"noise must be 0 for a controlled network, because noisy input has no tree, was {training.noise:g}",
+            option="noise",
+        )
+    if training.device == "cuda" and not _has_gpu():
+        raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
+    # These import torch.
+    from paranmt_hf.training.distributed import started
+    from paranmt_hf.training.reporting import check_reporting
+
+    if training.report_to:
+        check_reporting(training.report_to)
+    if (count := started()) > 1:
+        raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _holds_models(work: Path) -> bool:
+    """Tell whether a work folder holds what took long to make: a checkpoint, or a trained model."""
+    return holds_training(work) or any(work.glob("trained-*.safetensors"))

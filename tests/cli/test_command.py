@@ -1,0 +1,256 @@
+"""A command is derived from a function: its options, their values, its call and its result."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import pytest
+import yaml
+
+from paranmt_hf import cli
+from paranmt_hf.cli.command import Command
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.settings import Advanced, Count, Expands, Prefixed, Range, RunOnly, Seed, check
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+@dataclass(frozen=True)
+class Oven:
+    """How the oven is set.
+
+    Attributes:
+        heat: Temperature, at most as `limit` says.
+        fan: Whether it has a fan.
+        seed: Decides the rest.
+    """
+
+    heat: Annotated[float, Range(above=0, at_most=300)] = 180.0
+    fan: Annotated[bool, Advanced] = False
+    seed: Seed = 1
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.fan and self.heat > 200:
+            raise InputError("`heat` is too high for a `fan`", option="heat")
+
+
+@dataclass(frozen=True)
+class Baker:
+    """Who bakes.
+
+    Attributes:
+        name: The name.
+        seed: Decides the mood.
+    """
+
+    name: str
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass
+class Cake:
+    folder: Path
+    values: dict[str, object]
+    fresh: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        return self.values
+
+    def summary(self) -> str:
+        return "a cake; see `heat`"
+
+
+def presets(name: str) -> Mapping[str, object]:
+    return {"hot": {"heat": 250, "portions": 3}}[name]
+
+
+def bake(
+    flour: "Decimal | str | Path",
+    others: Sequence[str],
+    out: Path,
+    *,
+    limit: float,
+    kind: Literal["cake", "bread"] = "cake",
+    columns: Mapping[str, str] | None = None,
+    sizes: tuple[Count, ...] = (1, 2),
+    portions: Count | None = None,
+    workers: Annotated[int, RunOnly] = 0,
+    preset: Annotated[str | None, Expands(presets)] = None,
+    oven: Oven | None = None,
+    baker: Annotated[Baker | None, Prefixed] = None,
+    helper: type[Exception] = ValueError,
+) -> Cake:
+    """Bake.
+
+    At great length.
+
+    Args:
+        flour: The flour, see `out`.
+        others: Other things.
+        out: Where it goes.
+        limit: A limit.
+        kind: What.
+        columns: Where.
+        sizes: Sizes.
+        portions: How many.
+        workers: Who helps.
+        preset: A name for all.
+        oven: Heat.
+        baker: Person.
+        helper: For Python.
+    """
+    if limit < 0:
+        raise InputError("`limit` must not be negative", option="limit")
+    out.mkdir(exist_ok=True)
+    given = {"flour": flour, "others": others, "limit": limit, "kind": kind, "columns": columns, "sizes": sizes}
+    given |= {"portions": portions, "workers": workers, "oven": oven and vars(oven), "baker": baker and vars(baker)}
+    return Cake(out, given)
+
+
+def count(end: int = 2) -> Iterator[str]:
+    """Count.
+
+    Args:
+        end: The end.
+    """
+    yield from map(str, range(end))
+
+
+def typed_late(number: "Decimal | None" = None) -> None:
+    """Take what only type checkers import."""
+
+
+def twice(seed: int = 1, oven: Oven | None = None) -> None:
+    """Have two options of one name."""
+
+
+BAKE = Command("bake", f"{__name__}:bake", "bake a cake", "paranmt bake rye salt --out cake --limit 1")
+NEEDED = ["rye", "salt", "yeast", "--out", "cake", "--limit", "1"]
+
+
+@pytest.fixture(autouse=True)
+def kitchen(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counting = Command("count", f"{__name__}:count", "count to a number", "paranmt count")
+    monkeypatch.setattr(cli, "COMMANDS", {"bake": BAKE, "count": counting})
+
+
+def values(*words):
+    assert cli.main(["bake", *NEEDED, *words, "--json", "cake.json"]) == 0
+    return json.loads(Path("cake.json").read_text())
+
+
+def test_values_reach_the_function():
+    found = values()
+    assert (found["flour"], found["others"], found["limit"], found["sizes"]) == ("rye", ["salt", "yeast"], 1, [1, 2])
+    assert (found["kind"], found["columns"], found["portions"], found["baker"]) == ("cake", None, None, None)
+    assert found["oven"] == {"heat": 180, "fan": False, "seed": 1}
+    words = [
+        "--kind",
+        "bread",
+        "--columns",
+        "a=1,b=x y",
+        "--sizes",
+        "4",
+        "5",
+        "--portions",
+        "2",
+        "--heat",
+        "99.5",
+        "--fan",
+    ]
+    found = values(*words, "--seed", "7", "--baker", "Ann", "--baker-seed", "3")
+    assert (found["kind"], found["columns"], found["sizes"]) == ("bread", {"a": "1", "b": "x y"}, [4, 5])
+    assert found["portions"] == 2 and found["oven"] == {"heat": 99.5, "fan": True, "seed": 7}
+    assert found["baker"] == {"name": "Ann", "seed": 3}
+
+
+def test_options():
+    options = {option.flag: option for option in BAKE.options}
+    assert list(options)[:2] == ["FLOUR", "OTHERS"] and "--helper" not in options
+    assert {"--baker", "--baker-seed", "--seed"} <= options.keys()
+    assert options["--fan"].advanced and not options["--heat"].advanced
+    assert BAKE.writes_json
+
+
+@pytest.mark.parametrize("function", [typed_late, twice])
+def test_functions_that_cannot_be_commands(function):
+    with pytest.raises(TypeError, match=function.__name__):
+        _ = Command("x", f"{__name__}:{function.__name__}", "x", "x").options
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--limit", "-1"], "paranmt: --limit must not be negative\n"),
+        (["--heat", "300.5"], "paranmt: --heat must be above 0 and at most 300, was 300.5\n"),
+        (["--heat", "250", "--fan"], "paranmt: --heat is too high for a --fan\n"),
+        (["--portions", "0"], "paranmt: --portions must be at least 1, was 0\n"),
+        (["--columns", "a"], "paranmt: --columns must be NAME=VALUE,NAME=VALUE, was 'a'\n"),
+        (["--baker-seed", "2"], "paranmt: --baker-seed needs --baker; give it too, or leave out --baker-seed\n"),
+        (["--preset", "cold"], "paranmt: KeyError: 'cold' (unexpected; --debug shows where)\n"),
+    ],
+)
+def test_errors_name_what_is_typed(words, message, capsys):
+    assert cli.main(["bake", *NEEDED, *words]) == 1
+    assert capsys.readouterr().err == message
+
+
+def test_options_are_kept_and_repeated(capsys):
+    values("--workers", "4", "--heat", "99.5", "--columns", "a=1")
+    assert "a cake; see --heat\n" in capsys.readouterr().out
+    kept = Path("cake/paranmt.yaml").read_text()
+    assert yaml.safe_load(kept) == {
+        **{"flour": "rye", "others": ["salt", "yeast"], "limit": 1.0, "kind": "cake", "columns": "a=1"},
+        **{"sizes": [1, 2], "heat": 99.5, "fan": False, "seed": 1, "baker-seed": 0},
+    }
+    assert cli.main(["bake", "--config", "cake/paranmt.yaml", "--out", "again", "--heat", "50"]) == 0
+    assert yaml.safe_load(Path("again/paranmt.yaml").read_text()) == {**yaml.safe_load(kept), "heat": 50.0}
+    assert Path("cake.json.paranmt.yaml").read_text().split("\n", 1)[1] == kept.split("\n", 1)[1]
+
+
+def test_a_name_for_values():
+    assert values("--preset", "hot")["oven"]["heat"] == 250
+    assert values("--preset=hot", "--heat", "3") | {"oven": 0} == values("--portions", "3") | {"oven": 0}
+    Path("options.yaml").write_text("preset: hot\nheat: 20\n")
+    found = values("--config", "options.yaml")
+    assert found["oven"]["heat"] == 20 and found["portions"] == 3
+
+
+def test_help_shows_defaults(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["bake", "--help"])
+    shown = capsys.readouterr().out
+    assert "Who helps. (default: 0)" in shown and "Sizes. (default: 1 2)" in shown and "Where. " in shown
+    assert "(required)" in shown and "see --out" in shown and "--fan" not in shown
+
+
+def test_printed_results(capsys, monkeypatch):
+    assert cli.main(["count", "--end", "3"]) == 0
+    assert capsys.readouterr().out == "0\n1\n2\n"
+    assert cli.main(["bake", *NEEDED, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["flour"] == "rye"
+    monkeypatch.setenv("RANK", "1")
+    assert cli.main(["bake", *NEEDED]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_interruption(monkeypatch, capsys):
+    def interrupt(words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_run", interrupt)
+    assert cli.main(["bake"]) == 130
+    assert "the same command continues" in capsys.readouterr().err
+
+
+def test_debug_shows_the_traceback():
+    with pytest.raises(InputError):
+        cli.main(["bake", *NEEDED, "--limit", "-1", "--debug"])
