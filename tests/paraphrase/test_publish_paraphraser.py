@@ -154,6 +154,6 @@ def test_the_command(model, capsys, tmp_path):
     ]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    assert "## Notes\n\nFor *news*.\n\n## Licence" in printed and "dry run: nothing was sent" in printed
+    assert "## Notes\n\nFor *news*.\n\n## Citation" in printed and "dry run: nothing was sent" in printed
     assert main([*words, "--results", "r.json"]) == 1
     assert "results are shown for encoders" in capsys.readouterr().err
