@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.similarities import pair_similarities
-from paranmt_hf.evaluation.word_average import WordAverage
-from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank, is_count_list, read_counts
-from paranmt_hf.evaluation.word_weights import WordWeighting, word_weights
+from paranmt_hf.evaluation.word_averages import WordAverage
+from paranmt_hf.evaluation.word_weights import (
+    WordCounts,
+    WordWeighting,
+    counts_by_rank,
+    is_count_list,
+    read_counts,
+    word_weights,
+)
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_words, write_vectors
 
