@@ -1,4 +1,4 @@
-"""Averages of word vectors as encoders, weighted or with SIF's component removed, and the words and counts for them."""
+"""Averages of word vectors as encoders, weighted or with a component removed, and the words and counts for them."""
 
 from __future__ import annotations
 
