@@ -29,7 +29,7 @@ from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import read_about
 from paranmt_hf.training.card import encoder_card, trained_values
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 
 
 def stored(folder: Path, precision: str, sets: list[StsSet]) -> dict[str, float | int | None]:
@@ -55,7 +55,7 @@ def main() -> None:
     encoder = load(arguments.model, device="cpu")
     (results,) = evaluate([arguments.model], data=sets, speed=True)
     about = read_about(arguments.about, License(arguments.license))
-    record = trained_values(arguments.name, arguments.model, read_training(arguments.model), about, results)
+    record = trained_values(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
     # The course of training stays with the weights.
     record["picture"] = None
     record["precisions"] = {"float32": record["precisions"]["as stored"]}

@@ -17,6 +17,31 @@ FAMILIES = {
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
         Command(
+            "build",
+            "paranmt_hf.corpus.build:build",
+            "make a release from a bitext, or from text alone",
+            "paranmt build --source train.cs --reference train.en --translator embedded --out corpus --license mit",
+        ),
+        Command(
+            "estimate",
+            "paranmt_hf.corpus.build:estimate_cost",
+            "estimate what a language model would cost",
+            "paranmt estimate --reference sentences.txt --language-model model.yaml",
+        ),
+        Command(
+            "import",
+            "paranmt_hf.corpus.import_pairs:import_pairs",
+            "score pairs that are translated already, and release them",
+            "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0",
+        ),
+        Command(
+            "score",
+            "paranmt_hf.corpus.score:rescore",
+            "score a release again, or give it more columns",
+            "paranmt score paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2",
+            kept="paranmt-score.yaml",
+        ),
+        Command(
             "select",
             "paranmt_hf.corpus.selection.select:select",
             "select rows of a release by score, length, language and more",
@@ -275,10 +300,6 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "build": "build",
-    "paraphrase-corpus": "paraphrase_corpus",
-    "import": "import_pairs",
-    "score": "score",
     "explore": "explore",
     "report": "report",
     "annotate": "annotate",

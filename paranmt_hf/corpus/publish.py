@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.corpus.schema import arrow_schema
@@ -113,9 +113,9 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     """Check a release and say what is published of it, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
-    built = parse_record(folder, str(folder))
+    built = ReleaseRecord.parse(folder, str(folder))
     # As it is in the folder, unless it is published under another licence.
-    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record_bytes(record)
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
     picture = draw_histograms(record)
     if picture:
         files[HISTOGRAMS_PICTURE] = picture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.language_models.config import is_language_model
+from paranmt_hf.corpus.language_models.config import PREFIX
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.corpus.schema import ANSWERED, COLUMNS, PIVOTED, meanings
@@ -78,7 +78,7 @@ def pair_kind(record: ReleaseRecord) -> str:
         return "mined"
     if "paraphraser" in settings:
         return "paraphrased"
-    if is_language_model(str(settings.get("translator", {}).get("model", ""))):
+    if str(settings.get("translator", {}).get("model", "")).startswith(PREFIX):
         return "answered"
     if "pivot" in settings:
         return "pivoted"
@@ -156,7 +156,7 @@ def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     said = meanings(record.made_by, source, language)
     if "pivot" in record.settings:
         said |= PIVOTED
-    if is_language_model(record.settings.get("translator", {}).get("model", "")):
+    if record.settings.get("translator", {}).get("model", "").startswith(PREFIX):
         said |= ANSWERED
     if "rank" in record.columns:
         said["translation"] = f"{said['translation'].replace('best hypothesis', 'hypothesis')}, that of this rank"

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import yaml
 
-from paranmt_hf.corpus.pairs import PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.evaluation.results import Results
@@ -21,8 +22,7 @@ from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.history import TRAINING_PICTURE
-from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
@@ -155,16 +155,14 @@ def trained_values(
     name: str, folder: Path, training: TrainingRecord, about: About | None = None, results: Results | None = None
 ) -> dict[str, Any]:
     """Collect the values of the card of an encoder that was trained on pairs; see `encoder_values`."""
-    record = training.for_card()
-    config = EncoderConfig(model=record["settings"]["encoder"]["model"])
-    data = record["settings"]["data"]
+    config, data = training.settings.encoder, training.settings.data
     # One encoder that reads words in order makes the whole tell orders apart.
     family = next((family for family in config.families if family.ordered), config.families[0])
     return encoder_values(
         "trained",
         name,
         folder,
-        record,
+        training.for_card(),
         about,
         results,
         commands=[command(training)],
@@ -183,6 +181,18 @@ def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
     (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8")
 
 
+def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
+    """Write the card of an encoder made from others, unless its `training.json` says too little.
+
+    Args:
+        folder: Folder of the encoder.
+        name: Name of the encoder.
+        values: Its `training.json`.
+    """
+    if "settings" in values:
+        write_model_card(folder, name, TrainingRecord.from_json(values, folder / TrainingRecord.FILE))
+
+
 def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
     """Render the card that `write_model_card` writes; equal runs have equal cards, so it shows no times."""
     values = trained_values(name, folder, training)
@@ -193,7 +203,7 @@ def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
 def sources(training: TrainingRecord) -> list[str]:
     """Names of the files and data sets that a model learned from, without their folders."""
     names: list[str] = []
-    for source in training.settings["data"]["sources"]:
+    for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
         elif isinstance(source, Mapping) and source.get("kind") == "phrases":
@@ -218,16 +228,15 @@ def command(training: TrainingRecord) -> str:
     settings = training.settings
     words = ["paranmt train --data", *map(_word, sources(training))]
     inputs = training.inputs
-    for kind, values in ((EncoderConfig().resolved(), settings["encoder"]), (TrainConfig(), settings["training"])):
-        for entry in fields(kind):
-            value = values.get(entry.name, getattr(kind, entry.name))
-            if value == getattr(kind, entry.name):
-                continue
-            words += _option(entry.name, inputs.get(entry.name, value))
-    chosen, without = data_options(settings["data"])
+    for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
+        for entry in fields(usual):
+            value = getattr(given, entry.name)
+            if value is not None and value != getattr(usual, entry.name):
+                words += _option(entry.name, inputs.get(entry.name, value))
+    chosen, without = data_options(settings.data)
     words += chosen
-    if given := settings["development"]:
-        words += ["--development", "STS" if given == DEVELOPMENT else _word(given)]
+    if name := settings.development:
+        words += ["--development", "STS" if name == DEVELOPMENT else _word(name)]
     return " ".join([*words, *without, "--out FOLDER"])
 
 

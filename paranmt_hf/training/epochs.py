@@ -17,9 +17,9 @@ import torch
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distributed import Processes
-from paranmt_hf.training.history import History
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
+from paranmt_hf.training.record import History
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.progress import Progress
 
@@ -209,7 +209,7 @@ class Epochs:
             return
         score = self.evaluate() if self._first else 0.0
         if self._processes is not None:
-            score = self._processes.first_tells(score)
+            score = self._processes.broadcast(score)
         if self.history.add_score(self._step, score) and self._first:
             weights = {f"{index}": table.weight for index, table in enumerate(self.engine.optimizers)}
             write_checkpoint(self._best, weights, {"step": self._step})

@@ -21,8 +21,7 @@ from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import encoder_card, eval_results, trained_values
 from paranmt_hf.training.conversion_record import ConversionRecord, converted_values
-from paranmt_hf.training.history import TRAINING_PICTURE
-from paranmt_hf.training.record import TRAINING_FILE, read_training
+from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.training.sent2vec.card import sent2vec_values
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 
@@ -160,7 +159,7 @@ def _refuse_supervised(folder: Path, about: About, results: Sequence[Any]) -> No
     )
 
 
-ENCODER = _encoder("an encoder", _Origin(read_training, trained_values))
+ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
 SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
 CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
 SUPERVISED = Kind("a model for a task", "model", "load_supervised", lambda path: False, _refuse_supervised)

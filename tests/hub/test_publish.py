@@ -16,7 +16,7 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Published, Target
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import train
 
 DATASET, MODEL = "org/corpus", "org/word"
@@ -64,7 +64,7 @@ def test_release_is_laid_out(release):
     assert header(plan.card)["source_datasets"] == ["extended|other"]
     assert 'load_dataset("org/corpus", revision="v1")' in plan.card
     assert "&id" not in plan.card and "$" not in plan.card
-    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['version']}." in plan.card
+    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
 
 
@@ -194,8 +194,8 @@ def test_a_damaged_training_record_is_named(model):
 
 
 def test_training_record_comes_back_byte_for_byte(model):
-    record = read_training(model)
-    assert json.dumps(record.to_json(), indent=1) == (model / "training.json").read_text()
+    record = TrainingRecord.read(model)
+    assert json.dumps(record.to_json(), indent=1) + "\n" == (model / "training.json").read_text()
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), ValueError("x"), AttributeError("x")])

@@ -88,13 +88,13 @@ def test_truncated_settings_are_told(tmp_path, data, monkeypatch):
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
     work = tmp_path / "out.work"
-    whole = (work / "settings.json").read_bytes()
-    (work / "settings.json").write_bytes(whole[:50])
+    whole = (work / "run.json").read_bytes()
+    (work / "run.json").write_bytes(whole[:50])
     with pytest.raises(
-        InputError, match=f"^{work}/settings.json is damaged: it is not JSON .*; expected .*; delete {work} to begin"
+        InputError, match=f"^{work}/run.json is damaged: it is not JSON .*; expected .*; delete {work} to start again"
     ):
         train(data, tmp_path / "out", **settings)
-    (work / "settings.json").write_bytes(whole)
+    (work / "run.json").write_bytes(whole)
     assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
 
 

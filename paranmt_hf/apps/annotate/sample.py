@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.release import key_columns_of, read_tables
+from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json, to_json

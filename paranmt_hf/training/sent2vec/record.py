@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.history import History, thinned
+from paranmt_hf.training.record import History, thinned
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.util.records import Record
 

@@ -13,7 +13,7 @@ import numpy as np
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.training.history import TRAINING_PICTURE, plot_history
+from paranmt_hf.training.record import TRAINING_PICTURE, plot_history
 from paranmt_hf.training.sent2vec.card import write_sent2vec_card
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus

@@ -6,7 +6,7 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4, tables 5 a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -30,10 +30,9 @@ from paranmt_hf.training.prepare import build_for
 from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
 from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, load_supervised, new_head
-from paranmt_hf.training.train import readings
-from paranmt_hf.training.unused_options import refuse_unused_encoder
+from paranmt_hf.training.trainer import readings
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import made_with
+from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import is_given
 
@@ -102,7 +101,7 @@ class _Setup:
     @cached_property
     def settings(self) -> SupervisedSettings:
         """What determines the result."""
-        encoder = encoder_identity(self.encoder, self.start, self.vectors)
+        encoder = as_json(encoder_identity(self.encoder, self.start, self.vectors))
         return SupervisedSettings(self.config, encoder, self.task.checksum)
 
     @property
@@ -116,10 +115,7 @@ def _resolve(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) 
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
-    given = encoder
     encoder, start, vectors = resolve_encoder(encoder)
-    # A dimension that was left open is given by nobody.
-    refuse_unused_encoder(replace(encoder, dimension=given.dimension))
     return _Setup(config, task, encoder, start, vectors)
 
 

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,13 +25,11 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import TrainingRun, resolve
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve
 from paranmt_hf.training.pair_margins import MarginPairs
 from paranmt_hf.training.prepare import prepare
-from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.training.train import Quiet, fit
 from paranmt_hf.training.tuning.grid import KIND_OF, Order, apply
-from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import as_json, from_json, read_json, to_json
@@ -253,10 +251,7 @@ class Trials:
     def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
         """The run of a combination."""
         encoder, config = apply(combination, self._encoder, self._whole.config)
-        run = resolve([sample], encoder, config, PairSelection())
-        given = replace(run.encoder, dimension=encoder.dimension)
-        refuse_unused(given, config, development=False, teacher_cache=False, processes=1)
-        return run
+        return resolve([sample], encoder, config, PairSelection())
 
     def _one(self, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> None:
         """Run a trial, or find it done, and note its result."""

@@ -222,11 +222,11 @@ def test_a_real_loss_that_is_no_number(root, tmp_path, any_number):
 
 
 def test_settings_that_do_not_fit_together(root, tmp_path):
-    record = search(root, tmp_path / "out", {"lambda-c": [0.0, 0.1], "batch-size": [1, 10]}).record
-    assert [trial.settings for trial in record.trials] == [{"lambda_c": 0.0, "batch_size": 10}]
-    assert record.refused == 3 and "--lambda-c would change nothing for this 'word' model" in record.refusal
-    with pytest.raises(InputError, match="no combination of the grid fits together; the last one: --lambda-c would"):
-        search(root, tmp_path / "none", {"lambda-c": [0.1]})
+    record = search(root, tmp_path / "out", {"mega-batch": [1], "batch-size": [1, 10]}).record
+    assert [trial.settings for trial in record.trials] == [{"mega_batch": 1, "batch_size": 10}]
+    assert record.refused == 1 and "leaves one pair to a mega-batch" in record.refusal
+    with pytest.raises(InputError, match="no combination of the grid fits together; the last one: .*leaves one pair"):
+        search(root, tmp_path / "none", {"mega-batch": [1], "batch-size": [1]})
     assert not (tmp_path / "none.work").exists()
 
 
