@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "annotate": "let people rate a sample of a corpus",
     "paraphrase": "generate paraphrases, and train and evaluate the models for it",
     "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
@@ -42,6 +43,48 @@ GROUPS: dict[str, list[Command]] = {
             kept="paranmt-score.yaml",
         ),
         Command(
+            "explore",
+            "paranmt_hf.apps.explore.explore:explore",
+            "show a release on a local page",
+            "paranmt explore paranmt50m --index paranmt50m.index",
+        ),
+        Command(
+            "report",
+            "paranmt_hf.apps.explore.explore:write_report",
+            "write what `paranmt explore` shows as one HTML file",
+            "paranmt report paranmt50m --out paranmt50m.html",
+        ),
+        Command(
+            "annotate sample",
+            "paranmt_hf.apps.annotate.annotate:sample_for_annotation",
+            "sample pairs from ranges of the paraphrase score",
+            "paranmt annotate sample paranmt50m --out judged --per-range 20",
+        ),
+        Command(
+            "annotate serve",
+            "paranmt_hf.apps.annotate.annotate:serve_annotation",
+            "serve the page on which people rate, on this computer",
+            "paranmt annotate serve judged --annotators Ada Grace",
+        ),
+        Command(
+            "annotate table",
+            "paranmt_hf.apps.annotate.annotate:summarise_annotation",
+            "count the labels of each range, and measure agreement",
+            "paranmt annotate table judged --json table.json --picture table.png",
+        ),
+        Command(
+            "annotate export",
+            "paranmt_hf.apps.annotate.annotate:export_annotation",
+            "write the answers as CSV",
+            "paranmt annotate export judged --out answers.csv",
+        ),
+        Command(
+            "annotate import",
+            "paranmt_hf.apps.annotate.annotate:import_annotation",
+            "add answers from CSV, such as those of another computer",
+            "paranmt annotate import judged answers.csv",
+        ),
+        Command(
             "select",
             "paranmt_hf.corpus.selection.select:select",
             "select rows of a release by score, length, language and more",
@@ -72,6 +115,18 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "train-sent2vec",
+            "paranmt_hf.training.sent2vec.train_sent2vec:train_sent2vec",
+            "train a sentence encoder on single sentences",
+            "paranmt train-sent2vec text.txt --preset wikipedia --ngrams 2 --out models/sent2vec",
+        ),
+        Command(
+            "supervise",
+            "paranmt_hf.training.supervised.supervise:supervise",
+            "train an encoder for similarity, entailment or sentiment",
+            "paranmt supervise senteval --task SICK-R --init-from models/word --out models/sick",
         ),
         Command(
             "encoder average",
@@ -137,7 +192,7 @@ GROUPS: dict[str, list[Command]] = {
         ),
         Command(
             "evaluate overfitting",
-            "paranmt_hf.training.pair_margins:evaluate_overfitting",
+            "paranmt_hf.training.overfitting:evaluate_overfitting",
             "how far training pairs stand out from their negatives",
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
@@ -300,10 +355,5 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "explore": "explore",
-    "report": "report",
-    "annotate": "annotate",
     "tune": "tune",
-    "train-sent2vec": "train_sent2vec",
-    "supervise": "supervise",
 }

@@ -233,7 +233,7 @@ def build(
         clear(work)
         raise InputError(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
-            "lower --min-count"
+            "lower `min_count`"
         )
     shutil.copyfile(work / WORDS, folder / WORDS)
     return LexiconRecord(

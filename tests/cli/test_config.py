@@ -145,7 +145,7 @@ def test_numbers_are_read_as_they_are_written(folder):
 
 
 def test_threads_are_kept_where_they_decide_the_result():
-    words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
+    words = ["train-sent2vec", "text.txt", "--out", "model", "--threads", "2"]
     assert kept_options(words)["threads"] == 2
     words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
     assert "threads" not in kept_options(words)

@@ -148,7 +148,7 @@ def test_release_of_another_schema(hub, release, tmp_path):
 
 LICENCE = """
 import sys
-from paranmt_hf import InputError, plan_dataset
+from paranmt_hf import InputError, publish
 
 plan = publish(sys.argv[1], sys.argv[2], dry_run=True)
 card = plan.parcel.files["README.md"]

@@ -100,7 +100,7 @@ def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **s
 def _sent2vec(root: Path) -> list[str]:
     rare = ["--min-count", "2", "--min-target-count", "2", "--threshold", "1"]
     size = ["--dimension", "8", "--ngrams", "2", "--buckets", "500", "--epochs", "2", "--checkpoint-seconds", "0"]
-    return ["train-sent2vec", "--data", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
+    return ["train-sent2vec", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
 
 
 def _two(root: Path) -> None:
@@ -224,7 +224,7 @@ def _tasks(root: Path) -> None:
 
 
 def _supervise(root: Path) -> list[str]:
-    words = ["supervise", "--data", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
+    words = ["supervise", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
     return [*words, "--out", f"{root}/out", "--epochs", "2", "--hidden", "4"]
 
 
