@@ -9,7 +9,7 @@ from paranmt_hf.version import __version__
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
-    "AboutModel": "paranmt_hf.training.card",
+    "About": "paranmt_hf.hub.publish",
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
     "WordWeighting": "paranmt_hf.evaluation.word_weights",
@@ -33,6 +33,8 @@ _NAMES = {
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
+    "EvaluationText": "paranmt_hf.corpus.selection.decontamination",
+    "TextInput": "paranmt_hf.corpus.bitext.inputs",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
@@ -58,7 +60,7 @@ _NAMES = {
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate",
     "evaluate_contrast": "paranmt_hf.evaluation.contrast",
     "evaluate_lexicon": "paranmt_hf.lexicon.build",
-    "evaluate_overfitting": "paranmt_hf.training.pair_margins",
+    "evaluate_overfitting": "paranmt_hf.training.overfitting",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
@@ -73,13 +75,9 @@ _NAMES = {
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
-    "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
-    "plan_dataset": "paranmt_hf.apps.publish.publish",
-    "plan_model": "paranmt_hf.apps.publish.publish",
-    "publish_dataset": "paranmt_hf.apps.publish.publish",
-    "publish_model": "paranmt_hf.apps.publish.publish",
+    "publish": "paranmt_hf.hub.publish",
     "rescore": "paranmt_hf.corpus.score",
     "rotate_encoder": "paranmt_hf.training.rotate",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -97,7 +95,7 @@ _NAMES = {
 }
 
 __all__ = [
-    "AboutModel",
+    "About",
     "AnnotationConfig",
     "AugmentConfig",
     "WordWeighting",
@@ -122,6 +120,8 @@ __all__ = [
     "ParaphraserTraining",
     "ReleaseConfig",
     "ScorerConfig",
+    "EvaluationText",
+    "TextInput",
     "RotateConfig",
     "ReleaseFilter",
     "PairSelection",
@@ -162,13 +162,9 @@ __all__ = [
     "load_supervised",
     "mine",
     "mined_negatives",
-    "paraphrase_corpus",
     "paraphrase_file",
     "parse_pairs",
-    "plan_dataset",
-    "plan_model",
-    "publish_dataset",
-    "publish_model",
+    "publish",
     "rescore",
     "rotate_encoder",
     "sample_for_annotation",
@@ -195,16 +191,16 @@ if TYPE_CHECKING:
     )
     from paranmt_hf.apps.annotate.sample import AnnotationConfig
     from paranmt_hf.apps.explore.explore import write_report
-    from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
+    from paranmt_hf.corpus.bitext.inputs import TextInput
     from paranmt_hf.corpus.build import build
     from paranmt_hf.corpus.builder import ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
     from paranmt_hf.corpus.pairs import PairSelection
-    from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
+    from paranmt_hf.corpus.selection.decontamination import EvaluationText
     from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
     from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
@@ -223,6 +219,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.licenses import License
+    from paranmt_hf.hub.publish import About, publish
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
     from paranmt_hf.paraphrase.adversarial import find_adversarial
@@ -242,12 +239,11 @@ if TYPE_CHECKING:
     from paranmt_hf.search.indexed_vectors import IndexConfig
     from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
-    from paranmt_hf.training.pair_margins import evaluate_overfitting
+    from paranmt_hf.training.overfitting import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec

@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 
 SUMMARY = "search for the settings of an encoder: train each on a sample, keep the best"
 # What the search decides itself.
-NOT_HERE = {"epochs", "patience", "evaluations", "report_to", "gather_negatives", "mine_over", "error_negatives"}
+NOT_HERE = {"epochs", "patience", "evaluations", "report_to", "mine_over", "error_negatives"}
 
 
 def configure(parser: CommandParser) -> None:

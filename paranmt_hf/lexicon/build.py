@@ -15,14 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.word_similarity import (
-    WordSimilarity,
-    evaluate_word_scores,
-    in_both_orders,
-    read_word_pairs,
-)
 from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, merged, runs_of
 from paranmt_hf.lexicon.lexicon import (
     TABLE,
@@ -36,6 +31,12 @@ from paranmt_hf.lexicon.lexicon import (
 )
 from paranmt_hf.lexicon.pmi import write_word_pairs
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
+from paranmt_hf.lexicon.word_similarity import (
+    WordSimilarity,
+    evaluate_word_scores,
+    in_both_orders,
+    read_word_pairs,
+)
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
@@ -232,7 +233,7 @@ def build(
         clear(work)
         raise InputError(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
-            "lower --min-count"
+            "lower `min_count`"
         )
     shutil.copyfile(work / WORDS, folder / WORDS)
     return LexiconRecord(

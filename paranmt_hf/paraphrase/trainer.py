@@ -30,8 +30,8 @@ from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_
 from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate
 from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
-from paranmt_hf.training.course import forget_cut_off, last_checkpoint
-from paranmt_hf.training.history import thinned
+from paranmt_hf.training.record import thinned
+from paranmt_hf.training.trainer_run import forget_cut_off, last_checkpoint
 from paranmt_hf.util.batches import token_batches
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.optional import available

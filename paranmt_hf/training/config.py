@@ -9,13 +9,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check
 
 Negatives = Literal["max", "mix", "rand"]
-# Above every number of pairs, batches or passes that means something: a slip of the keyboard is refused.
-MOST = 1_000_000
-# A step of Adam moves every weight by as much as this.
-LARGEST_RATE = 1
-# Cosines differ by no more.
-LARGEST_MARGIN = 2
-Size = Annotated[int, Range(at_least=1, at_most=MOST)]
+# With more steps or pairs memory ends before the first step.
+Size = Annotated[int, Range(at_least=1, at_most=1_000_000)]
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,7 @@ class TrainConfig:
         batch_size: Pairs of a mini-batch (section 5.2).
         mega_batch: M, the mini-batches of a mega-batch (section 4, table 6).
         optimizer: Adam (section 5.2); arXiv:1511.08198, section 4.2, tries AdaGrad too, at rates of 0.05 and less.
-        learning_rate: Rate of the optimiser (section 5.2).
+        learning_rate: Rate of the optimizer (section 5.2).
         clip: Largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1; no limit if not given.
         freeze_words: Leave word embeddings as they are, and train the other weights (arXiv:1511.08198, section 4.2).
         decay: Lower the rate linearly to zero (not in the papers).
@@ -41,11 +36,10 @@ class TrainConfig:
         one_sided: Only the reference gets a negative, another reference (ParaNMT-50M as printed), instead of both
             sides (arXiv:1511.08198, equation 1).
         mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
-            given, int8 if the processor is measured to be faster with it.
+            given, int8 if the processor has instructions for it.
         lambda_w: Weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1).
-        lambda_c: Weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1).
-        regularise_to: What `lambda_c` pulls compositional parameters towards: zero, or their values before training;
-            if not given, zero, but initial for an identity-RNN (arXiv:1511.08198, section 3).
+        lambda_c: Weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1), of an
+            identity-RNN of their squared distance from the initial ones (section 3).
         teacher: SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers).
         teacher_weight: Share of the teacher's term in the loss; at 1.0 there is no margin loss.
         second_teacher: Another teacher: the mean of both teachers' cosines is learned, each divided by its standard
@@ -62,17 +56,17 @@ class TrainConfig:
         checkpoint_seconds: Time between two checkpoints.
         device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
         precision: Mixed precision of the trainer (LSTM models, GPUs).
-        gather_negatives: Mine among the mega-batches of all processes of the trainer, not of each.
-        mine_over: Averaging models on several GPUs: whether a process mines its negatives in the whole of a
-            mega-batch, or in its own part; all if not given.
+        mine_over: Several processes: whether a process mines its negatives among the pairs of all, or among its own;
+            if not given, all for averaging models, which share each mega-batch, and its own through the trainer,
+            where each process has mega-batches of its own.
         report_to: Where the trainer reports to: tensorboard, trackio, wandb.
     """
 
-    margin: Annotated[float, Range(above=0, at_most=LARGEST_MARGIN), Advanced] = 0.4
+    margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
     batch_size: Size = 100
     mega_batch: Size = 40
     optimizer: Annotated[Literal["adam", "adagrad"], Advanced] = "adam"
-    learning_rate: Annotated[float, Range(above=0, at_most=LARGEST_RATE)] = 0.001
+    learning_rate: Annotated[float, Range(above=0, at_most=1)] = 0.001
     clip: Annotated[float | None, Range(above=0), Advanced] = None
     freeze_words: Annotated[bool, Advanced] = False
     decay: Annotated[bool, Advanced] = False
@@ -82,9 +76,8 @@ class TrainConfig:
     error_negatives: Annotated[Share, Advanced] = 0.0
     one_sided: Annotated[bool, Advanced] = False
     mining_precision: Annotated[Literal["float32", "int8"] | None, Advanced] = None
-    lambda_w: Annotated[float, Range(at_least=0, at_most=MOST), Advanced] = 0.0
-    lambda_c: Annotated[float, Range(at_least=0, at_most=MOST), Advanced] = 0.0
-    regularise_to: Annotated[Literal["zero", "initial"] | None, Advanced] = None
+    lambda_w: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
+    lambda_c: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
     teacher: str | None = None
     teacher_weight: Annotated[float, Range(above=0, at_most=1), Advanced] = 1.0
     second_teacher: Annotated[str | None, Advanced] = None
@@ -98,13 +91,12 @@ class TrainConfig:
     checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
     device: Literal["cpu", "cuda"] | None = None
     precision: Annotated[Literal["float32", "bf16", "fp16"], Advanced] = "float32"
-    gather_negatives: Annotated[bool, Advanced] = False
     mine_over: Annotated[Literal["all", "rank"] | None, Advanced] = None
     report_to: Annotated[str | None, Advanced, RunOnly] = None
 
     def __post_init__(self) -> None:
         check(self)
-        if self.margin_weight > 0 and self.mega_pairs < 2 and not self.gather_negatives:
+        if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
             raise InputError(
                 "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, where it can have no negative; "
                 "raise one of them"
@@ -129,5 +121,5 @@ class TrainConfig:
 
     @property
     def needs_trainer(self) -> bool:
-        """Whether averaging models too run through the trainer: on a GPU, for what the loop there does not do."""
+        """Whether averaging models too run through the trainer, on a GPU, for what the engine there does not do."""
         return self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)

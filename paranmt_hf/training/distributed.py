@@ -1,7 +1,6 @@
-"""Processes that train one model together: who is who, what they send each other, and what if one of them is gone.
+"""Several processes that train one model, started by `torchrun` or `accelerate launch`.
 
-They are started by `torchrun` or `accelerate launch`, which tell each its place in the environment. Tensors on a GPU
-go by NCCL, those on the host by Gloo.
+Tensors on a GPU are sent by NCCL, those on the host by Gloo.
 """
 
 from __future__ import annotations
@@ -17,26 +16,31 @@ import torch
 from torch import distributed
 
 from paranmt_hf.errors import InputError, LostProcessError
+from paranmt_hf.training.config import TrainConfig
 
-# How long processes wait for each other in the middle of training before they give up.
-LONGEST = timedelta(minutes=10)
-# What the first process does alone, such as reading a corpus, may take this long. If it ends meanwhile, that shows at
-# once.
-PATIENCE = timedelta(days=7)
+# How long processes wait for each other during training.
+STEP_TIMEOUT = timedelta(minutes=10)
+# How long they wait for what rank 0 does alone, such as reading a corpus. If rank 0 ends, they end at once.
+RANK_0_TIMEOUT = timedelta(days=7)
 
 
 def started() -> int:
-    """Number of processes that were started together; 1 if this one is alone."""
+    """Number of processes that were started together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def own_device() -> torch.device:
+    """Name the GPU of this process."""
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+
 class Processes:
-    """The processes that train together, all of which call the same methods in the same order.
+    """The processes that train together, which all call the same methods in the same order.
 
     Args:
-        rank: Which of them this is, counted from 0.
-        count: How many there are.
-        patient: A group of torch's that waits for the first process as long as that takes.
+        rank: Rank of this process.
+        count: Number of processes.
+        patient: A process group that waits for rank 0 for days.
     """
 
     def __init__(self, rank: int, count: int, patient: distributed.ProcessGroup | None = None) -> None:
@@ -44,32 +48,29 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes and tells."""
+        """Whether this process is rank 0, which reads the data, writes and prints."""
         return self.rank == 0
 
     def gather(self, own: torch.Tensor) -> torch.Tensor:
-        """Collect a tensor of the same shape from each process [process, ...]; on a GPU without a look at it."""
+        """Collect a tensor of the same shape from each process [process, ...], on a GPU without a synchronisation."""
         everyone = own.new_empty(self.count * own.numel())
         with _together(self.count):
             distributed.all_gather_single(everyone, own.contiguous().view(-1))
         return everyone.view(self.count, *own.shape)
 
-    def first_tells(self, value: float = 0.0) -> float:
-        """Wait for the first process, and learn its number."""
-        told = torch.tensor([value], dtype=torch.float64)
+    def broadcast(self, value: float = 0.0) -> float:
+        """Wait for rank 0 and return the value it broadcasts."""
+        received = torch.tensor([value], dtype=torch.float64)
         with _together(self.count):
-            distributed.broadcast(told, 0, group=self._patient)
-        return float(told)
+            distributed.broadcast(received, 0, group=self._patient)
+        return float(received)
 
     def check_same(self, what: str, *values: int) -> None:
-        """Make sure that all processes have the same numbers.
+        """Check that all processes have the same values.
 
         Args:
-            what: What the numbers tell of, for the error.
-            values: Whole numbers.
-
-        Raises:
-            InputError: They do not.
+            what: What the values describe, for the error.
+            values: Integers.
         """
         own = torch.tensor(values, dtype=torch.int64)
         everyone = [torch.empty_like(own) for _ in range(self.count)]
@@ -78,63 +79,99 @@ class Processes:
         others = [rank for rank, other in enumerate(everyone) if not torch.equal(other, everyone[0])]
         if others:
             raise InputError(
-                f"process {others[0]} of {self.count} does not have the same {what} as the first one; all need the "
-                "same versions of everything, on machines that see --out under the same path"
+                f"process {others[0]} of {self.count} does not have the same {what} as rank 0; all processes need the "
+                "same versions of everything, on machines that see the folder of the result under the same path"
             )
 
 
 @cache
 def join(device: torch.device) -> Processes:
-    """Join the processes that were started together; once, for the rest of the process.
+    """Join the processes that were started together, for the rest of this process.
 
     Args:
-        device: Where this process trains; it is the current GPU from now on.
-
-    Raises:
-        InputError: They do not find each other.
+        device: Where this process trains; a GPU becomes the current one.
     """
     backend = "gloo"
     if device.type == "cuda":
         torch.cuda.set_device(device)
         backend = "cpu:gloo,cuda:nccl"
     try:
-        distributed.init_process_group(backend, timeout=LONGEST)
-        patient = distributed.new_group(timeout=PATIENCE, backend="gloo")
+        distributed.init_process_group(backend, timeout=STEP_TIMEOUT)
+        patient = distributed.new_group(timeout=RANK_0_TIMEOUT, backend="gloo")
     except (RuntimeError, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(
-            f"the {started()} processes do not find each other: {reason}; start them by torchrun or accelerate launch"
+            f"the {started()} processes cannot connect: {reason}; start them by torchrun or accelerate launch"
         ) from None
     atexit.register(_leave)
     return Processes(distributed.get_rank(), distributed.get_world_size(), patient)
 
 
+def join_started(device: str | None) -> Processes | None:
+    """Join the processes that were started together; None if there is one.
+
+    Args:
+        device: The device of the settings: `cpu`, `cuda`, or None for a GPU if there is one.
+    """
+    if started() == 1:
+        return None
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    return join(own_device() if on_gpu else torch.device("cpu"))
+
+
+def barrier(device: str | None) -> None:
+    """Wait for rank 0 if several processes were started."""
+    if (processes := join_started(device)) is not None:
+        processes.broadcast()
+
+
+def check_processes(config: TrainConfig, count: int) -> None:
+    """Refuse to train averaging models with several processes if one of them has no GPU, or no pair."""
+    if config.device != "cuda":
+        raise InputError(
+            "averaging models are trained by one process on the CPU; choose `device` cuda, or start one process",
+            option="device",
+        )
+    local, gpus = own_device().index, torch.cuda.device_count()
+    if local >= gpus:
+        raise InputError(
+            f"process {local + 1} on this machine has no GPU of its own, for torch finds {gpus} here; start as many "
+            "processes as there are GPUs"
+        )
+    if config.batch_size < count:
+        raise InputError(
+            f"`batch_size` {config.batch_size} leaves some of {count} processes without a pair, for they share each "
+            f"mini-batch; give at least {count}, or start fewer processes",
+            option="batch_size",
+        )
+
+
 def _leave() -> None:
-    """Take leave of the others; not where one of them is gone, for whom that would wait."""
+    """Destroy the process group, unless a process is lost, for which that would wait."""
     if distributed.is_initialized() and not _lost:
         distributed.destroy_process_group()
 
 
-# Holds something once another process is gone.
+# Not empty when another process is lost.
 _lost: list[bool] = []
 
 
 @contextmanager
 def _together(count: int) -> Iterator[None]:
-    """Say in one sentence that another process is gone, whatever torch says of it."""
+    """Turn torch's errors about a lost process into one sentence."""
     try:
         yield
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
         if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
-            # That a step cannot be captured tells nothing of the others.
+            # A step that cannot be captured says nothing about the other processes.
             raise
         _lost.append(True)
         reason = "does not answer" if "timed out" in str(error).lower() else "ended"
         raise LostProcessError(
             f"another of the {count} processes {reason}, and says itself why if it can; if it was stopped, run the "
-            "same command again, which goes on from the last checkpoint"
+            "same command again, which continues from the last checkpoint"
         ) from None
 
 
@@ -143,13 +180,17 @@ def summed(
 ) -> None:
     """Add up gradients over all processes, in one exchange.
 
+    A GPU adds numbers to a row in an order that changes. So each process adds up the gradients of its own pairs, and
+    all processes add up these, in the order of their ranks. No row occurs twice in the list of one process, so the
+    order of each sum is fixed, and tables stay equal in every bit.
+
     Args:
-        processes: Those that train together.
-        sent: Of each table the rows that have a gradient under the pairs of this process, each once, as of `distinct`,
-            and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
-        totals: Of each table zeros [row of the table, dimension]; they get the gradient under the pairs of all.
+        processes: The processes that train together.
+        sent: For each table the distinct rows that have a gradient from the pairs of this process (see
+            `tables.distinct`) and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
+        totals: For each table zeros [row of the table, dimension]; they get the gradient from all pairs.
     """
-    # Numbers of all kinds travel as 32 bits.
+    # Rows and gradients are sent as 32-bit integers.
     packed = [torch.cat([rows.int()[:, None], gradient.view(torch.int32)], dim=1) for rows, gradient in sent]
     everyone = processes.gather(torch.cat([part.flatten() for part in packed]))
     start = 0
@@ -161,15 +202,15 @@ def summed(
 
 
 def with_others(processes: Processes, vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Set vectors of this process among those of the others, which are constants.
+    """Join vectors of this process with those of the others, which are constants.
 
     Args:
-        processes: Those that train together.
+        processes: The processes that train together.
         vectors: Vectors of this process [sentence, dimension].
         sizes: Sentences of each process.
 
     Returns:
-        The vectors of all, one process after the other [sentence, dimension].
+        The vectors of all processes, in the order of their ranks [sentence, dimension].
     """
     room = vectors.new_zeros(max(sizes), vectors.shape[1])
     room[: len(vectors)] = vectors.detach()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
@@ -18,7 +24,7 @@ from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.teacher_text import PairsAndText
+from paranmt_hf.training.record import TrainingSettings
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given
@@ -26,10 +32,16 @@ from paranmt_hf.util.settings import is_given
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+Names = str | Path | Sequence[str | Path]
 # Settings that name a teacher.
 TEACHERS = ("teacher", "second_teacher")
-# Settings that change nothing of the result.
-WITHOUT_EFFECT = ("checkpoint_seconds", "report_to", "mine_over")
+# The sources of a record, and how they were chosen, for text alone.
+NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
+
+
+def listed(names: Names | None) -> list[str | Path]:
+    """One name or several as a list."""
+    return [names] if isinstance(names, str | Path) else list(names or ())
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,10 @@ class TrainingRun:
         config: The training's settings.
         pairs: The data.
         development: The development set, if there is one.
-        start: The encoder to go on from, if there is one.
-        teachers: The files of the teachers, none, one or two.
+        start: The encoder to continue from, if there is one.
+        teachers: The files of the teachers, at most two.
         vectors: The file of word vectors, if there is one.
+        processes: Number of processes that train together.
     """
 
     encoder: EncoderConfig
@@ -53,39 +66,37 @@ class TrainingRun:
     start: SentenceEncoder | None = None
     teachers: Sequence[Model] = ()
     vectors: Path | None = None
+    processes: int = 1
+
+    @property
+    def in_engine(self) -> bool:
+        """Whether an engine for averages trains it, and not the trainer."""
+        return not any(family.dense for family in self.encoder.families) and not self.config.needs_trainer
 
     @cached_property
-    def identity(self) -> Identity:
-        """Everything that decides the result, as JSON values."""
-        training = {name: value for name, value in asdict(self.config).items() if name not in WITHOUT_EFFECT}
-        # Where each process mines in all of a mega-batch, the same comes out of any number of them.
-        if self.config.mine_over == "rank":
-            # Brings torch, for which mistakes do not wait.
-            from paranmt_hf.training.distributed import started
-
-            training |= {"mine_over": "rank", "processes": started()}
-        if self._averages_through_trainer:
-            # What the loop began the trainer cannot go on with, and their results differ.
-            training["through_trainer"] = True
-        return as_json(
-            {
-                "encoder": encoder_identity(self.encoder, self.start, self.vectors),
-                "training": training | dict(zip(TEACHERS, (each.revision for each in self.teachers), strict=False)),
-                "data": self.pairs.identity,
-                "development": self.development.name if self.development is not None else None,
-                "development_checksum": self.development.checksum if self.development is not None else None,
-            }
+    def settings(self) -> TrainingSettings:
+        """What determines the result."""
+        revisions: dict[str, Any] = dict(zip(TEACHERS, (each.revision for each in self.teachers), strict=False))
+        # If each process mines in all of a mega-batch, any number of them gives the same result.
+        counts = not self.in_engine or self.config.mine_over == "rank"
+        return TrainingSettings(
+            encoder=encoder_identity(self.encoder, self.start, self.vectors),
+            training=replace(self.config, **revisions),
+            data=self.pairs.identity,
+            development=self.development.name if self.development is not None else None,
+            development_checksum=self.development.checksum if self.development is not None else None,
+            processes=self.processes if counts and self.processes > 1 else None,
+            through_trainer=not any(family.dense for family in self.encoder.families) and not self.in_engine,
         )
 
     @property
-    def _averages_through_trainer(self) -> bool:
-        """Whether the trainer runs a model that the loop on the GPU would run under other settings."""
-        dense = any(family.dense for family in self.encoder.families)
-        return not dense and self.config.needs_trainer
+    def identity(self) -> Identity:
+        """What determines the result, as JSON values."""
+        return as_json(self.settings)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Names, without their folders, of what the run started from; its identity holds only their checksums."""
+        """Names, without folders, of what the run starts from; its settings hold only the checksums."""
         models = {"init_from": self.encoder.init_from, **{name: getattr(self.config, name) for name in TEACHERS}}
         names = {option: plain_name(name) for option, name in models.items() if name}
         if isinstance(self.pairs, PairsAndText):
@@ -94,67 +105,64 @@ class TrainingRun:
 
 
 def resolve(
-    data: str | Path | Sequence[str | Path] | None,
+    data: Names | None,
     encoder: EncoderConfig,
     config: TrainConfig,
     selection: PairSelection,
     *,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
-    text: str | Path | Sequence[str | Path] | None = None,
+    text: Names | None = None,
+    processes: int = 1,
 ) -> TrainingRun:
-    """Find what a run starts from; arguments as of `train`.
-
-    Raises:
-        InputError: Something is missing or does not fit together.
-    """
+    """Find what a run starts from; arguments as of `train`, and the number of processes."""
     names = [name for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
     _check_given(data, text, config, selection)
-    # What is told at once goes before what reads data, and that before what brings torch.
+    # Quick checks come before the data is read, and that before torch is imported.
     for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
         check_name(name)
     if encoder.vectors:
         existing(encoder.vectors)
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs = _pairs(data, text, config, selection, unwanted)
+    pairs: Pairs | PairsAndText
+    if data is not None:
+        pairs = Pairs(listed(data), selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
+    if text is not None:
+        pairs = PairsAndText(None if data is None else pairs, SentenceSources(listed(text)), unwanted)  # type: ignore[arg-type]
     teachers = [locate(name) for name in names]
     encoder, start, vectors = resolve_encoder(encoder)
-    return TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors)
+    run = TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors, processes)
+    _check_settings(run)
+    return run
 
 
 def _check_given(data: object, text: object, config: TrainConfig, selection: PairSelection) -> None:
     """Refuse data that do not go with the settings; arguments as of `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
-            "--text has sentences without paraphrases, of which a teacher alone tells something; give --teacher and "
-            "leave --teacher-weight at 1.0, and train on pairs afterwards (--init-from)"
+            "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher` and "
+            "a `teacher_weight` of 1.0, and train on pairs afterwards (`init_from`)",
+            option="text",
         )
     if data is None and text is None:
-        raise InputError(
-            "there is nothing to train on: give pairs with --data, or sentences with --text and a --teacher"
-        )
+        raise InputError("there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`")
     if data is None and selection != PairSelection():
-        raise InputError("options that choose pairs need pairs; give some with --data")
+        raise InputError("options that choose pairs need pairs; give some as `data`", option="data")
 
 
-def _pairs(
-    data: str | Path | Sequence[str | Path] | None,
-    text: str | Path | Sequence[str | Path] | None,
-    config: TrainConfig,
-    selection: PairSelection,
-    unwanted: set[str],
-) -> Pairs | PairsAndText:
-    """Find the pairs and the sentences without a paraphrase."""
-    pairs = None
-    if data is not None:
-        sources = [data] if isinstance(data, str | Path) else list(data)
-        pairs = Pairs(sources, selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
-    if text is None:
-        assert pairs is not None
-        return pairs
-    files = [text] if isinstance(text, str | Path) else list(text)
-    return PairsAndText(pairs, SentenceSources(files), unwanted)
+def _check_settings(run: TrainingRun) -> None:
+    """Refuse settings that would be recorded and have no effect on what is learned."""
+    config = run.config
+    if config.freeze_words and run.in_engine and run.encoder.kinds == ["word"]:
+        raise InputError(
+            f"`freeze_words` leaves nothing to train: the model {run.encoder.model!r} has only word embeddings",
+            option="freeze_words",
+        )
+    if config.neighbours and not run.in_engine:
+        raise InputError("`neighbours` is for averaging models trained in float32", option="neighbours")
+    if config.error_negatives and (not run.in_engine or config.device == "cuda"):
+        raise InputError("`error_negatives` is for averaging models on the CPU", option="error_negatives")
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
@@ -164,11 +172,7 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
         encoder: Its settings.
 
     Returns:
-        The settings with what was left open filled in, the encoder to go on from and the file of word vectors; one of
-        these two at most.
-
-    Raises:
-        InputError: Something is missing or does not fit together.
+        The settings, resolved; the encoder to continue from and the file of word vectors, at most one of them.
     """
     if encoder.init_from:
         from paranmt_hf.encoders.building import trainable
@@ -180,19 +184,16 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
     return encoder.resolved(width), None, vectors
 
 
-def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vectors: Path | None) -> dict[str, Any]:
-    """Everything that decides an encoder before its training, as JSON values; arguments as of `resolve_encoder`."""
+def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vectors: Path | None) -> EncoderConfig:
+    """Replace the names in the settings of an encoder by checksums; arguments as `resolve_encoder` returns them."""
     if start is not None:
-        return {"model": encoder.model, "init_from": start.source.revision if start.source is not None else None}
-    return {**asdict(encoder), "vectors": f"sha256:{checksum(vectors)}" if vectors else None}
+        revision = start.source.revision if start.source is not None else None
+        return EncoderConfig(model=encoder.model, init_from=revision)
+    return replace(encoder, vectors=f"sha256:{checksum(vectors)}" if vectors else None)
 
 
 def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
-    """Fill in what a start decides.
-
-    Raises:
-        InputError: The settings ask for another encoder than the start is.
-    """
+    """Fill in what a start decides, and refuse settings of another encoder."""
     from paranmt_hf.encoders.composition import take_apart
 
     name = take_apart(list(start)).name
@@ -200,17 +201,19 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
     if given - {"model"} or encoder.model not in (EncoderConfig().model, name, name.replace(",", "-")):
         raise InputError(
             f"{encoder.init_from} is a model {name!r} with its own vocabulary and dimensions; leave out "
-            f"{', '.join(sorted('--' + option.replace('_', '-') for option in given))}"
+            f"{', '.join(f'`{name}`' for name in sorted(given))}",
+            option="init_from",
         )
     return replace(encoder, model=name)
 
 
 def existing(path: str) -> Path:
     """Find a file of word vectors."""
-    check_regular(Path(path).expanduser())
-    if not Path(path).expanduser().is_file():
-        raise InputError(f"--vectors {path}: no such file; expected a text file of word vectors")
-    return Path(path).expanduser()
+    file = Path(path).expanduser()
+    check_regular(file)
+    if not file.is_file():
+        raise InputError(f"`vectors` {path}: no such file; expected a text file of word vectors", path=file)
+    return file
 
 
 def sentences_of(folder: str | Path) -> set[str]:
@@ -225,3 +228,108 @@ def sentences_of(folder: str | Path) -> set[str]:
 def holds_training(work: Path) -> bool:
     """Tell whether a work folder holds what took long to make: a checkpoint, vectors of a teacher."""
     return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/**/part-*"))
+
+
+class PairsAndText:
+    """Pairs, followed by the sentences of text, two of which form a row.
+
+    They are not paraphrases, so this is for a teacher alone.
+
+    Attributes:
+        unit: Name of a row in messages.
+
+    Args:
+        pairs: The pairs, if there are any.
+        text: The sentences, if there are any.
+        unwanted: Sentences of test sets; text that shares one of them, or eight words in a row, is left out.
+    """
+
+    unit = "pairs of sentences"
+
+    def __init__(self, pairs: Pairs | None, text: SentenceSources | None, unwanted: Collection[str] = ()) -> None:
+        self._pairs, self._text = pairs, text
+        self._unwanted = EvaluationText(unwanted) if unwanted else None
+        lines = "\n".join(sorted(unwanted)).encode("utf8", "surrogatepass")
+        self._checksum = hashlib.sha256(lines).hexdigest() if unwanted else None
+        self._shared = self._read = 0
+        self._dropped: dict[str, int] = {}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the sentences, as JSON values."""
+        pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
+        return {
+            **pairs,
+            "text": self._text.identity if self._text is not None else None,
+            "text_unwanted_checksum": self._checksum,
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files and datasets of text, without folders."""
+        return self._text.names if self._text is not None else []
+
+    @property
+    def left_out_by(self) -> dict[str, int]:
+        """Numbers of rows and sentences that the last reading left out, by reason."""
+        of_pairs = self._pairs.left_out_by if self._pairs is not None else {}
+        return of_pairs | {f"sentences of text {reason}": count for reason, count in self._reasons.items() if count}
+
+    @property
+    def left_out(self) -> str:
+        """What the last reading left out, in words."""
+        of_pairs = [self._pairs.left_out] if self._pairs is not None else []
+        counts = [f"{count:,} were left out, {reason}" for reason, count in self._reasons.items() if count]
+        read = self._read + sum(self._dropped.values())
+        return "; ".join([*of_pairs, f"of {read:,} sentences of text {', '.join(counts) or 'none was left out'}"])
+
+    @property
+    def _reasons(self) -> dict[str, int]:
+        dropped = {f"dropped as {reason}": count for reason, count in self._dropped.items()}
+        return {**dropped, "with a sentence of the excluded sets, or eight words of one": self._shared}
+
+    def errors(self) -> Iterator[pa.Table]:
+        """Read no pairs that differ in a number or a negation; these are for a margin loss."""
+        return iter(())
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Read tables with the columns `reference` and `translation`, without nulls."""
+        if self._pairs is not None:
+            yield from self._pairs.batches()
+        waiting = pa.array([], pa.string())
+        for column in self._sentences():
+            sentences = pa.concat_arrays([waiting, column])
+            whole = len(sentences) // 2 * 2
+            waiting = sentences[whole:]
+            if whole:
+                yield _by_twos(sentences[:whole])
+        if len(waiting):
+            # The last sentence of an odd number is both sides.
+            yield _by_twos(pa.concat_arrays([waiting, waiting]))
+
+    def columns(self) -> Iterator[pa.Array]:
+        """Read every sentence once: both sides of the pairs, then the text [sentence]."""
+        for table in self._pairs.batches() if self._pairs is not None else ():
+            for side in SIDES:
+                yield pa.concat_arrays(table[side].chunks)
+        yield from self._sentences()
+
+    def _sentences(self) -> Iterator[pa.Array]:
+        """Read the text without unwanted sentences, and count these."""
+        self._shared = self._read = 0
+        report = Report()
+        for column in self._text.batches(report) if self._text is not None else ():
+            sentences = column.cast(pa.string()).drop_null()
+            self._read += len(sentences)
+            if self._unwanted is not None and len(sentences):
+                shared = self._unwanted.found_in(sentences)
+                self._shared += int(shared.sum())
+                sentences = sentences.filter(pa.array(~shared))
+            yield sentences
+        self._dropped = dict(report.dropped)
+
+
+def _by_twos(sentences: pa.Array) -> pa.Table:
+    """Form rows of sentences: 2i and 2i + 1 are the sides of row i."""
+    sides = [sentences.take(pa.array(np.arange(side, len(sentences), 2))) for side in (0, 1)]
+    return pa.table(dict(zip(SIDES, sides, strict=True)))

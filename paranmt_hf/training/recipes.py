@@ -13,7 +13,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import TRAINING_FILE, read_training
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.run import is_free
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -30,8 +30,8 @@ class Recipe:
         name: Its name.
         needs: Options that name what the user has to bring.
         first: Options of the first step, which learns a teacher's similarities.
-        then: Options of the second step, which goes on with the margin loss; the result is the mean of both. Empty
-            where the first is all.
+        then: Options of the second step, which continues with the margin loss; the result is the mean of both. Empty
+            for a recipe of one step.
     """
 
     name: str
@@ -89,11 +89,12 @@ def train_steps(
     """
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
-    # Before hours of work, as far as that can be known by then.
-    if not is_free(out) and [part.name for part in read_training(out).mean_of or []] != [first.name, second.name]:
-        raise InputError(
-            f"{out} is another encoder than this recipe gives; choose another `out` or move it away", option="out"
-        )
+    # Checked before hours of work, as far as possible.
+    if not is_free(out) and [part.name for part in TrainingRecord.read(out).mean_of or []] != [
+        first.name,
+        second.name,
+    ]:
+        raise InputError(f"{out} is not an encoder of this recipe; choose another place", option="out", path=out)
     step(out=first, encoder=encoder, config=config, selection=selection, **options)
     then = {name.replace("-", "_"): value for name, value in recipe.then.items()}
     chosen = {entry.name for entry in fields(PairSelection)} & then.keys()
@@ -104,12 +105,9 @@ def train_steps(
     step(out=second, encoder=EncoderConfig(init_from=str(first)), config=margin, selection=further, **options)
     # These import torch; mistakes in the first step are reported before.
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.distributed import started
-    from paranmt_hf.training.several_processes import wait_for
+    from paranmt_hf.training.distributed import barrier
 
-    if int(os.environ.get("RANK", "0")) and started() > 1:
-        # Of several processes rank 0 averages.
-        wait_for(out / TRAINING_FILE)
-    else:
+    if os.environ.get("RANK", "0") == "0":
         # Finds a mean that is there, and refuses that of others.
         average_encoders([first, second], out)
+    barrier(config.device)

@@ -1,146 +1,161 @@
-"""What training writes down beside a model, its `training.json`."""
+"""What training writes down next to a model, its `training.json`, and the course of a run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.history import History
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.optional import available
+from paranmt_hf.util.records import Record, from_json, read_json
+from paranmt_hf.util.run import Result
 
-TRAINING_FILE = "training.json"
-# What comes after training, and is left out of the file where nothing came.
-LATER = ("mean_of", "rotated", "basis")
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+TRAINING_FILE, TRAINING_PICTURE = "training.json", "training.png"
+# Enough for a picture; an even number.
+MAX_LOSSES = 4000
+# Names of inputs of a run that are not settings of the encoder.
+OTHER_INPUTS = {"teacher", "second_teacher", "text"}
+
+
+@dataclass
+class History:
+    """The course of a run.
+
+    Attributes:
+        losses: Step and mean loss since the entry before.
+        scores: Step and score on the development set.
+        best_score: Highest of them.
+        best_step: Its step.
+        stale: Evaluations since then.
+        pairs: Pairs trained on.
+        seconds: Time spent training, evaluations included.
+    """
+
+    losses: list[tuple[int, float]] = field(default_factory=list)
+    scores: list[tuple[int, float]] = field(default_factory=list)
+    best_score: float | None = None
+    best_step: int = 0
+    stale: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
+
+    def add_loss(self, step: int, loss: float) -> None:
+        """Add a loss; see `thinned`."""
+        self.losses = thinned([*self.losses, (step, loss)])
+
+    def add_score(self, step: int, score: float) -> bool:
+        """Add a development score; returns whether it is the best so far."""
+        self.scores.append((step, score))
+        if self.best_score is None or score > self.best_score:
+            self.best_score, self.best_step, self.stale = score, step, 0
+            return True
+        self.stale += 1
+        return False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The course as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> History:
+        """Read what `as_dict` returned."""
+        pairs = {name: [(int(step), float(value)) for step, value in values[name]] for name in ("losses", "scores")}
+        return cls(**{**values, **pairs})
+
+
+def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Average neighbours when there are `MAX_LOSSES`."""
+    if len(losses) < MAX_LOSSES:
+        return losses
+    pairs = zip(losses[::2], losses[1::2], strict=True)
+    return [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
+
+
+def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> bool:
+    """Draw loss and development score over the steps.
+
+    Args:
+        history: The course of the run.
+        path: The picture.
+        title: Its title.
+        unit: Unit of the horizontal axis.
+
+    Returns:
+        Whether it was drawn; it needs matplotlib.
+    """
+    if not available("matplotlib"):
+        return False
+    import matplotlib.figure
+
+    figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(*zip(*history.losses, strict=True), color="tab:blue", label="loss")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(xlabel=unit, ylabel="loss", title=title)
+    axes.set_ylim(bottom=0)
+    if history.scores:
+        right = axes.twinx()
+        steps, scores = zip(*history.scores, strict=True)
+        right.plot(steps, [100 * score for score in scores], color="tab:orange", marker="o", label="development")
+        right.set_ylabel("Pearson on the development set, times 100")
+    figure.legend(loc="outside lower center", ncols=2)
+    figure.savefig(path, dpi=120)
+    return True
 
 
 @dataclass(frozen=True)
 class AveragedModel:
-    """A model that another was made of: its name, and the commit or checksum of its files."""
+    """A model that another was made from: its name, and the commit or checksum of its files."""
 
     name: str
     revision: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rotation:
     """How the dimensions of a model were ordered after its training.
 
     Attributes:
-        model: The model of before.
+        model: The model before.
         order: `even` or `principal`.
-        dimension: So many of the first dimensions were kept; None for all.
+        dimension: Number of the first dimensions that were kept; None for all.
         each_part: Whether each table of a concatenation was rotated by itself.
+        pairs: Maximum number of pairs whose principal components were taken; None for `even`.
+        seed: Seed of the even rotation, or of the pairs.
+        data: What determines the pairs, as JSON values.
     """
 
     model: AveragedModel
     order: str
     dimension: int | None = None
     each_part: bool = False
+    pairs: int | None = None
+    seed: int = 1
+    data: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingRecord:
-    """The content of a model's `training.json`.
+@dataclass(frozen=True)
+class ShownData:
+    """What cards read about the data of a model, in its settings under `data`.
 
     Attributes:
-        settings: The identity of the run, as JSON values: what determines its result, under `encoder`, `training`,
-            `data` and `development`.
-        inputs: Names of the models and files that the run began with, of which the settings hold checksums.
-        pairs: Pairs in the training data.
-        history: The course of the run.
-        development: Pearson's r on the development set, in [-1, 1], if there was one.
-        dimension: Size of a sentence vector.
-        parameters: Number of weights.
-        versions: Versions of the libraries that made it.
-        machine: Kind of the processor, such as `x86_64`.
-        paranmt_hf: Version of this package.
-        mean_of: The models that this is the mean of; the rest is then the last one's.
-        rotated: How its dimensions were ordered; the rest is then that of the model of before.
-        basis: What its start had under `rotated`, whose dimensions it has too.
+        sources: Parquet files by their names, files of phrases, releases, or datasets on the Hub.
+        unwanted_sentences: Number of sentences whose pairs were left out.
+        ranges: Smallest and largest value of columns.
     """
 
-    settings: dict[str, Any]
-    inputs: dict[str, str] = field(default_factory=dict)
-    pairs: int
-    history: History
-    development: float | None
-    dimension: int
-    parameters: int
-    versions: dict[str, str]
-    machine: str
-    paranmt_hf: str
-    mean_of: list[AveragedModel] | None = None
-    rotated: Rotation | None = None
-    basis: dict[str, Any] | None = None
-
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
-        """Read what `to_json` gave.
-
-        Args:
-            values: Parsed JSON.
-            where: The file, for the error.
-
-        Raises:
-            InputError: A value is missing or of another type; those of the settings that a card shows count too.
-        """
-        if isinstance(values, dict) and values.get("kind") == "sent2vec":
-            raise InputError(f"{where} is that of a model trained on sentences; expected an encoder trained on pairs")
-        record = from_json(cls, values, where)
-        from_json(_Shown, values, where)
-        known = {entry.name for entry in fields(EncoderConfig)}
-        if others := sorted(
-            {*record.settings["encoder"], *record.inputs} - known - {"teacher", "second_teacher", "text"}
-        ):
-            raise InputError(
-                f"{where} names {others[0]!r}, which no encoder of this version has; use the version of paranmt-hf "
-                "that it names, or train the model again"
-            )
-        return record
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return {name: value for name, value in values.items() if value is not None or name not in LATER}
-
-    def for_card(self) -> dict[str, Any]:
-        """Give what a card shows: all but the course of loss and score, which belongs to the model's folder."""
-        history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
-        return {**self.to_json(), "history": history}
-
-
-def read_training(folder: Path) -> TrainingRecord:
-    """Read what training wrote down of a model.
-
-    Raises:
-        InputError: The folder holds no such record, or a damaged one.
-    """
-    path = folder / TRAINING_FILE
-    values = read_json(path, "the folder of an encoder made by `paranmt train`")
-    return TrainingRecord.from_json(values, path)
-
-
-# What a card reads of settings and course. These are checked, other settings may be anything.
-
-
-@dataclass(frozen=True)
-class _Encoder:
-    model: str
-    unknown: Literal["drop", "train", "share"] | None = None
-
-
-@dataclass(frozen=True)
-class _Training:
-    batch_size: int
-    mega_batch: int
-    margin: float
-    learning_rate: float
-    seed: int
-    teacher: str | None
-    teacher_weight: float
+    sources: list[list[str] | _Phrases | _Release | _Dataset]
+    unwanted_sentences: int
+    ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,36 +181,157 @@ class _Phrases:
 
 
 @dataclass(frozen=True)
-class ShownData:
-    """What cards read of the pairs that a model learned from, in its settings under `data`.
+class TrainingSettings:
+    """What determines a trained model.
 
     Attributes:
-        sources: Parquet files by their names, files of phrases, releases, or data sets on the Hub.
-        unwanted_sentences: Sentences whose pairs were left out.
-        ranges: Smallest and largest value of columns.
+        encoder: The encoder; of vectors and a start their checksums.
+        training: How it is trained; of teachers their checksums.
+        data: What determines the pairs, as JSON values; see `ShownData`.
+        development: Name of the development set, if there is one.
+        development_checksum: Its checksum.
+        processes: Number of processes, if the result depends on it.
+        through_trainer: Whether the trainer ran a model of tables alone, which engines run otherwise.
     """
 
-    sources: list[list[str] | _Phrases | _Release | _Dataset]
-    unwanted_sentences: int
-    ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    encoder: EncoderConfig
+    training: TrainConfig
+    data: dict[str, Any]
+    development: str | None = None
+    development_checksum: str | None = None
+    processes: int | None = None
+    through_trainer: bool = False
+
+    def __post_init__(self) -> None:
+        from_json(ShownData, self.data, "data")
 
 
-@dataclass(frozen=True)
-class _Settings:
-    encoder: _Encoder
-    training: _Training
-    data: ShownData
-    development: str | None
+@dataclass(frozen=True, kw_only=True)
+class TrainingRecord(Record):
+    """The content of the `training.json` of a model that was trained on pairs.
 
+    Attributes:
+        settings: What determines the model.
+        inputs: Names of the models and files that the run started from, of which the settings hold checksums.
+        pairs: Number of pairs of the training data.
+        history: The course of the run.
+        development: Pearson's r on the development set, in [-1, 1], if there was one.
+        dimension: Dimension of a sentence vector.
+        parameters: Number of weights.
+        mean_of: The models that this is the mean of; the other fields are those of the last one.
+        rotated: How its dimensions were ordered; the other fields are those of the model before.
+        basis: The `rotated` of the model that training started from, whose dimensions this model has.
+    """
 
-@dataclass(frozen=True)
-class _Course:
+    FILE: ClassVar[str] = TRAINING_FILE
+    KIND: ClassVar[str] = "an encoder trained on pairs (`paranmt train`)"
+
+    settings: TrainingSettings
+    inputs: dict[str, str] = field(default_factory=dict)
     pairs: int
-    seconds: float
-    best_step: int
+    history: History
+    development: float | None
+    dimension: int
+    parameters: int
+    mean_of: list[AveragedModel] | None = None
+    rotated: Rotation | None = None
+    basis: Rotation | None = None
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
+        """Build a record from parsed JSON; `where` is the file, for errors."""
+        record = super().from_json(values, where)
+        known = {entry.name for entry in fields(EncoderConfig)} | OTHER_INPUTS
+        if others := sorted(record.inputs.keys() - known):
+            raise InputError(f"{where} names the input {others[0]!r}, which this version of paranmt-hf does not know")
+        return record
+
+    def for_card(self) -> dict[str, Any]:
+        """Give what a card shows: everything except the course of loss and score."""
+        history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
+        return {**self.to_json(), "history": history}
 
 
-@dataclass(frozen=True)
-class _Shown:
-    settings: _Settings
-    history: _Course
+class Trained(Result[TrainingRecord]):
+    """A trained encoder."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        return load(self.folder)
+
+    def summary(self) -> str:
+        """Size, training time and scores in a few lines."""
+        record, history = self.record, self.record.history
+        state = "" if self.fresh else " (was trained already)"
+        lines = [f"{shown_path(self.folder)}: {record.dimension} dimensions, {record.parameters:,} parameters{state}"]
+        # The pairs of a text are two sentences each.
+        of_text = "text" in record.settings.data
+        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
+        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
+        if record.development is not None:
+            score = f"{100 * record.development:.1f}"
+            lines.append(f"  Pearson {score} on the development set, {record.settings.development}")
+            if len(history.scores) > 1:
+                kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
+                lines.append(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({shown_path(self.folder)!r})"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedRecord(Record):
+    """The `training.json` of an encoder made from others: that of the last of them, and how it was made.
+
+    Attributes:
+        settings: `mean_of` or `rotated`, or both.
+        values: The content, as JSON values.
+    """
+
+    FILE: ClassVar[str] = TRAINING_FILE
+    KIND: ClassVar[str] = "an encoder made from others (`paranmt average`, `paranmt rotate`)"
+
+    values: dict[str, Any]
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str) -> DerivedRecord:  # noqa: ANN401
+        """Build a record from parsed JSON; `where` is the file, for errors."""
+        settings = {
+            name: values[name] for name in ("mean_of", "rotated") if isinstance(values, dict) and name in values
+        }
+        if not any(settings.values()):
+            raise InputError(f"{where} is not the record of {cls.KIND}")
+        of_source = {"versions": {}, "machine": "", "paranmt_hf": ""} | values
+        made = {name: of_source[name] for name in ("versions", "machine", "paranmt_hf")}
+        return cls(settings=settings, values=values, **made)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record as JSON values."""
+        return self.values
+
+
+class Derived(Result[DerivedRecord]):
+    """An encoder made from others."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        return load(self.folder, device="cpu")
+
+    def summary(self) -> str:
+        """Name the encoder, with its dimension and the call that loads it."""
+        shown = shown_path(self.folder)
+        dimension = self.record.values.get("dimension")
+        size = f"{dimension} dimensions" if dimension else f"the mean of {len(self.record.values['mean_of'])} models"
+        return f"{shown}: {size}\nload it: paranmt_hf.load({shown!r})"
+
+
+def training_values(folder: Path) -> dict[str, Any]:
+    """Read the `training.json` of a model as JSON values; empty if there is none."""
+    file = folder / TRAINING_FILE
+    values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
+    if not isinstance(values, dict):
+        raise InputError(f"{file} is damaged: expected an object; copy or train the model again", path=file)
+    return values
+
+
+def basis_of(values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON values
+    """Find the rotation of a model's dimensions: its own, or that of the model it was trained from; or None."""
+    return values.get("rotated") or values.get("basis")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,14 +12,19 @@ import numpy as np
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.training.card import write_model_card
-from paranmt_hf.training.derived_record import DerivedEncoder, is_made, training_values
-from paranmt_hf.training.provenance import TRAINED, origin_of
-from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord
-from paranmt_hf.util.records import Identity, as_json
-from paranmt_hf.util.run import result_folder
+from paranmt_hf.training.card import write_derived_card
+from paranmt_hf.training.publish import other_kind
+from paranmt_hf.training.record import (
+    TRAINING_FILE,
+    AveragedModel,
+    Derived,
+    DerivedRecord,
+    Rotation,
+    training_values,
+)
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Count, Seed, check
-from paranmt_hf.util.work import folder_aside, refuse_inside
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -60,7 +63,7 @@ def rotate_encoder(
     *,
     data: str | Path | Sequence[str | Path] | None = None,
     config: RotateConfig | None = None,
-) -> DerivedEncoder:
+) -> Derived:
     """Order the dimensions of an averaging encoder, so that cutting some off costs less; its cosines stay the same.
 
     A concatenation becomes a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
@@ -71,37 +74,33 @@ def rotate_encoder(
         data: Sentences whose principal components are taken, as `paranmt train` takes them; for that order only.
         config: The order, and the number of dimensions.
     """
-    # Torch is loaded only now, so that the command's help needs none.
+    # Torch is imported only now, so that the command's help does not need it.
     from paranmt_hf.encoders.building import trainable
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
 
-    config, out = config or RotateConfig(), result_folder(out)
-    located = locate(model)
-    refuse_inside(out, located.folder)
-    if origin_of(located.folder) is not TRAINED:
-        raise InputError(
-            f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "
-            "models that were trained on pairs are rotated"
-        )
+    config, located = config or RotateConfig(), locate(model)
+    out = result_folder(out, DerivedRecord, sources=[located.folder])
+    if kind := other_kind(located.folder):
+        raise InputError(f"{located.name} is {kind}; only encoders trained on pairs are rotated")
     pairs = _pairs(config, data)
-    identity = _identity(located, config, pairs)
-    if is_made(out, identity, "rotated"):
-        dimension = load(out, device="cpu").get_embedding_dimension()
-        return DerivedEncoder(out, f"{dimension} dimensions", fresh=False)
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
     _check(config, composition.dimension, len(composition.parts) if composition.mode == "concatenate" else 1)
-    rotated = _rotate(encoder, config, pairs)
-    values = _record(located, rotated, identity)
-    with folder_aside(out) as aside:
-        save(rotated, aside)
-        (aside / TRAINING_FILE).write_text(json.dumps(values, indent=1), encoding="utf8")
-        # The record of another version says too little for a card.
-        with suppress(InputError):
-            write_model_card(aside, out.name, TrainingRecord.from_json(values, out / TRAINING_FILE))
-    return DerivedEncoder(out, f"{rotated.get_embedding_dimension()} dimensions", fresh=True)
+    values = training_values(located.folder) | {"rotated": as_json(_rotation(located, config, pairs))}
+    # The rotation that it was trained in is not the last one.
+    values.pop("basis", None)
+
+    def make(work: Path, folder: Path) -> DerivedRecord:
+        rotated = _rotate(encoder, config, pairs)
+        final = values | _changed(values, rotated)
+        save(rotated, folder)
+        write_derived_card(folder, out.name, final)
+        return DerivedRecord.from_json(final, folder / TRAINING_FILE)
+
+    identity = DerivedRecord.from_json(values, out / TRAINING_FILE).settings
+    return run(out, identity, DerivedRecord, make, result=Derived, command="encoder rotate")
 
 
 def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None) -> Pairs | None:
@@ -127,11 +126,16 @@ def _check(config: RotateConfig, dimension: int, tables: int) -> None:
         )
 
 
-def _identity(located: Model, config: RotateConfig, pairs: Pairs | None) -> Identity:
-    """What decides the result, as JSON values."""
-    settings = asdict(config)
-    of = {"name": located.name, "revision": located.revision}
-    return as_json({"rotated": {"model": of, **settings, "data": None if pairs is None else pairs.identity}})
+def _rotation(located: Model, config: RotateConfig, pairs: Pairs | None) -> Rotation:
+    return Rotation(
+        model=AveragedModel(located.name, located.revision),
+        order=config.order,
+        dimension=config.dimension,
+        each_part=config.each_part,
+        pairs=None if pairs is None else ROTATION_PAIRS,
+        seed=config.seed,
+        data=None if pairs is None else pairs.identity,
+    )
 
 
 def _rotate(encoder: SentenceEncoder, config: RotateConfig, pairs: Pairs | None) -> SentenceEncoder:
@@ -165,14 +169,10 @@ def _vectors(encoder: SentenceEncoder, pairs: Pairs) -> Iterator[np.ndarray]:
             yield encoder.encode(table[side].to_pylist(), show_progress_bar=False, truncate_dim=width)
 
 
-def _record(located: Model, rotated: SentenceEncoder, identity: Identity) -> dict[str, Any]:
-    """What training wrote down of the model, and how it was rotated."""
-    values = training_values(located)
-    # The rotation that it was trained in is not the last one.
-    values.pop("basis", None)
+def _changed(values: Mapping[str, Any], rotated: SentenceEncoder) -> dict[str, Any]:
+    """What a rotated encoder changes in the record of the model."""
     dimension = rotated.get_embedding_dimension()
-    if values.get("dimension") != dimension:
-        # What it reached with all dimensions, it does not with fewer.
-        values["development"] = None
+    # The development score of all dimensions is not that of fewer.
+    fewer = {"development": None} if values.get("dimension") != dimension else {}
     parameters = sum(parameter.numel() for parameter in rotated.parameters())
-    return values | identity | {"dimension": dimension, "parameters": parameters}
+    return {**fewer, "dimension": dimension, "parameters": parameters}

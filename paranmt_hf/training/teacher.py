@@ -5,7 +5,11 @@ The teacher encodes every distinct sentence of the pairs once, before training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +17,28 @@ import pyarrow as pa
 import torch
 from torch.nn.functional import normalize
 
+from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.util.files import replacing, writing
+from paranmt_hf.training.inputs import TrainingRun
+from paranmt_hf.training.pair_store import read_keys
+from paranmt_hf.util.files import replacing, write_bytes, writing
 from paranmt_hf.util.progress import Progress
 
+logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
-# Sentences of a file of the cache: what is lost at most when the work is interrupted.
+# Sentences of a file of the cache, the most that an interruption loses.
 PART_SENTENCES = 10_000
 
-# Pairs of sentences among which the spread of a teacher's cosines is measured.
+# Pairs of sentences whose cosines measure the spread of a teacher.
 SPREAD_PAIRS = 20_000
+# Sentences with which the speed of a teacher is measured.
+TIMED_SENTENCES = 64
 
 
 class TeacherVectors:
@@ -41,24 +54,16 @@ class TeacherVectors:
         self._keys, self._vectors = keys[order], vectors[order]
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
-        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32.
-
-        Raises:
-            InputError: The teacher has not encoded one of them.
-        """
+        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32."""
         return torch.from_numpy(self._vectors[self._indices(keys)]).float()
 
     @property
     def dimension(self) -> int:
-        """Numbers of a vector."""
+        """Dimension of a vector."""
         return self._vectors.shape[1]
 
     def units(self, keys: np.ndarray) -> np.ndarray:
-        """Find sentences by their keys [sentence]: vectors of length 1 [sentence, dimension], float16.
-
-        Raises:
-            InputError: The teacher has not encoded one of them.
-        """
+        """Find sentences by their keys [sentence]: vectors of length 1 [sentence, dimension], float16."""
         units = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
             part = slice(start, start + PART_SENTENCES)
@@ -66,11 +71,7 @@ class TeacherVectors:
         return units
 
     def of_pairs(self, keys: np.ndarray) -> np.ndarray:
-        """Add up the two directions of each pair of keys [pair, side]: [pair, dimension], float16.
-
-        Raises:
-            InputError: The teacher has not encoded one of them.
-        """
+        """Add up the directions of both sides of each pair of keys [pair, side]: [pair, dimension], float16."""
         sums = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
             left, right = (normalize(self.of(side), dim=1) for side in keys[start : start + PART_SENTENCES].T)
@@ -99,14 +100,14 @@ class JoinedTeachers(TeacherVectors):
 
     Args:
         teachers: The teachers.
-        keys: Sentences [sentence] whose cosines tell the spread of each.
+        keys: Sentences [sentence] whose cosines measure the spread of each.
     """
 
     def __init__(self, teachers: list[TeacherVectors], keys: np.ndarray) -> None:
         self._teachers = teachers
         weights = np.array([1 / max(teacher.spread(keys), 1e-6) for teacher in teachers])
-        # Unit vectors beside each other, each times the root of its share: a vector of length 1, whose product with
-        # another is the sum of the cosines times their shares.
+        # Concatenated unit vectors, each times the root of its share: a vector of length 1, whose product with another
+        # is the sum of the cosines times their shares.
         self._roots = np.sqrt(weights / weights.sum()).tolist()
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
@@ -116,21 +117,18 @@ class JoinedTeachers(TeacherVectors):
 
     @property
     def dimension(self) -> int:
-        """Numbers of a vector."""
+        """Dimension of a vector."""
         return sum(teacher.dimension for teacher in self._teachers)
 
 
 def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
-    """Let a teacher encode every distinct sentence that it has not encoded yet.
+    """Let a teacher encode every distinct sentence that is not in a folder of vectors.
 
     Args:
         sentences: Columns of sentences with their keys.
         encode: From sentences to the teacher's vectors [sentence, dimension].
-        folder: Where the vectors are kept; those of an interrupted call, or of another corpus, are used again.
-        name: Says which teacher it is.
-
-    Raises:
-        InputError: The folder holds another teacher's vectors, a file in it is damaged, or the disk is full.
+        folder: Folder of vectors; those of an interrupted call, or of another corpus, are used again.
+        name: Identity of the teacher.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -170,3 +168,65 @@ def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
         for key, sentence in zip(keys.tolist(), column.to_pylist(), strict=True):
             known.setdefault(key, sentence)
     return np.array(list(known), np.uint64), list(known.values())
+
+
+def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
+    """Let the teachers of a run encode every sentence of its pairs.
+
+    Args:
+        run: The run.
+        tokens: Folder with the keys of its sentences.
+        folder: Folder of vectors, with a folder for each teacher, named by its checksum.
+    """
+    keys = read_keys(tokens)
+    places = [folder / hashlib.sha256(teacher.revision.encode()).hexdigest()[:16] for teacher in run.teachers]
+    taught = [_teach(run, teacher, keys, place) for teacher, place in zip(run.teachers, places, strict=True)]
+    return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
+
+
+def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> TeacherVectors:
+    teacher = load(name, device=run.config.device)
+    in_bf16 = run.config.precision == "bf16" and _bf16_pays(teacher, run, folder)
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
+        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=in_bf16):
+            vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
+        return vectors.float().cpu().numpy()
+
+    return teach(_keyed(run, keys), encode, folder, name=name.revision)
+
+
+def _bf16_pays(teacher: SentenceEncoder, run: TrainingRun, folder: Path) -> bool:
+    """Tell whether this processor encodes faster in bfloat16; measured once for each folder of vectors."""
+    if teacher.device.type != "cpu":
+        return True
+    kept = folder / "precision.txt"
+    if not kept.exists():
+        table = next(iter(run.pairs.batches()))
+        sentences = table[SIDES[0]].slice(0, TIMED_SENTENCES).to_pylist()
+        seconds = {True: math.inf, False: math.inf}
+        # The first round warms up; the best of the others counts.
+        for round_ in range(3):
+            for in_bf16 in seconds:
+                started = time.perf_counter()
+                with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
+                    teacher.encode(sentences, show_progress_bar=False)
+                if round_:
+                    seconds[in_bf16] = min(seconds[in_bf16], time.perf_counter() - started)
+        faster = seconds[True] < seconds[False]
+        if not faster:
+            logger.info("bfloat16 is not faster than float32 on this processor, so the teacher encodes in float32")
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(kept, b"bf16" if faster else b"float32")
+    return kept.read_bytes() == b"bf16"
+
+
+def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:
+    """Read the sentences with their keys [pair, side], which were computed with the tokens."""
+    start = 0
+    for table in run.pairs.batches():
+        for side, name in enumerate(SIDES):
+            yield keys[start : start + table.num_rows, side], table[name]
+        start += table.num_rows

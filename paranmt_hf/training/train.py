@@ -1,19 +1,15 @@
 """Train an encoder: pairs in, a folder out that `SentenceTransformer` loads.
 
-What brings torch is imported where it is used: a mistake in options, names and data is told before.
+Imports of torch are inside functions, so that mistakes in options and data are reported first.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+import zlib
+from dataclasses import fields
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,80 +17,43 @@ import numpy as np
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.derived_record import basis_of, training_values
-from paranmt_hf.training.history import TRAINING_PICTURE, History, plot_history
-from paranmt_hf.training.inputs import TrainingRun, holds_training, resolve
+from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, train_steps
-from paranmt_hf.training.record import TRAINING_FILE, TrainingRecord, read_training
-from paranmt_hf.training.unused_options import refuse_unused
-from paranmt_hf.util.files import shown_path
-from paranmt_hf.util.run import is_free, put_in_place, result_folder, work_folder
+from paranmt_hf.training.record import (
+    TRAINING_FILE,
+    TRAINING_PICTURE,
+    History,
+    Rotation,
+    Trained,
+    TrainingRecord,
+    basis_of,
+    plot_history,
+    training_values,
+)
+from paranmt_hf.util.records import as_json, from_json, made_with
+from paranmt_hf.util.run import clear, is_free, result_folder, run
 from paranmt_hf.util.settings import Advanced, Expands, RunOnly
-from paranmt_hf.util.work import finished, folder_aside, keep_identity, locked, refuse_inside, remove, remove_leftover
-from paranmt_hf.version import __version__
 
 if TYPE_CHECKING:
     import torch
 
-    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.distributed import Processes
     from paranmt_hf.training.teacher import TeacherVectors
-    from paranmt_hf.training.trainer import Reading
-
-# Says that everything is prepared, to the other processes of the trainer.
-READY = "ready"
-
-
-@dataclass
-class Trained:
-    """A trained encoder.
-
-    Attributes:
-        folder: Its folder.
-        record: Settings, history and result, as in `training.json`.
-        fresh: Whether this call trained it; otherwise it was there already.
-    """
-
-    folder: Path
-    record: TrainingRecord
-    fresh: bool
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        return load(self.folder)
-
-    def summary(self) -> str:
-        """Size, training time and scores in a few lines."""
-        record, history = self.record, self.record.history
-        state = "" if self.fresh else " (was trained already)"
-        lines = [f"{shown_path(self.folder)}: {record.dimension} dimensions, {record.parameters:,} parameters{state}"]
-        # The pairs of a text are two sentences each.
-        of_text = "text" in record.settings["data"]
-        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
-        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
-        if record.development is not None:
-            score = f"{100 * record.development:.1f}"
-            lines.append(f"  Pearson {score} on the development set, {record.settings['development']}")
-            if len(history.scores) > 1:
-                kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
-                lines.append(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
-        return "\n".join([*lines, f"load it: paranmt_hf.load({shown_path(self.folder)!r})"])
 
 
 def train(
-    data: str | Path | Sequence[str | Path] | None,
+    data: Names | None,
     out: str | Path,
     *,
-    text: str | Path | Sequence[str | Path] | None = None,
+    text: Names | None = None,
     recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
@@ -129,80 +88,41 @@ def train(
         options = {"development": development, "exclude": exclude, "teacher_cache": teacher_cache, "text": text}
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
-    out = result_folder(out)
-    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    if config.patience is not None and development is None:
-        raise InputError("`patience` counts evaluations on a development set; name one with `development`")
-    if not is_free(out):
-        _read_record(out)
-
-    def check_unused(encoder: EncoderConfig) -> None:
-        given = {"development": development is not None, "teacher_cache": teacher_cache is not None}
-        refuse_unused(encoder, config, **given, processes=count)
-
-    if not encoder.init_from:
-        check_unused(encoder)
+    started = [encoder.init_from, config.teacher, config.second_teacher]
+    sources = [Path(name).expanduser() for name in [*filter(None, started), *listed(data), *listed(text)]]
+    out = result_folder(out, TrainingRecord, sources=sources)
     _check_device(config)
-    refuse_inside(out, *_folders(encoder.init_from, config.teacher, config.second_teacher, data, text))
-    run = resolve(data, encoder, config, selection, development=development, exclude=exclude, text=text)
-    in_loop = not any(family.dense for family in run.encoder.families) and not config.needs_trainer
-    if in_loop and count > 1:
-        from paranmt_hf.training.several_processes import check_processes
+    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    inputs = resolve(
+        data,
+        encoder,
+        config,
+        selection,
+        development=development,
+        exclude=exclude,
+        text=text,
+        processes=count,
+    )
+    if count > 1 and inputs.in_engine:
+        from paranmt_hf.training.distributed import check_processes
 
         check_processes(config, count)
-    if encoder.init_from:
-        # Which model it is its folder says.
-        check_unused(run.encoder)
-    work = work_folder(out)
-    record = finished(out, run.identity, _read_record, lambda record: record.settings, made="trained")
-    if record is not None:
-        remove_leftover(out, "train")
-        return Trained(out, record, fresh=False)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot make its folder: {error.strerror}; choose another place") from None
-    from paranmt_hf.training.distributed import join
-    from paranmt_hf.training.prepare import prepare
-    from paranmt_hf.training.several_processes import own_device, wait_for, wait_until_prepared
-
-    processes = join(own_device()) if in_loop and count > 1 else None
-    first = rank == 0 or count == 1
-    if not first:
-        wait_until_prepared(work / READY, processes)
-    with locked(work, "train", worth=holds_training) if first else nullcontext():
-        keep_identity(work, run.identity, worth=holds_training, doing="training")
-        if first:
-            # Left by a run that was killed.
-            (work / READY).unlink(missing_ok=True)
-        model, store, teacher = prepare(run, work, Path(teacher_cache or work / "teacher"))
-        if first:
-            (work / READY).touch()
-            if processes is not None:
-                processes.first_tells()
-        history = fit(model, store, config, work, run.development, teacher, processes=processes)
-        if first and history.losses:
-            record = _write(model, work / "model", run, history, store, out.name)
-            put_in_place(work / "model", out)
-            remove(work)
-        elif first:
-            remove(work)
-    if not history.losses:
-        raise InputError(
-            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-            "copies or paraphrases of each other; give more data"
-        )
-    if processes is not None:
-        # The first one has written the encoder.
-        processes.first_tells()
-    elif not first:
-        wait_for(out / TRAINING_FILE)
-    return Trained(out, record or _read_record(out), fresh=True)
+    return run(
+        out,
+        inputs.settings,
+        TrainingRecord,
+        lambda work, folder: _train(inputs, work, folder, out.name, Path(teacher_cache or work / "teacher")),
+        result=Trained,
+        command="train",
+        holds=holds_training,
+        rank=rank if count > 1 else 0,
+        barrier=partial(_barrier, inputs),
+    )
 
 
 def _train_recipe(
     name: str,
-    data: str | Path | Sequence[str | Path] | None,
+    data: Names | None,
     out: Path,
     encoder: EncoderConfig | None,
     config: TrainConfig | None,
@@ -222,22 +142,59 @@ def _train_recipe(
         return train(data, out, **settings, **options)  # type: ignore[arg-type]
     fresh = is_free(out)
     train_steps(recipe, partial(train, data), out, **settings, **options)  # type: ignore[arg-type]
-    return Trained(out, read_training(out), fresh)
+    return Trained(out, TrainingRecord.read(out), fresh)
 
 
-def _folders(*given: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """What is given by names, as paths; a name on the Hub is one that leads nowhere."""
-    names = [[each] if isinstance(each, str | Path) else each or [] for each in given]
-    return [Path(name).expanduser() for several in names for name in several]
+def _barrier(inputs: TrainingRun) -> None:
+    """Wait until rank 0 has put the encoder into place."""
+    from paranmt_hf.training.distributed import barrier
+
+    barrier(inputs.config.device)
 
 
-def _read_record(folder: Path) -> TrainingRecord:
-    try:
-        return read_training(folder)
-    except InputError as error:
+def _train(inputs: TrainingRun, work: Path, folder: Path, name: str, teacher_cache: Path) -> TrainingRecord:
+    """Prepare and train; rank 0 writes the encoder with its card and its picture."""
+    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.training.distributed import join_started
+    from paranmt_hf.training.prepare import prepare
+
+    processes = join_started(inputs.config.device)
+    first = processes is None or processes.first
+    if processes is not None:
+        identity = json.dumps(as_json(inputs.settings), sort_keys=True)
+        processes.check_same("settings and data", zlib.crc32(identity.encode()))
+        if not first:
+            processes.broadcast()
+    model, store, teacher = prepare(inputs, work, teacher_cache)
+    if processes is not None and first:
+        processes.broadcast()
+    engine_processes = processes if inputs.in_engine else None
+    history = fit(model, store, inputs.config, work, inputs.development, teacher, processes=engine_processes)
+    if not history.losses:
+        if first:
+            clear(work)
         raise InputError(
-            f"{folder} exists and is no encoder of this program ({error}); choose another --out or move it away"
-        ) from None
+            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
+            "copies or paraphrases of each other; give more data"
+        )
+    source = inputs.start.source if inputs.start is not None else None
+    basis = basis_of(training_values(source.folder)) if source is not None else None
+    record = TrainingRecord(
+        settings=inputs.settings,
+        inputs=inputs.inputs,
+        pairs=store.pairs,
+        history=history,
+        development=development_score(model, inputs.development) if inputs.development and first else None,
+        dimension=model.get_embedding_dimension() or 0,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        basis=None if basis is None else from_json(Rotation, basis, TRAINING_FILE),
+        **made_with("torch", "numpy", "numba", "sentence-transformers"),
+    )
+    if first:
+        save(model, folder)
+        plot_history(history, folder / TRAINING_PICTURE, inputs.encoder.model)
+        write_model_card(folder, name, record)
+    return record
 
 
 def fit(
@@ -248,10 +205,10 @@ def fit(
     held_out: StsSet | None = None,
     teacher: TeacherVectors | None = None,
     *,
-    loop_device: torch.device | None = None,
+    engine_device: torch.device | None = None,
     processes: Processes | None = None,
 ) -> History:
-    """Train a model on stored pairs; loops of our own run averaging models, the trainer everything else.
+    """Train a model on stored pairs: an engine trains averaging models, the trainer everything else.
 
     Args:
         model: The encoder, from `trainable`; it holds the final weights afterwards.
@@ -260,115 +217,57 @@ def fit(
         work: Folder for checkpoints.
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
-        loop_device: Where the loop for GPUs runs an averaging model, instead of what the settings say; the CPU, too.
-        processes: Those that train together in that loop, of which the first one gets the final weights.
+        engine_device: Device of the engine for GPUs, also the CPU; by default what the settings say.
+        processes: Processes that train together in that engine; rank 0 gets the final weights.
 
     Raises:
-        DivergedError: A loss, or a weight at the end, is not a number.
+        DivergedError: A loss, or a weight at the end, is not finite.
     """
-    from paranmt_hf.training.losses import diverged
+    import torch
 
-    history = _fit(model, store, config, work, held_out, teacher, loop_device, processes)
-    if (processes is None or processes.first) and not all(
-        bool(weight.isfinite().all()) for weight in model.parameters()
-    ):
-        # What the last step did shows in no loss.
+    from paranmt_hf.encoders.composition import take_apart
+    from paranmt_hf.training.cpu_engine import cpu_engine
+    from paranmt_hf.training.distributed import own_device
+    from paranmt_hf.training.epochs import Epochs
+    from paranmt_hf.training.losses import diverged
+    from paranmt_hf.training.pair_views import DistinctSentences
+
+    _check_device(config)
+    composition = take_apart(list(model))
+    evaluate = partial(development_score, model, held_out) if held_out is not None else None
+    # A teacher alone does not need to know which sentences are pairs.
+    items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
+    if not composition.only_tables or config.needs_trainer:
+        from paranmt_hf.training.trainer_run import train_with_trainer
+
+        history = train_with_trainer(model, composition, store, work, config, evaluate, teacher)
+    elif engine_device is not None or config.device == "cuda":
+        from paranmt_hf.training.device.engine import device_engine
+
+        device = engine_device or (own_device() if processes is not None else torch.device("cuda"))
+        engine = device_engine(composition, config, items.pairs, teacher, device, processes=processes)
+        history = Epochs(engine, items, work, evaluate, engine.prepare, processes).run()
+    else:
+        history = Epochs(cpu_engine(composition, config, items.pairs, teacher), items, work, evaluate).run()
+    first = processes is None or processes.first
+    if first and not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        # The last step is in no loss.
         raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
     return history
 
 
-def _fit(
-    model: SentenceEncoder,
-    store: PairStore,
-    config: TrainConfig,
-    work: Path,
-    held_out: StsSet | None,
-    teacher: TeacherVectors | None,
-    loop_device: torch.device | None,
-    processes: Processes | None,
-) -> History:
-    import torch
-
-    from paranmt_hf.encoders.composition import take_apart
-    from paranmt_hf.encoders.sequences import padded
-    from paranmt_hf.training.cpu_engine import cpu_engine
-    from paranmt_hf.training.epochs import Epochs
-    from paranmt_hf.training.pair_views import DistinctSentences
-    from paranmt_hf.training.several_processes import own_device
-
-    composition = take_apart(list(model))
-    _check_device(config)
-    evaluate = partial(development_score, model, held_out) if held_out is not None else None
-    if not composition.only_tables or config.needs_trainer:
-        from paranmt_hf.training.trainer import train_with_trainer
-
-        on_cpu = config.device == "cpu" or not torch.cuda.is_available()
-        with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
-            return train_with_trainer(model, readings(composition), store, work, config, evaluate, teacher)
-    if loop_device is None and config.device == "cuda":
-        loop_device = torch.device("cuda") if processes is None else own_device()
-    # Where a teacher alone is followed, who is paired with whom tells nothing.
-    items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
-    if loop_device is not None:
-        from paranmt_hf.training.device.engine import device_engine
-
-        engine = device_engine(composition, config, items.pairs, teacher, loop_device, processes=processes)
-        return Epochs(engine, items, work, evaluate, engine.prepare, processes).run()
-    return Epochs(cpu_engine(composition, config, items.pairs, teacher), items, work, evaluate).run()
-
-
 def _check_device(config: TrainConfig) -> None:
-    """Refuse a GPU that is not there, before the data is read."""
+    """Refuse a missing GPU before the data is read."""
     if config.device != "cuda":
         return
     import torch
 
     if not torch.cuda.is_available():
-        raise InputError("--device cuda: there is no GPU that torch can use; leave it out, or give --device cpu")
-
-
-@contextmanager
-def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
-    """Keep word embeddings from being trained inside a `with` block, where the settings say so."""
-    tables = [part.table for part in composition.parts if config.freeze_words and part.family.units == "word"]
-    for table in tables:
-        table.weight.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for table in tables:
-            table.weight.requires_grad_(True)
-
-
-def readings(composition: Composition) -> list[Reading]:
-    """Say how each part of an encoder gets its features from rows."""
-    from paranmt_hf.encoders.sequences import sequence_features
-    from paranmt_hf.training.trainer import Reading
-
-    return [
-        Reading(
-            reader=part.reader,
-            # A combination hands features with the index of a part behind their names to that part.
-            suffix=f"_{index}" if len(composition.parts) > 1 else "",
-            features=bag_features if part.is_bag else sequence_features,
-            ordered=part.family.ordered,
-            table=part.table,
-            weights=part.weights,
-            centre=part.family.centre,
-        )
-        for index, part in enumerate(composition.parts)
-    ]
-
-
-def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
-    """What the averaging modules read: `input_ids` [unit] and `offsets` [sentence]."""
-    import torch
-
-    return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
+        raise InputError("`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu")
 
 
 def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
-    """Pearson on the development set with the weights as they are now."""
+    """Pearson on the development set with the current weights."""
     training = model.training
     model.eval()
     similarities = pair_similarities(Quiet(model), held_out.left, held_out.right, held_out.name)
@@ -385,34 +284,3 @@ class Quiet:
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension]."""
         return self._model.encode(sentences, batch_size=128, show_progress_bar=False)
-
-
-def _write(
-    model: SentenceEncoder, folder: Path, run: TrainingRun, history: History, store: PairStore, name: str
-) -> TrainingRecord:
-    """Write the encoder with its record, its card and, where matplotlib is there, its picture."""
-    from paranmt_hf.encoders.saving import save
-    from paranmt_hf.training.prepare import GO_ON, SAVING
-
-    shutil.rmtree(folder, ignore_errors=True)
-    start = run.start.source if run.start is not None else None
-    record = TrainingRecord(
-        settings=run.identity,
-        inputs=run.inputs,
-        pairs=store.pairs,
-        history=history,
-        development=development_score(model, run.development) if run.development is not None else None,
-        dimension=model.get_embedding_dimension() or 0,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        versions={name: version(name) for name in ("torch", "numpy", "numba", "sentence-transformers")},
-        machine=platform.machine(),
-        paranmt_hf=__version__,
-        basis=basis_of(training_values(start)) if start is not None else None,
-    )
-    with folder_aside(folder, doing=SAVING, advice=GO_ON) as aside:
-        save(model, aside)
-        (aside / TRAINING_FILE).write_text(json.dumps(record.to_json(), indent=1), encoding="utf8")
-        if history.losses:
-            plot_history(history, aside / TRAINING_PICTURE, run.encoder.model)
-        write_model_card(aside, name, record)
-    return record

@@ -15,25 +15,19 @@ import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from transformers import PrinterCallback, TrainerCallback
 
+from paranmt_hf.encoders.composition import Composition
+from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, write_checkpoint
+from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.course import Course, forget_cut_off, last_checkpoint
-from paranmt_hf.training.epochs import Evaluate
-from paranmt_hf.training.history import History
 from paranmt_hf.training.losses import combined_loss, diverged
 from paranmt_hf.training.mega_batch import minibatch, mining_precision, select
-from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
-from paranmt_hf.training.regularisation import Pull, penalty, rows_towards_initial, towards_initial, towards_zero
-from paranmt_hf.training.reporting import check_reporting
-from paranmt_hf.training.scrambling import scramble
+from paranmt_hf.training.regularisation import Pull, penalty
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
-from paranmt_hf.util.progress import Progress
 
 Features = dict[str, torch.Tensor]
 ENCODE_SENTENCES = 1000
@@ -51,7 +45,7 @@ class Reading:
         ordered: Whether the order of the units matters, so that scrambling changes something.
         table: Its embeddings.
         weights: Its weights beside them.
-        centre: What lambda_c pulls these towards, unless the settings say it.
+        centre: What lambda_c pulls these towards.
     """
 
     reader: str
@@ -63,9 +57,31 @@ class Reading:
     centre: Literal["zero", "initial"] = "zero"
 
 
+def readings(composition: Composition) -> list[Reading]:
+    """Describe how each part of an encoder gets its features from rows."""
+    return [
+        Reading(
+            reader=part.reader,
+            # A combination passes features whose names end with the index of a part to that part.
+            suffix=f"_{index}" if len(composition.parts) > 1 else "",
+            features=bag_features if part.is_bag else sequence_features,
+            ordered=part.family.ordered,
+            table=part.table,
+            weights=part.weights,
+            centre=part.family.centre,
+        )
+        for index, part in enumerate(composition.parts)
+    ]
+
+
+def bag_features(rows: np.ndarray, offsets: np.ndarray) -> Features:
+    """Features of averaging modules: `input_ids` [unit] and `offsets` [sentence]."""
+    return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
+
+
 @dataclass
 class _Mega:
-    """The mega-batch in hand: where it is in the run, its pairs, and the negatives."""
+    """The current mega-batch: where it is in the run, its pairs, and the negatives."""
 
     epoch: int
     index: int
@@ -91,8 +107,8 @@ class _Numbers(Dataset[dict[str, int]]):
 class MegaBatchTrainer(SentenceTransformerTrainer):
     """A trainer that mines negatives once per mega-batch and then makes one step for each mini-batch.
 
-    Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with
-    `gather_negatives`, among the mega-batches of all processes.
+    Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with `mine_over` "all",
+    among the mega-batches of all processes.
 
     Args:
         model: The encoder.
@@ -100,6 +116,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         store: The pairs.
         readings: How the model's encoders get their features.
         config: The settings.
+        pulls: What is regularised.
         teacher: The teacher's vectors, if similarities are learned too.
     """
 
@@ -111,6 +128,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         store: PairStore,
         readings: Sequence[Reading],
         config: TrainConfig,
+        pulls: Sequence[Pull] = (),
         teacher: TeacherVectors | None = None,
         **options: Any,
     ) -> None:
@@ -118,9 +136,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self._store, self._readings, self._config = store, readings, config
         self._mega: _Mega | None = None
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
-        # Losses of the steps of the mega-batch in hand.
+        # Losses of the steps of the current mega-batch.
         self.losses: list[float] = []
-        self._pulls = pulls_of(readings, config, store)
+        self._pulls = pulls
         super().__init__(model, args, loss=nn.Identity(), **options)
 
     @cached_property
@@ -139,7 +157,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
 
     def get_train_dataloader(self) -> DataLoader:
-        """Count the steps; `compute_loss` finds the pairs of each by itself, at the time the step is made."""
+        """Count the steps; `compute_loss` finds the pairs of each when the step is made."""
         return DataLoader(_Numbers(len(self.plan)), batch_size=1)
 
     def compute_loss(
@@ -154,7 +172,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         pairs = mega.own[start : start + self._config.batch_size]
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
         if not sentences.size:
-            # No pair has a negative: a step that changes nothing but Adam's averages.
+            # No pair has a negative: a step that changes only Adam's averages.
             alone = model(self._features(mega, pairs))["sentence_embedding"].float()
             return (alone.sum() * 0, {}) if return_outputs else alone.sum() * 0
         features = self._features(mega, sentences.ravel())
@@ -171,7 +189,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
     def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; of what the trainer's own files need, an error names the path."""
+        """Write a checkpoint; an error about the trainer's own files names the path."""
         with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*arguments, **options)
 
@@ -193,7 +211,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.model.load_state_dict(found[0])
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
-        """No norm is logged: torch has none for the sparse gradients of the tables."""
+        """Log no norm: torch does not compute it for the sparse gradients of tables."""
         return grad_norm
 
     def _take(self, model: nn.Module, epoch: int, index: int) -> _Mega:
@@ -212,7 +230,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self._stream = ((epoch, index + 1), self._stream[1])
         generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
         ends = np.cumsum([0, *(batch.pairs for batch in batches)])
-        gather = config.gather_negatives and world > 1
+        gather = config.mine_over == "all" and world > 1
         if gather:
             batch, own = _joined(batches), np.arange(ends[rank], ends[rank + 1])
         else:
@@ -239,7 +257,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         for reading, rows in zip(self._readings, mega.scrambled, strict=True):
             bags = Bags(rows, mega.batch.bags[reading.reader].offsets).take(sentences)
             for name, value in reading.features(bags.rows, bags.offsets).items():
-                # Lengths are asked for on the host, where sequences are packed.
+                # Lengths are read on the host, where sequences are packed.
                 stays = name == "sentence_lengths"
                 features[name + reading.suffix] = value if stays else value.to(self.args.device)
         return features
@@ -267,27 +285,6 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
 
 
-def pulls_of(readings: Sequence[Reading], config: TrainConfig, store: PairStore) -> list[Pull]:
-    """What is regularised (arXiv:1511.08198, equation 1). With `lambda_w` every row of the pairs has a gradient.
-
-    Args:
-        readings: The encoders, with their weights before the first step.
-        config: lambda_w, lambda_c, and what the latter pulls towards.
-        store: The pairs; rows of a table that none of them has rest where they are.
-    """
-    pulls: list[Pull] = []
-    for reading in readings:
-        table = reading.table.weight
-        if not reading.table.sparse:
-            pulls += towards_initial([table], config.lambda_w)
-        elif config.lambda_w:
-            rows = torch.from_numpy(store.rows_of(reading.reader))
-            pulls += rows_towards_initial(table, rows, config.lambda_w)
-        centre = config.regularise_to or reading.centre
-        pulls += (towards_zero if centre == "zero" else towards_initial)(reading.weights, config.lambda_c)
-    return pulls
-
-
 def _joined(batches: list[MegaBatch]) -> MegaBatch:
     whole = batches[0]
     for batch in batches[1:]:
@@ -295,86 +292,23 @@ def _joined(batches: list[MegaBatch]) -> MegaBatch:
     return whole
 
 
-def train_with_trainer(
-    model: SentenceTransformer,
-    readings: Sequence[Reading],
-    store: PairStore,
-    folder: Path,
-    config: TrainConfig,
-    evaluate: Evaluate | None = None,
-    teacher: TeacherVectors | None = None,
-    callbacks: Sequence[TrainerCallback] = (),
-) -> History:
-    """Train to the end, from the last whole checkpoint if there is one.
+def scramble(rows: np.ndarray, offsets: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
+    """Shuffle the words of a share of the sentences.
 
     Args:
-        model: The encoder; it holds the final weights afterwards, with a development set those that scored best.
-        readings: How its encoders get their features.
-        store: The pairs.
-        folder: For checkpoints.
-        config: The settings.
-        evaluate: Scores the model as it is on the development set.
-        teacher: The teacher's vectors, if similarities are learned too.
-        callbacks: More callbacks for the trainer.
+        rows: Word of each position [word], sentence after sentence.
+        offsets: Bounds [sentence + 1].
+        share: Probability that a sentence is shuffled, in [0, 1].
+        generator: Random generator.
+
+    Returns:
+        The words [word], each within its sentence.
     """
-    if config.report_to:
-        check_reporting(config.report_to)
-    course = Course(folder, store, config, evaluate)
-    use_cpu = config.device == "cpu" or not torch.cuda.is_available()
-    args = SentenceTransformerTrainingArguments(
-        output_dir=str(folder / "trainer"),
-        num_train_epochs=config.epochs,
-        per_device_train_batch_size=1,
-        learning_rate=config.learning_rate,
-        # On the CPU the optimiser clips, for the gradients of tables are sparse there.
-        max_grad_norm=0 if use_cpu or config.clip is None else config.clip,
-        logging_steps=config.mega_batch,
-        save_strategy="no",
-        save_total_limit=2,
-        report_to=[config.report_to] if config.report_to else "none",
-        bf16=config.precision == "bf16",
-        fp16=config.precision == "fp16",
-        use_cpu=use_cpu,
-        seed=config.seed,
-        disable_tqdm=True,
-    )
-    # Several GPUs are for several processes; one process would otherwise cut the bags of a batch apart.
-    if args.device.type == "cuda":
-        args._n_gpu = 1
-    # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
-    for reading in readings:
-        reading.table.sparse = args.device.type == "cpu"
-    model.to(args.device)
-    optimizer = make_optimizer(model, config, args.device)
-    # Row 0, of unknown units, is zeros unless it is trained.
-    tables = [reading.table.weight for reading in readings]
-    kept = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
-    given: dict[str, Any] = {"callbacks": [course, *callbacks], "optimizers": (optimizer, None)}
-    trainer = MegaBatchTrainer(model, args, store=store, readings=readings, config=config, teacher=teacher, **given)
-    trainer.remove_callback(PrinterCallback)
-    steps = config.epochs * len(trainer.plan)
-    trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: 1 - step / steps if config.decay else 1.0
-    )
-    course.trainer = trainer
-    checkpoint = last_checkpoint(folder / "trainer")
-    if args.process_index == 0:
-        # Also where no whole one is there: one of a later step would push those out that come now.
-        forget_cut_off(folder / "trainer")
-    if checkpoint is not None:
-        course.history = History.from_dict(read_sealed(checkpoint))
-    total = config.epochs * store.pairs
-    with Progress("train", total, done=course.history.pairs, unit=store.unit) as progress:
-        course.progress = progress
-        if checkpoint is not None and course.is_over:
-            trainer._load_from_checkpoint(str(checkpoint))
-        else:
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    for reading in readings:
-        reading.table.sparse = False
-    for hook in kept:
-        hook.remove()
-    best = read_checkpoint(folder / "best.safetensors") if evaluate is not None else None
-    if best is not None:
-        model.load_state_dict(best[0])
-    return course.history
+    if not share:
+        return rows
+    lengths = np.diff(offsets)
+    sentences = np.repeat(np.arange(len(lengths)), lengths)
+    chosen = (generator.random(len(lengths)) < share)[sentences]
+    # Sorting by the sentence and then by a random key shuffles; other sentences keep their positions as keys.
+    keys = np.where(chosen, generator.random(len(rows)), np.arange(len(rows)) / max(1, len(rows)))
+    return rows[np.lexsort((keys, sentences))]

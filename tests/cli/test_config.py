@@ -48,20 +48,19 @@ def test_positions_and_columns(folder):
     (folder / "pairs.tsv").write_text("a b\tb a\t0.5\n")
     write(
         folder,
-        "files: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\n"
-        "columns: reference=2,translation=1,para_score=3\nmax-shard-bytes: 1000000\n",
+        "data: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\ncolumns: reference=2,translation=1,para_score=3\n",
     )
     assert main(["import", "--config", "options.yaml"]) == 0
     assert pq.read_table(folder / "corpus" / "data")["reference"].to_pylist() == ["b a"]
     options = yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text())
     assert options["columns"] == "reference=2,translation=1,para_score=3"
-    assert options["files"] == ["pairs.tsv"] and "workers" not in options
+    assert options["data"] == ["pairs.tsv"] and "workers" not in options
     # Scored again, it still says how it was made, and how it was scored.
-    assert main(["score", "corpus", "--vectors", "vectors.txt", "--workers", "1"]) == 0
+    assert main(["score", "corpus", "--scorer-vectors", "vectors.txt", "--workers", "1"]) == 0
     assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
     assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
-        "folder": "corpus",
-        "vectors": "vectors.txt",
+        "release": "corpus",
+        "scorer-vectors": "vectors.txt",
     }
     assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
 
@@ -69,13 +68,13 @@ def test_positions_and_columns(folder):
 def test_options_are_not_published(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
     assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--workers", "1"]) == 0
-    assert main(["publish", "dataset", "corpus", "you/corpus", "--dry-run"]) == 0
+    assert main(["publish", "corpus", "you/corpus", "--dry-run"]) == 0
     assert "  not sent  paranmt.yaml" in capsys.readouterr().out
 
 
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert (encoder / "paranmt.yaml").is_file()
-    assert main(["publish", "model", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
+    assert main(["publish", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
     assert "  not sent  paranmt.yaml" in capsys.readouterr().out
 
 
@@ -89,7 +88,7 @@ def test_beside_a_file(encoder, folder):
 
 
 # What averages of word vectors have when there are none.
-AVERAGE = {"weighting": ["average"], "frequencies": "rank", "sif-a": 0.001, "blacklist": 25}
+AVERAGE = {"weighting": ["average"], "frequencies": "rank", "blacklist": 25}
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 
@@ -146,7 +145,7 @@ def test_numbers_are_read_as_they_are_written(folder):
 
 
 def test_threads_are_kept_where_they_decide_the_result():
-    words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
+    words = ["train-sent2vec", "text.txt", "--out", "model", "--threads", "2"]
     assert kept_options(words)["threads"] == 2
     words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
     assert "threads" not in kept_options(words)

@@ -21,7 +21,7 @@ def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
     assert "paranmt_hf.load('deep/encoder')" in out
     assert main(command) == 0
     assert "parameters (was trained already)" in capsys.readouterr().out
-    fails(capsys, [*command, "--margin", "0.5"], "was trained with other settings", "margin")
+    fails(capsys, [*command, "--margin", "0.5"], "was made with other settings", "margin")
 
 
 def test_train_tells_which_weights_it_kept(pairs, capsys):
@@ -65,7 +65,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--min-count", "100"], ["the word vocabulary is empty"]),
         (["--max-pairs", "0"], ["--max-pairs must be at least 1"]),
         (["--data", "same.parquet"], ["nothing was learned"]),
-        (["--out", "pairs.parquet"], ["pairs.parquet exists and is no encoder"]),
+        (["--out", "pairs.parquet"], ["pairs.parquet", "choose another place"]),
         (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
         (["--learning-rate", "1e30"], ["--learning-rate must be above 0 and at most 1, was 1e+30"]),
         (["--learning-rate", "inf"], ["--learning-rate must be above 0 and at most 1, was inf"]),
@@ -153,6 +153,8 @@ def test_vectors(encoder, folder, capsys):
     (folder / "empty").write_text("")
     fails(capsys, [*command, "--vocabulary", "empty"], "the vocabulary empty is empty")
     fails(capsys, [*command, "--vocabulary", "none"], "cannot read the vocabulary none")
+    fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "v.txt was made with other settings")
+    command = [*command[:-1], "w.txt"]
     fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
     fails(capsys, [*command, "--data", "none.parquet"], "none.parquet")
     fails(capsys, ["encoder", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")
@@ -162,10 +164,10 @@ def test_average(encoder, folder, capsys):
     assert main(["train", "--data", "pairs.parquet", "--out", "more", "--init-from", "encoder", "--epochs", "1"]) == 0
     assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
-    assert "mean: the mean of 2 models\nload it: paranmt_hf.load('mean')\n" in out
+    assert "mean: 4 dimensions\nload it: paranmt_hf.load('mean')\n" in out
     assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
-    assert "mean: the mean of 2 models\n" in capsys.readouterr().out
-    fails(capsys, ["encoder", "average", "more", "encoder", "--out", "mean"], "mean was averaged with other settings")
-    fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "more is there already")
+    assert "mean: 4 dimensions\n" in capsys.readouterr().out
+    fails(capsys, ["encoder", "average", "more", "encoder", "--out", "mean"], "mean was made with other settings")
+    fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "choose another place")
     fails(capsys, ["encoder", "average", "encoder", "--out", "other"], "name at least two models to average")
     fails(capsys, ["encoder", "average", "encoder", "./none", "--out", "other"], "./none")

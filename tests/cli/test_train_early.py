@@ -11,9 +11,7 @@ MISTAKES = {
     "--data none.parquet": "cannot read none.parquet: there is no such file",
     "--data models/wort": "the folder models holds no 'wort', but 'word'; taken for an id on the Hub: ",
     "--data pairs.txt --model wort": "model must be one to three different ones of word",
-    "--data pairs.txt --lambda-c 1": "--lambda-c would change nothing for this 'word' model",
     "--data pairs.txt --batch-size 0": "--batch-size must be from 1 to",
-    "--data pairs.txt --patience 1": "--patience counts evaluations on a development set",
     "--data pairs.txt --vectors none": "--vectors none: no such file",
     "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists or a Hub id",
     "--data pairs.txt --teacher ./models/wort": "no model './models/wort' ('models/word' is there): expected a folder",
@@ -25,7 +23,7 @@ MISTAKES = {
     "--text models/wort --teacher embedded": "the folder models holds no 'wort', but 'word'; taken for",
     "--teacher embedded": "there is nothing to train on",
     "--recipe trigram --data none.parquet --teacher embedded": "cannot read none.parquet: there is no such file",
-    "--data pairs.txt --out full": "full exists and is no encoder of this program",
+    "--data pairs.txt --out full": "full holds no training.json",
 }
 PROGRAM = """
 import sys

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import paranmt_hf
-from paranmt_hf.apps.publish.publish import plan_dataset
 from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.draws import sample_ids
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
@@ -21,6 +20,7 @@ from paranmt_hf.corpus.selection.ranks import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.hub.repository import ASSETS
 
 ROWS = 400
@@ -132,7 +132,7 @@ def test_the_record_and_the_card(whole, tmp_path):
     assert "Selected from `whole`, 400 pairs in 1 file (SHA-256" in card
     assert f"| with identical sides | {record.selection.filters[6].dropped} | filter identical sides |" in card
     assert "column translation\\_length, low 4, high 11" in card
-    plan_dataset(tmp_path / "some", "org/some")
+    publish(tmp_path / "some", "org/some", dry_run=True)
 
 
 def test_the_same_again_and_another(whole, tmp_path):
@@ -145,9 +145,9 @@ def test_the_same_again_and_another(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "moved")
     assert not select(tmp_path / "moved", tmp_path / "some", config).fresh
     assert (tmp_path / "some" / RELEASE_RECORD).stat().st_mtime_ns == before
-    with pytest.raises(InputError, match=r"some was selected with other settings: selection\.filters: was .*--out"):
+    with pytest.raises(InputError, match=r"some was made with other settings: selection\.filters: was"):
         select(whole, tmp_path / "some", ReleaseFilter(tenths="8-10"))
-    with pytest.raises(InputError, match="moved was selected with other settings: .*selection: was None"):
+    with pytest.raises(InputError, match="moved was made with other settings: .*selection: was None"):
         select(tmp_path / "some", tmp_path / "moved", config)
     assert not list(tmp_path.glob("*.work"))
 

@@ -15,7 +15,6 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.util.work import folder_aside
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of, random_text
 
@@ -51,9 +50,9 @@ def test_mean_of_two(tmp_path, models):
     again = average_encoders(models, tmp_path / "mean").load()
     np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
-    with pytest.raises(InputError, match="mean was averaged with other settings: mean_of: .*; choose another"):
+    with pytest.raises(InputError, match="mean was made with other settings: mean_of: .*; choose another"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1 is there already; choose another --out"):
+    with pytest.raises(InputError, match="m1.*choose another place"):
         average_encoders(models, models[0])
 
 
@@ -61,7 +60,7 @@ def test_mean_of_two(tmp_path, models):
 def test_other_activations_are_other_models(tmp_path, model):
     for activation in ("tanh", "relu"):
         save(encoder_of(random_text(20), model=model, dimension=6, activation=activation), tmp_path / activation)
-    with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions"):
+    with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions"):
         average_encoders([tmp_path / "tanh", tmp_path / "relu"], tmp_path / "mean")
 
 
@@ -72,29 +71,6 @@ def trigrams(tmp_path):
     for seed, name in enumerate(names, 1):
         save(encoder_of(random_text(20), model="trigram", dimension=6, seed=seed), name)
     return names
-
-
-def test_what_a_killed_run_of_other_models_left_is_not_used(tmp_path, trigrams):
-    average_encoders(trigrams, tmp_path / "mean")
-    expected = bytes_of(tmp_path / "mean")
-    average_encoders(trigrams, tmp_path / "clean" / "mean")
-    left = tmp_path / "clean" / ".again.tmp"
-    left.mkdir()
-    (left / "model.safetensors").write_bytes(b"stale")
-    (left / "vocabulary.json").write_text("[]")
-    (left / "stale.safetensors").write_bytes(b"stale")
-    (tmp_path / "clean" / ".again.lock").touch()
-    average_encoders(trigrams, tmp_path / "clean" / "again")
-    assert bytes_of(tmp_path / "clean" / "again") == expected
-    assert sorted(path.name for path in (tmp_path / "clean").iterdir()) == ["again", "mean"]
-
-
-def test_two_at_once(tmp_path, trigrams):
-    with folder_aside(tmp_path / "mean") as aside:
-        (aside / "mine").touch()
-        with pytest.raises(InputError, match="another command is writing .*mean; wait for it"):
-            average_encoders(trigrams, tmp_path / "mean")
-    assert [path.name for path in (tmp_path / "mean").iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -148,7 +124,7 @@ def test_a_full_disk_is_told_with_the_folder(tmp_path, trigrams):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        with pytest.raises(InputError, match=f"^cannot write {tmp_path / 'mean'}: .*[Ff]ile too large.*; make room"):
+        with pytest.raises(InputError, match="^cannot (write|save) .*mean.*: .*[Ff]ile too large.*; make room"):
             average_encoders(trigrams, tmp_path / "mean")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -181,7 +157,7 @@ def test_models_that_join_or_pool_otherwise_are_not_averaged(tmp_path):
     for name, settings in {"a": {}, "b": {"directions": "concatenate"}, "c": {"pooling": "max"}}.items():
         save(encoder_of(random_text(20), model="blstm", dimension=6, **settings), tmp_path / name)
     for other in "bc":
-        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+        with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
             average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
     average_encoders([tmp_path / "a", tmp_path / "a"], tmp_path / "mean")
 
@@ -191,7 +167,7 @@ def test_what_cannot_be_averaged(tmp_path):
     for name, settings in kinds.items():
         save(encoder_of(random_text(20), **{"model": "word", "dimension": 6, **settings}), tmp_path / name)
     for other in "bcd":
-        with pytest.raises(InputError, match="has not the kind, the vocabulary and the dimensions of"):
+        with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
             average_encoders([tmp_path / "a", tmp_path / other], tmp_path / "mean")
     with pytest.raises(InputError, match="at least two models"):
         average_encoders([tmp_path / "a"], tmp_path / "mean")

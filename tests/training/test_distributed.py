@@ -42,7 +42,7 @@ class Thread(Processes):
         barrier.wait(timeout=60)
         return everyone
 
-    def first_tells(self, value=0.0):
+    def broadcast(self, value=0.0):
         return float(self.gather(torch.tensor([value], dtype=torch.float64))[0])
 
     def check_same(self, what, *values):

@@ -33,7 +33,7 @@ def test_by_gloo(environment):
         everyone = process.gather(value)
         assert everyone.dtype == kind
         assert torch.equal(everyone, value[None])
-    assert process.first_tells(0.1) == 0.1
+    assert process.broadcast(0.1) == 0.1
     process.check_same("checkpoint", 1, 2**40)
     distributed._leave()
     assert not distributed.distributed.is_initialized()
@@ -45,9 +45,7 @@ def test_others_have_something_else(monkeypatch):
             value.copy_(own + (rank == 2))
 
     monkeypatch.setattr(distributed.distributed, "all_gather", all_gather)
-    with pytest.raises(
-        InputError, match="^process 2 of 4 does not have the same order of pairs as the first one; all"
-    ):
+    with pytest.raises(InputError, match="^process 2 of 4 does not have the same order of pairs as rank 0; all"):
         Processes(0, 4).check_same("order of pairs", 7, 8)
 
 
@@ -63,7 +61,7 @@ def test_another_process_is_gone(environment, message, said):
         raise RuntimeError(message)
 
     environment.setattr(distributed.distributed, "all_gather_single", lost)
-    with pytest.raises(LostProcessError, match=f"^{said}.* goes on from the last checkpoint$"):
+    with pytest.raises(LostProcessError, match=f"^{said}.* continues from the last checkpoint$"):
         Processes(0, 2).gather(torch.ones(2))
     # Nobody is left to take leave of.
     distributed.join.__wrapped__(CPU)
@@ -84,7 +82,5 @@ def test_processes_that_nobody_brought_together(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(
-        InputError, match="^the 2 processes do not find each other: .*MASTER_ADDR.*; start them by torch"
-    ):
+    with pytest.raises(InputError, match="^the 2 processes cannot connect: .*MASTER_ADDR.*; start them by torch"):
         distributed.join.__wrapped__(CPU)

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,10 @@ from paranmt_hf import load
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.training import average, several_processes
+from paranmt_hf.training import average, distributed
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.recipes import read_recipe, recipe_names, train_steps
-from paranmt_hf.training.record import read_training
+from paranmt_hf.training.record import TrainingRecord
 from tests.cli.commands import fails, kept_options
 from tests.training.test_model_record import TRAINING
 from tests.training.toys import synonyms, write_data
@@ -98,14 +97,11 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     assert record["settings"]["training"]["learning_rate"] == 0.0003
     kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
     assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
-    # What a kill at the end of the averaging leaves goes.
-    (tmp_path / ".out.lock").touch()
     assert main(command) == 0
     assert "(was trained already)" in capsys.readouterr().out
-    assert not (tmp_path / ".out.lock").exists()
-    fails(capsys, [*command, "--seed", "2"], "1-teacher was trained with other settings")
+    fails(capsys, [*command, "--seed", "2"], "1-teacher was made with other settings")
     (tmp_path / "out").rename(tmp_path / "other")
-    fails(capsys, [*command[:-1], "other", "--seed", "2"], "other was averaged with other settings: mean_of")
+    fails(capsys, [*command[:-1], "other", "--seed", "2"], "other was made with other settings: mean_of")
 
 
 def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
@@ -114,12 +110,11 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     fails(capsys, [*command, "/"], "is the root of the file system")
     (tmp_path / "other").mkdir()
     record = TRAINING.to_json()
-    record["settings"]["training"] = asdict(TrainConfig())
     (tmp_path / "other" / "training.json").write_text(json.dumps(record))
-    fails(capsys, [*command, "other"], "other is another encoder than this recipe gives")
+    fails(capsys, [*command, "other"], "choose another place")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "notes.txt").touch()
-    fails(capsys, [*command, "notes"], "notes/training.json")
+    fails(capsys, [*command, "notes"], "notes holds no training.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]
 
 
@@ -127,22 +122,20 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     steps, out, record = [], tmp_path / "out", TRAINING.to_json()
-    record["settings"]["training"] = asdict(TrainConfig())
 
-    def averaged_elsewhere(path):
-        assert path == out / "training.json"
+    def averaged_elsewhere(device):
         out.mkdir()
-        path.write_text(json.dumps(record))
+        (out / "training.json").write_text(json.dumps(record))
 
     def twice(*arguments):
         raise AssertionError("averaged by two processes")
 
     monkeypatch.setattr(average, "average_encoders", twice)
-    monkeypatch.setattr(several_processes, "wait_for", averaged_elsewhere)
+    monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
     settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
     train_steps(read_recipe("word"), lambda out, **options: steps.append(out.name), out, **settings)
     assert steps == ["1-teacher", "2-margin"]
-    assert read_training(out).pairs == TRAINING.pairs
+    assert TrainingRecord.read(out).pairs == TRAINING.pairs
 
 
 def test_text_alone(tmp_path, monkeypatch, capsys):

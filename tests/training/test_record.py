@@ -5,23 +5,16 @@ import json
 
 import pytest
 
+from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.history import History
-from paranmt_hf.training.record import AveragedModel, TrainingRecord, read_training
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.record import AveragedModel, History, TrainingRecord
+from paranmt_hf.util.records import as_json
 
 VALUES = {
     "settings": {
-        "encoder": {"model": "word", "dimension": 4},
-        "training": {
-            "margin": 0.4,
-            "batch_size": 100,
-            "mega_batch": 40,
-            "learning_rate": 0.001,
-            "teacher": None,
-            "teacher_weight": 1.0,
-            "seed": 1,
-            "anything": [1, {"else": None}],
-        },
+        "encoder": as_json(EncoderConfig(dimension=4)),
+        "training": as_json(TrainConfig()),
         "data": {
             "sources": [
                 ["a.parquet 1 bytes"],
@@ -33,7 +26,13 @@ VALUES = {
             "unwanted_sentences": 0,
         },
         "development": None,
+        "development_checksum": None,
+        "processes": None,
+        "through_trainer": False,
     },
+    "versions": {"torch": "2"},
+    "machine": "x86_64",
+    "paranmt_hf": "0.1.0",
     "inputs": {"vectors": "glove.txt"},
     "pairs": 60,
     "history": {
@@ -48,9 +47,9 @@ VALUES = {
     "development": 0.75,
     "dimension": 4,
     "parameters": 52,
-    "versions": {"torch": "2"},
-    "machine": "x86_64",
-    "paranmt_hf": "0.1.0",
+    "mean_of": None,
+    "rotated": None,
+    "basis": None,
 }
 
 
@@ -68,21 +67,19 @@ def changed(path, value):
     return values
 
 
-def test_the_file_comes_back_byte_for_byte(tmp_path):
-    text = json.dumps(VALUES, indent=1)
-    (tmp_path / "training.json").write_text(text)
-    record = read_training(tmp_path)
-    assert json.dumps(record.to_json(), indent=1) == text
+def test_the_file_comes_back(tmp_path):
+    (tmp_path / "training.json").write_text(json.dumps(VALUES))
+    record = TrainingRecord.read(tmp_path)
+    assert record.to_json() == VALUES
     assert record.history == History([(1, 0.5), (2, 0.25)], [(2, 0.75)], 0.75, 2, 0, 120, 0.5)
+    assert record.settings.encoder == EncoderConfig(dimension=4) and record.settings.training == TrainConfig()
     mean = TrainingRecord.from_json({**VALUES, "mean_of": [{"name": "a", "revision": "sha256:1"}]}, "f")
     assert mean.mean_of == [AveragedModel("a", "sha256:1")]
-    assert list(mean.to_json()) == [*VALUES, "mean_of"]
 
 
 def test_a_card_gets_no_course_of_the_loss():
     shown = TrainingRecord.from_json(VALUES, "f").for_card()
     assert shown == {**VALUES, "history": {"pairs": 120, "seconds": 0.5, "best_step": 2}}
-    assert list(shown) == list(VALUES)
 
 
 @pytest.mark.parametrize(
@@ -92,16 +89,14 @@ def test_a_card_gets_no_course_of_the_loss():
         ("settings", 3, "expected an object under 'settings', found 3"),
         ("settings.encoder", ..., "it has no 'settings.encoder'"),
         ("settings.encoder.model", None, "expected text under 'settings.encoder.model', found None"),
-        ("settings.encoder.unknown", "x", "one of drop, train, share under 'settings.encoder.unknown', found 'x'"),
         ("settings.training.seed", "x", "expected a whole number under 'settings.training.seed', found 'x'"),
-        ("settings.training.batch_size", ..., "it has no 'settings.training.batch_size'"),
         ("settings.training.learning_rate", True, "a number under 'settings.training.learning_rate', found True"),
-        ("settings.data.sources", {}, "expected a list under 'settings.data.sources', found {}"),
-        ("settings.data.sources", [3], r"under 'settings.data.sources\[0\]', found 3"),
-        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}], r"under 'settings.data.sources\[0\]', found"),
-        ("settings.data.ranges", {"a": [1]}, "expected a list of 2 under 'settings.data.ranges.a', found"),
-        ("settings.data.unwanted_sentences", "1", "a whole number under 'settings.data.unwanted_sentences'"),
-        ("history.seconds", ..., "it has no 'history.seconds'"),
+        ("settings.data.sources", {}, "expected a list under 'sources', found {}"),
+        ("settings.data.sources", [3], r"under 'sources\[0\]', found 3"),
+        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}], r"under 'sources\[0\]', found"),
+        ("settings.data.ranges", {"a": [1]}, "expected a list of 2 under 'ranges.a', found"),
+        ("settings.data.unwanted_sentences", "1", "a whole number under 'unwanted_sentences'"),
+        ("history.seconds", "x", "expected a number under 'history.seconds'"),
         ("history.losses", [[1, "x"]], r"expected a number under 'history.losses\[0\]\[1\]', found 'x'"),
         ("pairs", 1.5, "expected a whole number under 'pairs', found 1.5"),
         ("development", ..., "it has no 'development'"),
@@ -109,7 +104,7 @@ def test_a_card_gets_no_course_of_the_loss():
     ],
 )
 def test_what_is_wrong_is_said(path, value, message):
-    with pytest.raises(InputError, match=f"^f is damaged: .*{message}"):
+    with pytest.raises(InputError, match=f"is damaged: .*{message}"):
         TrainingRecord.from_json(changed(path, value), "f")
 
 
@@ -117,11 +112,11 @@ def test_what_is_wrong_is_said(path, value, message):
     ("path", "value", "name"),
     [("settings.encoder.minimum", 2, "minimum"), ("inputs.start", "model", "start")],
 )
-def test_settings_of_another_version_are_not_left_out_of_a_card(path, value, name):
-    with pytest.raises(InputError, match=f"^f names '{name}', which no encoder of this version has; use the version"):
+def test_settings_of_another_version_are_refused(path, value, name):
+    with pytest.raises(InputError, match=f"^f (has the setting|names the input) '.*{name}'"):
         TrainingRecord.from_json(changed(path, value), "f")
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="training.json: No such file or directory; expected the folder of an enc"):
-        read_training(tmp_path)
+    with pytest.raises(InputError, match="holds no training.json; expected an encoder trained on pairs"):
+        TrainingRecord.read(tmp_path)

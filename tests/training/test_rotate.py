@@ -15,7 +15,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import AveragedModel, Rotation, read_training
+from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
 from tests.toys import bytes_of
 from tests.training.toys import SMALL, encoder_of, random_text, small, synonyms, write_data
@@ -54,10 +54,11 @@ def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
     np.testing.assert_allclose(elsewhere.encode(PROBE), after[:, :5], atol=1e-6)
     np.testing.assert_array_equal(rotated.encode(PROBE, truncate_dim=5), after[:, :5])
     assert take_apart(list(rotated)).name == ("word,trigram" if each_part else "word+trigram")
-    record = read_training(tmp_path / "r")
+    record = TrainingRecord.read(tmp_path / "r")
     revision = json.loads((tmp_path / "r" / "training.json").read_text())["rotated"]["model"]["revision"]
-    assert record.rotated == Rotation(AveragedModel("m", revision), order, None, each_part)
-    assert record.settings == read_training(folder / "m").settings
+    assert record.rotated.model == AveragedModel("m", revision)
+    assert (record.rotated.order, record.rotated.each_part) == (order, each_part)
+    assert record.settings == TrainingRecord.read(folder / "m").settings
 
 
 def test_principal_components_fall(folder, tmp_path):
@@ -74,7 +75,7 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     whole = rotate_encoder(folder / "m", tmp_path / "whole").load()
     cut = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_allclose(cut.encode(PROBE), whole.encode(PROBE)[:, :6], atol=1e-6)
-    record = read_training(tmp_path / "cut")
+    record = TrainingRecord.read(tmp_path / "cut")
     assert (record.dimension, record.development, record.rotated.dimension) == (6, None, 6)
     assert record.parameters == sum(parameter.numel() for parameter in cut.parameters())
     card = (tmp_path / "cut" / "README.md").read_text()
@@ -85,9 +86,9 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
     assert bytes_of(tmp_path / "cut") == before
-    with pytest.raises(InputError, match="cut was rotated with other settings"):
+    with pytest.raises(InputError, match="cut was made with other settings"):
         rotate_encoder(folder / "m", tmp_path / "cut")
-    with pytest.raises(InputError, match="m is there already; choose another --out"):
+    with pytest.raises(InputError, match="m.*choose another place"):
         rotate_encoder(folder / "m", folder / "m")
 
 
@@ -101,7 +102,7 @@ def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
     encoder = EncoderConfig(init_from=str(tmp_path / "r1"))
     train(folder / "pairs.parquet", tmp_path / "further", encoder=encoder, config=TrainConfig(**SMALL))
     # Also where the rotated one is not among them.
-    with pytest.raises(InputError, match="further was rotated .* or trained from what was"):
+    with pytest.raises(InputError, match="further was rotated .* or trained from a rotated model"):
         average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
     mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean").load()
     parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]

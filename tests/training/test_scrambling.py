@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.training.scrambling import scramble
+from paranmt_hf.training.trainer import scramble
 
 
 def sentences(rows: np.ndarray, offsets: np.ndarray) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training import trainer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import evaluation_points
 from paranmt_hf.training.optimizers import learning_rates, steps_of
-from paranmt_hf.training.train import bag_features, development_score, fit, train
+from paranmt_hf.training.train import development_score, fit, train
+from paranmt_hf.training.trainer_run import train_with_trainer
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import SMALL, encoder_of, random_text, small, store_of, synonyms, write_data
 
@@ -123,7 +124,7 @@ def test_two_teachers_and_lists(tmp_path, data):
     again = train(data, tmp_path / "again", **settings, teacher_cache=tmp_path / "cache")
     assert [path.stat().st_mtime_ns for path in sorted((tmp_path / "cache").rglob("*"))] == times
     assert again.record.history.losses == result.record.history.losses
-    identity = result.record.settings["training"]
+    identity = asdict(result.record.settings.training)
     assert identity["teacher"] != identity["second_teacher"] and identity["teacher_loss"] == "listwise"
     assert result.record.inputs == {"teacher": "teacher0", "second_teacher": "teacher1"}
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
@@ -145,12 +146,8 @@ def test_tight_loop_and_trainer_agree(tmp_path, model):
         if device is None:
             history = fit(encoder, store, config, tmp_path / f"{device}")
         else:
-            readings = [
-                trainer.Reading(part.reader, f"_{number}" if len(parts) > 1 else "", bag_features, False, part.table)
-                for number, part in enumerate(parts)
-            ]
-            history = trainer.train_with_trainer(
-                encoder, readings, store, tmp_path / device, TrainConfig(**{**SMALL, "epochs": 1, "device": "cpu"})
+            history = train_with_trainer(
+                encoder, take_apart(list(encoder)), store, tmp_path / device, replace(config, device="cpu")
             )
         losses.append(np.array(history.losses))
         weights.append([part.table.weight.detach().clone() for part in parts])
@@ -218,7 +215,7 @@ def test_own_pairs_decide(tmp_path, data):
     text = "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3 right4\t1\n"
     (tmp_path / "mine.tsv").write_text(text + "left5\tright5\t8\nleft6\tright7\t2\n")
     result = train(data, tmp_path / "out", development=tmp_path / "mine.tsv", **small())
-    assert result.record.settings["development"] == "mine"
+    assert result.record.settings.development == "mine"
     assert result.record.development == pytest.approx(result.record.history.best_score, abs=1e-6)
 
 
@@ -240,7 +237,7 @@ def test_written_encoder_has_a_record_and_is_there_the_second_time(tmp_path, dat
     again = train(data, tmp_path / "deep" / "out", **small())
     assert not again.fresh
     assert again.record.to_json() == record
-    with pytest.raises(InputError, match=r"was trained with other settings: .*epochs.*choose another --out"):
+    with pytest.raises(InputError, match=r"was made with other settings: .*epochs.*choose another place"):
         train(data, tmp_path / "deep" / "out", **small(epochs=3))
     assert again.load().encode(["left1"]).shape == (1, 16)
 
@@ -257,11 +254,14 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"), words=5)
-    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out --words"):
+    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out `words`"):
         train(data, tmp_path / "second", **settings)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)
-    assert second.record.settings["encoder"].keys() == {"model", "init_from"}
+    encoder = second.record.settings.encoder
+    assert encoder == EncoderConfig(model="word", init_from=encoder.init_from) and encoder.init_from.startswith(
+        "sha256:"
+    )
     vectors = [load(tmp_path / name).encode(["left1 right2"]) for name in ("first", "second")]
     np.testing.assert_allclose(*vectors, atol=1e-6)
     assert second.record.dimension == 16
@@ -291,14 +291,14 @@ def test_vectors_are_found_behind_the_number_of_words(tmp_path, data):
 
 def test_odd_places_for_the_result(tmp_path, data, monkeypatch):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="file exists and is no encoder of this program"):
+    with pytest.raises(InputError, match="is a file; expected an encoder"):
         train(data, tmp_path / "file", **small())
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
-    with pytest.raises(InputError, match="full exists and is no encoder of this program"):
+    with pytest.raises(InputError, match="full holds no training.json; expected an encoder"):
         train(data, tmp_path / "full", **small())
     assert (tmp_path / "full" / "letter.txt").read_text() == "mine"
-    with pytest.raises(InputError, match="file/out is below the file .*file"):
+    with pytest.raises(InputError, match="file/out is below the file"):
         train(data, tmp_path / "file" / "out", **small())
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")

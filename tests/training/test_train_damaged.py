@@ -14,8 +14,7 @@ from paranmt_hf.encoders.units import lookup
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
-from paranmt_hf.training.pair_store import write_pairs
-from paranmt_hf.training.token_store import keys_are_whole, read_keys, write_tokens
+from paranmt_hf.training.pair_store import keys_are_whole, read_keys, write_pairs, write_tokens
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from tests.training.test_train_interrupted import Killed, interrupted, teacher_of
@@ -88,13 +87,13 @@ def test_truncated_settings_are_told(tmp_path, data, monkeypatch):
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
     work = tmp_path / "out.work"
-    whole = (work / "settings.json").read_bytes()
-    (work / "settings.json").write_bytes(whole[:50])
+    whole = (work / "run.json").read_bytes()
+    (work / "run.json").write_bytes(whole[:50])
     with pytest.raises(
-        InputError, match=f"^{work}/settings.json is damaged: it is not JSON .*; expected .*; delete {work} to begin"
+        InputError, match=f"^{work}/run.json is damaged: it is not JSON .*; expected .*; delete {work} to start again"
     ):
         train(data, tmp_path / "out", **settings)
-    (work / "settings.json").write_bytes(whole)
+    (work / "run.json").write_bytes(whole)
     assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
 
 
@@ -170,7 +169,7 @@ def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatc
         train(data, tmp_path / "out", **settings)
     checkpoint = max((tmp_path / "out.work" / "trainer").glob("checkpoint-*"), key=lambda path: len(path.name))
     zero(checkpoint / name)
-    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which goes on from"
+    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which continues from"
     with pytest.raises(InputError, match=expected):
         train(data, tmp_path / "out", **settings)
 

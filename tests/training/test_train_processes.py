@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.several_processes import check_processes, own_device
+from paranmt_hf.training.distributed import check_processes, own_device
 from tests.training.toys import synonyms, write_data
 
 PROGRAM = Path(__file__).with_name("train_on_cpu.py")
@@ -79,7 +79,7 @@ def test_two_do_what_one_does_also_after_a_kill(tmp_path, data):
     assert not killed.exists()
     done, _ = run(data, killed, 2)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stderr.count("going on after 280 pairs") == 1
+    assert done.stderr.count("continuing after 280 pairs") == 1
     assert history(killed)["losses"] == history(two)["losses"]
     assert history(killed)["scores"] == history(two)["scores"]
     for left, right in zip(weights(killed), weights(two), strict=True):
@@ -122,11 +122,11 @@ def test_each_mines_alone(tmp_path, data):
     assert done.returncode == 0, done.stderr[-3000:]
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record["settings"]["training"]["mine_over"] == "rank"
-    assert record["settings"]["training"]["processes"] == 2
+    assert record["settings"]["processes"] == 2
     losses = record["history"]["losses"]
     assert losses[-1][1] < 0.9 * losses[0][1]
     _, said = run(data, tmp_path / "out", 3, "--mine-over", "rank")
-    assert any("training.processes: was 2, now 3" in sentence for sentence in said)
+    assert any("processes: was 2, now 3" in sentence for sentence in said)
 
 
 def test_who_may_not_train_together(monkeypatch):
@@ -135,16 +135,10 @@ def test_who_may_not_train_together(monkeypatch):
     config = TrainConfig(device="cuda", batch_size=4)
     check_processes(config, 4)
     assert own_device() == torch.device("cuda", 1)
-    with pytest.raises(
-        InputError, match="^averaging models are trained by one process on the CPU; give --device cuda"
-    ):
+    with pytest.raises(InputError, match="^averaging models are trained by one process on the CPU; choose `device`"):
         check_processes(TrainConfig(), 2)
-    with pytest.raises(
-        InputError, match="^--batch-size 4 leaves some of 5 processes without a pair, .* at least 5, or"
-    ):
+    with pytest.raises(InputError, match="^`batch_size` 4 leaves some of 5 processes without a pair, .* at least 5"):
         check_processes(config, 5)
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(
-        InputError, match="^process 3 on this machine has no GPU of its own, for torch can use 2 here;"
-    ):
+    with pytest.raises(InputError, match="^process 3 on this machine has no GPU of its own, for torch finds 2 here;"):
         check_processes(config, 4)

@@ -15,8 +15,8 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import sources
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.pair_views import DistinctSentences
-from paranmt_hf.training.teacher_text import PairsAndText
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, random_text, store_of
 
@@ -125,15 +125,15 @@ def test_what_is_said_of_text_counts_sentences(teacher, capsys, caplog):
 
 def test_text_needs_a_teacher_alone(teacher):
     text = teacher / "text.txt"
-    with pytest.raises(InputError, match="--text has sentences without paraphrases.*; give --teacher"):
+    with pytest.raises(InputError, match="`text` has sentences without paraphrases.*; give `teacher`"):
         train(None, teacher / "x", text=text)
     half = TrainConfig(teacher=str(teacher / "teacher"), teacher_weight=0.5)
-    with pytest.raises(InputError, match="leave --teacher-weight at 1.0"):
+    with pytest.raises(InputError, match="`teacher_weight` of 1.0"):
         train(None, teacher / "x", text=text, config=half)
-    with pytest.raises(InputError, match="give pairs with --data, or sentences with --text and a --teacher"):
+    with pytest.raises(InputError, match="give pairs as `data`, or sentences as `text` with a `teacher`"):
         train(None, teacher / "x")
     alone = TrainConfig(teacher=str(teacher / "teacher"))
-    with pytest.raises(InputError, match="options that choose pairs need pairs; give some with --data"):
+    with pytest.raises(InputError, match="options that choose pairs need pairs; give some as `data`"):
         train(None, teacher / "x", text=text, config=alone, selection=PairSelection(min_score=0.5))
     (teacher / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match="nothing to train on"):

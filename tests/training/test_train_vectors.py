@@ -45,7 +45,7 @@ def train_on(tmp_path):
 def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
     made = train_on(VECTORS, **settings)
     assert made.record.dimension == dimension
-    assert made.record.settings["encoder"]["dimension"] == settings.get("dimension", 3)
+    assert made.record.settings.encoder.dimension == settings.get("dimension", 3)
     part = take_apart(list(made.load())).parts[0]
     assert part.table.weight.shape[1] == table
     row = part.vocabulary.row_of["left1"]
@@ -91,7 +91,7 @@ def test_unknown_words_need_a_vector_in_the_file(train_on):
     ("vectors", "message"),
     [
         ("kočka 1 0\npes 0 1\n", "v.txt knows none of the 60 words of the training data, such as '(left|right)"),
-        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be told apart in 32 bits .standard deviation .*e-2"),
+        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be distinguished in 32 bits .standard deviation .*e-2"),
     ],
 )
 def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):

@@ -17,7 +17,7 @@ from paranmt_hf.training.train import train
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import small, synonyms, write_data
 
-OTHER = "out was trained with other settings"
+OTHER = "out was made with other settings"
 
 
 @pytest.fixture
@@ -37,29 +37,26 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
     settings = small(epochs=1)
     train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings)
     assert not train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings).fresh
-    with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another --out"):
+    with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another place"):
         train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[1]), **settings)
 
 
-def test_what_sends_averages_through_the_trainer_is_another_run(data, monkeypatch):
-    def identity(model="word", **settings):
-        return resolve(data, EncoderConfig(model=model), TrainConfig(**settings), PairSelection()).identity
+def test_what_sends_averages_through_the_trainer_is_another_run(data):
+    def identity(model="word", processes=1, **settings):
+        encoder, config = EncoderConfig(model=model), TrainConfig(**settings)
+        return resolve(data, encoder, config, PairSelection(), processes=processes).identity
 
     loop = identity(device="cuda")
     assert loop == identity(device="cuda", checkpoint_seconds=5)
     assert loop != identity(device="cuda", report_to="tensorboard")
     assert identity("lstm", device="cuda") == identity("lstm", device="cuda", report_to="tensorboard")
-    cpu = identity()
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    # In the loop any number of processes does the same, unless each of them mines alone.
-    assert identity(device="cuda") == identity(device="cuda", mine_over="all") == loop
-    assert identity(device="cuda", report_to="tensorboard")["training"] == {
-        **loop["training"],
-        "through_trainer": True,
-    }
-    alone = {"mine_over": "rank", "processes": 2}
-    assert identity(device="cuda", mine_over="rank") == {**loop, "training": {**loop["training"], **alone}}
-    assert identity() == cpu
+    # In an engine any number of processes does the same, unless each of them mines alone.
+    assert identity(device="cuda", processes=2) == loop
+    alone = identity(device="cuda", mine_over="rank")
+    assert identity(device="cuda", mine_over="rank", processes=2) == {**alone, "processes": 2}
+    through = identity(device="cuda", report_to="tensorboard", processes=2)
+    assert through == {**loop, "through_trainer": True, "processes": 2}
+    assert identity("lstm", processes=2) != identity("lstm")
 
 
 def test_other_gold_scores_of_the_development_set(tmp_path):

@@ -59,7 +59,7 @@ prepare_training.prepare = prepare
 DeviceEngine.train_on = train_on
 torch.cuda.device_count = lambda: 8
 if HOW == "hang":
-    distributed.LONGEST = timedelta(seconds=3)
+    distributed.STEP_TIMEOUT = timedelta(seconds=3)
 
 if __name__ == "__main__":
     run()

@@ -25,7 +25,6 @@ NOT_SEARCHED = {"epochs", "patience", "evaluations", "vectors", "init_from", "te
     *(
         "device",
         "report_to",
-        "gather_negatives",
         "mine_over",
         "error_negatives",
         "checkpoint_seconds",

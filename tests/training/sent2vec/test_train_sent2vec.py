@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -12,22 +13,20 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.cli.old import _parser
-from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.card import AboutModel
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About, publish
 from paranmt_hf.training.checkpoint import write_checkpoint
-from paranmt_hf.training.record import read_training
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
+from tests.cli.commands import kept_options
 from tests.training.toys import random_text, synonyms
 
 SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
@@ -174,7 +173,7 @@ def test_every_kind_of_text(tmp_path):
 def test_both_sides_of_a_release(tmp_path, release):
     record = train_sent2vec(release, tmp_path / "out", config=config(epochs=1)).record
     assert record.sentences == 120
-    assert json.loads((tmp_path / "out" / "training.json").read_text())["kind"] == "sent2vec"
+    assert (tmp_path / "out" / "sent2vec.json").is_file()
 
 
 def test_rates_out_of_range():
@@ -184,7 +183,7 @@ def test_rates_out_of_range():
 
 
 def test_weights_beyond_all_bounds(tmp_path, text, any_number):
-    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower --learning-rate"):
+    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower `learning_rate`"):
         train_sent2vec(text, tmp_path / "out", config=config(learning_rate=1e9, epochs=20))
     assert not (tmp_path / "out").exists()
 
@@ -209,7 +208,7 @@ def test_text_that_is_none(tmp_path, content, message):
 
 def test_too_large_for_memory(tmp_path, text, monkeypatch):
     monkeypatch.setattr(loop, "total_memory", lambda: 1000)
-    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower --dimension"):
+    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower `dimension`"):
         train_sent2vec(text, tmp_path / "out", config=config())
 
 
@@ -222,7 +221,7 @@ def test_settings_of_ngrams_change_nothing_of_words(unused):
 
 
 def test_no_word_would_be_predicted(tmp_path, text):
-    with pytest.raises(InputError, match=r"with --threshold 1e-15 .* words of this text would be predicted in 3"):
+    with pytest.raises(InputError, match=r"with `threshold` 1e-15 .* words of this text would be predicted in 3"):
         train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
     assert [path.name for path in tmp_path.iterdir()] == []
 
@@ -254,13 +253,8 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
         SentenceSources([text], ["reference"])
 
 
-def test_a_record_of_another_kind(pairs_of_words):
-    with pytest.raises(InputError, match=r"training.json is that of a model trained on sentences; expected"):
-        read_training(pairs_of_words.folder)
-
-
 def test_damaged_record(pairs_of_words, tmp_path):
-    values = json.loads((pairs_of_words.folder / "training.json").read_text())
+    values = json.loads((pairs_of_words.folder / "sent2vec.json").read_text())
     for damage, message in (
         ({"words": "many"}, "expected a whole number under 'words'"),
         ({"settings": {"sent2vec": {"ngrams": 0}, "data": []}}, "ngrams must be from 1 to 20"),
@@ -269,27 +263,26 @@ def test_damaged_record(pairs_of_words, tmp_path):
         ({"settings": {"sent2vec": {}, "data": ["a"]}}, "expected an object under 'settings.data"),
         ({"settings": {"sent2vec": {}, "data": [{"columns": 3}]}}, "do not say which columns were read"),
     ):
-        (tmp_path / "training.json").write_text(json.dumps({**values, **damage}))
+        (tmp_path / "sent2vec.json").write_text(json.dumps({**values, **damage}))
         with pytest.raises(InputError, match=message):
             Sent2VecRecord.read(tmp_path)
 
 
 def test_published_with_a_card_that_is_true(pairs_of_words):
-    about = AboutModel("mit", summary="A sentence.")
-    plan = plan_model(pairs_of_words.folder, "you/sent2vec", about=about)
+    about = About(License("mit"), summary="A sentence.")
+    plan = publish(pairs_of_words.folder, "you/sent2vec", about=about, dry_run=True)
     text = plan.card
     assert "A sentence." in text
     assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
     assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
     assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
     assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
-    assert {"training.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
+    assert {"sent2vec.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
     assert "README.md (the card" not in " ".join(plan.left_here)
 
 
 def test_the_command_repeats_the_settings(pairs_of_words):
     (line,) = re.findall(r"^paranmt train-sent2vec .*$", (pairs_of_words.folder / "README.md").read_text(), re.M)
-    arguments = _parser("train-sent2vec").parse_args(line.split()[1:])
-    assert as_json(from_options(Sent2VecConfig, arguments).resolved()) == as_json(
-        pairs_of_words.record.settings.sent2vec
-    )
+    kept = {name.replace("-", "_"): value for name, value in kept_options(line.split()[1:]).items()}
+    given = {entry.name: kept[entry.name] for entry in fields(Sent2VecConfig) if entry.name in kept}
+    assert as_json(Sent2VecConfig(**given).resolved()) == as_json(pairs_of_words.record.settings.sent2vec)

@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer.heads import target_distributions
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit, probabilities
-from paranmt_hf.training.train import readings
+from paranmt_hf.training.trainer import readings
 from tests.training.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 
 LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}

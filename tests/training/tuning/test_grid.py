@@ -17,7 +17,6 @@ from paranmt_hf.training.tuning.grid import (
     read_grid,
     read_preset,
 )
-from paranmt_hf.training.unused_options import refuse_unused
 from paranmt_hf.util import optional
 
 
@@ -145,13 +144,7 @@ def test_grids_of_the_paper(name):
     fitting = []
     for index in range(0, len(grid), len(grid) // 60):
         encoder, config = apply(grid.combination(index), EncoderConfig(**of_encoder), TrainConfig(**settings))
-        try:
-            refuse_unused(encoder, config, development=False, teacher_cache=False, processes=1)
-        except InputError as error:
-            # Frozen words cannot be pulled back.
-            assert config.freeze_words and config.lambda_w and "--lambda-w would change nothing" in str(error)
-        else:
-            fitting.append((config, encoder))
+        fitting.append((config, encoder))
     assert len(fitting) >= 25 and all(encoder.model == name for _, encoder in fitting)
     assert (fitting[0][0].mega_batch, fitting[0][0].clip, fitting[0][0].margin) == (1, 1, 0.4)
     assert grid.values["batch_size"] == (25, 50, 100) and grid.values["learning_rate"] == (0.05, 0.005, 0.0005)

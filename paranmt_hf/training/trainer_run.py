@@ -1,0 +1,267 @@
+"""A run through the trainer: scores, history, checkpoints between mega-batches, progress."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.integrations import get_reporting_integration_callbacks
+
+from paranmt_hf.encoders.composition import Composition
+from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.epochs import Evaluate, evaluation_points
+from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
+from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.record import History
+from paranmt_hf.training.regularisation import Pull, rows_towards_initial, towards_initial, towards_zero
+from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.trainer import MegaBatchTrainer, Reading, readings
+from paranmt_hf.util.progress import Progress
+
+BEST = "best.safetensors"
+
+
+class Course(TrainerCallback):
+    """Scores the development set, keeps the history, checkpoints between mega-batches and shows the progress."""
+
+    def __init__(self, folder: Path, store: PairStore, config: TrainConfig, evaluate: Evaluate | None) -> None:
+        self.folder, self.store, self.config, self.evaluate = folder, store, config, evaluate
+        self.history = History()
+        self.trainer: Any = None
+        self._saved = self._ended = time.monotonic()
+        self.progress: Progress | None = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Start the clocks."""
+        self._saved = self._ended = time.monotonic()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """After the last step of a mega-batch: add the loss, score, and request a checkpoint."""
+        assert self.trainer is not None
+        plan = self.trainer.plan
+        position = (state.global_step - 1) % len(plan)
+        at_end = position + 1 == len(plan) or plan[position + 1][1] == 0
+        mega = self.trainer._mega
+        if not at_end or mega is None:
+            return
+        self.history.pairs += len(mega.own) * args.world_size
+        if self.trainer.losses:
+            self.history.add_loss(state.global_step, float(np.mean(self.trainer.losses)))
+            self.trainer.losses.clear()
+        done = plan[position][0] + 1
+        if done in evaluation_points(plan[-1][0] + 1, self.config):
+            self._score(state, control)
+        self.history.seconds += time.monotonic() - self._ended
+        self._ended = time.monotonic()
+        if self.progress is not None:
+            note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
+            self.progress.advance_to(self.history.pairs, note)
+        if self._agreed(time.monotonic() - self._saved >= self.config.checkpoint_seconds):
+            control.should_save = True
+
+    def _agreed(self, value: float) -> float:
+        """Return the value of rank 0, so that all processes do the same."""
+        assert self.trainer is not None
+        if self.trainer.args.world_size == 1:
+            return value
+        own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
+        return float(self.trainer.accelerator.gather(own)[0])
+
+    def _score(self, state: TrainerState, control: TrainerControl) -> None:
+        if self.evaluate is None or self.trainer is None:
+            return
+        better = self.history.add_score(state.global_step, self._agreed(self.evaluate()))
+        if better and state.is_world_process_zero:
+            weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
+            write_checkpoint(self.folder / BEST, weights, {"step": state.global_step})
+        if self.is_over:
+            control.should_training_stop = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the development score has not improved for `patience` evaluations."""
+        return self.config.patience is not None and self.history.stale >= self.config.patience
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """Mark a checkpoint as complete."""
+        self._saved = time.monotonic()
+        if state.is_world_process_zero:
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+            seal(folder, self.history.as_dict())
+
+
+def forget_cut_off(folder: Path) -> None:
+    """Remove incomplete checkpoints, which would otherwise push out complete ones."""
+    for path in folder.glob("checkpoint-*"):
+        if not (path / COMPLETE).exists():
+            shutil.rmtree(path)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Find the last complete checkpoint of the trainer."""
+    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def check_reporting(name: str) -> None:
+    """Refuse a service to report to that does not exist or is not installed."""
+    try:
+        for callback in get_reporting_integration_callbacks([name]):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot report to {name!r}: {reason}", option="report_to") from None
+
+
+@contextmanager
+def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
+    """Do not train word embeddings inside a `with` block, if the settings say so."""
+    tables = [part.table for part in composition.parts if config.freeze_words and part.family.units == "word"]
+    for table in tables:
+        table.weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for table in tables:
+            table.weight.requires_grad_(True)
+
+
+def pulls_of(readings: Sequence[Reading], config: TrainConfig, store: PairStore) -> list[Pull]:
+    """What is regularised (arXiv:1511.08198, equation 1).
+
+    Args:
+        readings: The encoders, with their weights before the first step.
+        config: lambda_w and lambda_c.
+        store: The pairs; other rows of a table never move.
+    """
+    pulls: list[Pull] = []
+    for reading in readings:
+        table = reading.table.weight
+        if not reading.table.sparse:
+            pulls += towards_initial([table], config.lambda_w)
+        elif config.lambda_w:
+            rows = torch.from_numpy(store.rows_of(reading.reader))
+            pulls += rows_towards_initial(table, rows, config.lambda_w)
+        pulls += (towards_zero if reading.centre == "zero" else towards_initial)(reading.weights, config.lambda_c)
+    return pulls
+
+
+def _arguments(config: TrainConfig, folder: Path) -> SentenceTransformerTrainingArguments:
+    use_cpu = config.device == "cpu" or not torch.cuda.is_available()
+    args = SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=config.epochs,
+        per_device_train_batch_size=1,
+        learning_rate=config.learning_rate,
+        # On the CPU the optimizer clips, because the gradients of tables are sparse there.
+        max_grad_norm=0 if use_cpu or config.clip is None else config.clip,
+        logging_steps=config.mega_batch,
+        save_strategy="no",
+        save_total_limit=2,
+        report_to=[config.report_to] if config.report_to else "none",
+        bf16=config.precision == "bf16",
+        fp16=config.precision == "fp16",
+        use_cpu=use_cpu,
+        seed=config.seed,
+        disable_tqdm=True,
+    )
+    # With several GPUs one process would otherwise split the bags of a batch.
+    if args.device.type == "cuda":
+        args._n_gpu = 1
+    return args
+
+
+def train_with_trainer(
+    model: SentenceTransformer,
+    composition: Composition,
+    store: PairStore,
+    folder: Path,
+    config: TrainConfig,
+    evaluate: Evaluate | None = None,
+    teacher: TeacherVectors | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> History:
+    """Train to the end, from the last complete checkpoint if there is one.
+
+    Args:
+        model: The encoder; it holds the final weights afterwards, with a development set those that scored best.
+        composition: The encoder, taken apart.
+        store: The pairs.
+        folder: For checkpoints.
+        config: The settings.
+        evaluate: Scores the current model on the development set.
+        teacher: The teacher's vectors, if similarities are learned too.
+        callbacks: Further callbacks for the trainer.
+    """
+    if config.report_to:
+        check_reporting(config.report_to)
+    course, args = Course(folder, store, config, evaluate), _arguments(config, folder / "trainer")
+    on_cpu, parts = args.device.type == "cpu", readings(composition)
+    with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
+        # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
+        for part in parts:
+            part.table.sparse = on_cpu
+        model.to(args.device)
+        optimizer = make_optimizer(model, config, args.device)
+        # Row 0, of unknown units, is zeros unless it is trained.
+        tables = [part.table.weight for part in parts]
+        hooks = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
+        trainer = MegaBatchTrainer(
+            model,
+            args,
+            store=store,
+            readings=parts,
+            config=config,
+            pulls=pulls_of(parts, config, store),
+            teacher=teacher,
+            callbacks=[course, *callbacks],
+            optimizers=(optimizer, None),
+        )
+        trainer.remove_callback(PrinterCallback)
+        steps = config.epochs * len(trainer.plan)
+        trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: 1 - step / steps if config.decay else 1.0
+        )
+        _run(trainer, course)
+        for part in parts:
+            part.table.sparse = False
+        for hook in hooks:
+            hook.remove()
+    best = read_checkpoint(folder / BEST) if evaluate is not None else None
+    if best is not None:
+        model.load_state_dict(best[0])
+    return course.history
+
+
+def _run(trainer: MegaBatchTrainer, course: Course) -> None:
+    """Run from the last complete checkpoint."""
+    folder = Path(str(trainer.args.output_dir))
+    course.trainer = trainer
+    checkpoint = last_checkpoint(folder)
+    if trainer.args.process_index == 0:
+        # Also without a complete one: an incomplete one of a later step would push out those to come.
+        forget_cut_off(folder)
+    if checkpoint is not None:
+        course.history = History.from_dict(read_sealed(checkpoint))
+    total = course.config.epochs * course.store.pairs
+    with Progress("train", total, done=course.history.pairs, unit=course.store.unit) as progress:
+        course.progress = progress
+        if checkpoint is not None and course.is_over:
+            trainer._load_from_checkpoint(str(checkpoint))
+        else:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
