@@ -28,10 +28,6 @@ def check_release(folder: Path, license: License | None = None) -> ReleaseRecord
 
     Returns:
         The record, under that licence.
-
-    Raises:
-        InputError: It is no whole release of this schema, its card would say what is not so, or the Hub does not take
-            the licence.
     """
     record = read_record(folder)
     if license is not None:

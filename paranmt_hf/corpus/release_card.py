@@ -15,7 +15,7 @@ from paranmt_hf.hub.dataset_card import dataset_card
 from paranmt_hf.hub.languages import LANGUAGES
 
 HISTOGRAMS_PICTURE = "histograms.png"
-# Files of a release by their paths, beside its card and its record.
+# Files of a release by their paths, next to its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 
@@ -31,7 +31,7 @@ def release_card(
 
     Args:
         record: Its record.
-        picture: Whether the histograms lie beside the card as a picture.
+        picture: Whether the histograms are next to the card as a picture.
         repository: Id on the Hub; without one the card speaks of the folder.
         version: Name of a version on the Hub, for the example.
         notes: Markdown of the publisher's own, which becomes a section.
