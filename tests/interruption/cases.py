@@ -65,7 +65,7 @@ def _release(root: Path) -> None:
     pairs(root)
     _vectors(root / "vectors.txt")
     if main([*_import(root), "--scorer-vectors", f"{root}/vectors.txt"]):
-        raise RuntimeError("there is not a release")
+        raise RuntimeError("there is no release")
 
 
 def _select(root: Path) -> list[str]:
