@@ -31,8 +31,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.selection.decontamination import EvaluationText
-from paranmt_hf.training.inputs import sentences_of
+from paranmt_hf import EvaluationText
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".
@@ -144,7 +143,7 @@ def main() -> None:
     out, longest = arguments.out, arguments.longest
     out.mkdir(parents=True, exist_ok=True)
     if arguments.wordnet:
-        tested = EvaluationText(sentences_of(arguments.exclude)) if arguments.exclude else None
+        tested = EvaluationText.read(arguments.exclude) if arguments.exclude else None
         known = (
             {line.split()[0] for line in arguments.words.open(encoding="utf8") if line.strip()}
             if arguments.words

@@ -22,8 +22,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TranslatorConfig, build
-from paranmt_hf.corpus.bitext.readers import TabFile
+from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TextInput, TranslatorConfig, build
 
 
 def main() -> None:
@@ -40,8 +39,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    columns = {"source": str(arguments.czech_column), "reference": str(arguments.english_column)}
     build(
-        TabFile(arguments.files, {"source": arguments.czech_column, "reference": arguments.english_column}),
+        TextInput(data=tuple(map(str, arguments.files)), columns=columns),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
         scorer=ScorerConfig(name=arguments.scorer),

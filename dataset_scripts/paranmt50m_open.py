@@ -20,8 +20,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TranslatorConfig, build
-from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TextInput, TranslatorConfig, build
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Open:
     """
 
     dataset: str
-    config: str
-    revision: str
+    config: str | None
+    revision: str | None
     license: str
 
 
@@ -68,11 +67,10 @@ def main() -> None:
     if arguments.dataset:
         chosen = Open(arguments.dataset, arguments.config, arguments.revision, chosen.license)
     build(
-        HubDataset(
-            chosen.dataset,
-            {"source": f"translation.{arguments.foreign}", "reference": "translation.en"},
-            config=chosen.config,
-            revision=chosen.revision,
+        TextInput(
+            data=(chosen.dataset if chosen.revision is None else f"{chosen.dataset}@{chosen.revision}",),
+            columns={"source": f"translation.{arguments.foreign}", "reference": "translation.en"},
+            dataset_config=chosen.config,
         ),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),

@@ -33,6 +33,8 @@ _NAMES = {
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
+    "EvaluationText": "paranmt_hf.corpus.selection.decontamination",
+    "TextInput": "paranmt_hf.corpus.bitext.inputs",
     "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
@@ -73,7 +75,6 @@ _NAMES = {
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
-    "paraphrase_corpus": "paranmt_hf.corpus.paraphrase_corpus",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
     "plan_dataset": "paranmt_hf.apps.publish.publish",
@@ -122,6 +123,8 @@ __all__ = [
     "ParaphraserTraining",
     "ReleaseConfig",
     "ScorerConfig",
+    "EvaluationText",
+    "TextInput",
     "RotateConfig",
     "ReleaseFilter",
     "PairSelection",
@@ -162,7 +165,6 @@ __all__ = [
     "load_supervised",
     "mine",
     "mined_negatives",
-    "paraphrase_corpus",
     "paraphrase_file",
     "parse_pairs",
     "plan_dataset",
@@ -196,15 +198,16 @@ if TYPE_CHECKING:
     from paranmt_hf.apps.annotate.sample import AnnotationConfig
     from paranmt_hf.apps.explore.explore import write_report
     from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
+    from paranmt_hf.corpus.bitext.inputs import TextInput
     from paranmt_hf.corpus.build import build
     from paranmt_hf.corpus.builder import ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig
     from paranmt_hf.corpus.pairs import PairSelection
-    from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
     from paranmt_hf.corpus.release_run import ReleaseConfig
     from paranmt_hf.corpus.score import rescore
+    from paranmt_hf.corpus.selection.decontamination import EvaluationText
     from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
     from paranmt_hf.corpus.selection.select import select
     from paranmt_hf.corpus.stats import StatsConfig, describe_corpora

@@ -39,10 +39,10 @@ def quickstart(out: str | Path) -> Iterator[str]:
 def _check_free(out: Path) -> None:
     """Refuse a folder that is a result itself, in which other results would be mixed up with its own files."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; the quickstart makes a folder, choose another --out")
+        raise InputError(f"{out} is a file; the quickstart makes a folder, choose another `out`")
     for record in (RELEASE_RECORD, "modules.json"):
         if (out / record).exists():
-            raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another --out")
+            raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another `out`")
 
 
 def _build(folder: Path) -> Iterator[str]:

@@ -19,6 +19,7 @@ from paranmt_hf.util.settings import (
     Advanced,
     Expected,
     Prefixed,
+    PythonOnly,
     RunOnly,
     checked,
     expected_fields,
@@ -98,6 +99,8 @@ class Command:
         found = []
         for name, parameter in inspect.signature(self.function).parameters.items():
             expected = expected_of(_evaluated(parameter.annotation, self.function))
+            if PythonOnly in expected.markers:
+                continue
             if expected.kind in KINDS or expected.choices() or is_dataclass(expected.kind):
                 found.append((name, expected, parameter))
             elif parameter.default is parameter.empty or _is_unknown(expected.kind):
@@ -132,6 +135,8 @@ class Command:
             if Prefixed in group.markers:
                 name = parameter if entry is fields(group.kind)[0] else f"{parameter}_{name}"
             expected = expected_fields(group.kind)[entry.name]
+            if PythonOnly in expected.markers:
+                continue
             if Advanced in group.markers:
                 expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})
             default = _default(entry)

@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "annotate": "let people rate a sample of a corpus",
     "paraphrase": "generate paraphrases, and train and evaluate the models for it",
     "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
     "experiment": "tables and figures of the papers",
@@ -16,6 +17,73 @@ FAMILIES = {
 
 GROUPS: dict[str, list[Command]] = {
     "corpus": [
+        Command(
+            "build",
+            "paranmt_hf.corpus.build:build",
+            "make a release from a bitext, or from text alone",
+            "paranmt build --source train.cs --reference train.en --translator embedded --out corpus --license mit",
+        ),
+        Command(
+            "estimate",
+            "paranmt_hf.corpus.build:estimate_cost",
+            "estimate what a language model would cost",
+            "paranmt estimate --reference sentences.txt --language-model model.yaml",
+        ),
+        Command(
+            "import",
+            "paranmt_hf.corpus.import_pairs:import_pairs",
+            "score pairs that are translated already, and release them",
+            "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0",
+        ),
+        Command(
+            "score",
+            "paranmt_hf.corpus.score:rescore",
+            "score a release again, or give it more columns",
+            "paranmt score paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2",
+            kept="paranmt-score.yaml",
+        ),
+        Command(
+            "explore",
+            "paranmt_hf.apps.explore.explore:explore",
+            "show a release on a local page",
+            "paranmt explore paranmt50m --index paranmt50m.index",
+        ),
+        Command(
+            "report",
+            "paranmt_hf.apps.explore.explore:write_report",
+            "write what `paranmt explore` shows as one HTML file",
+            "paranmt report paranmt50m --out paranmt50m.html",
+        ),
+        Command(
+            "annotate sample",
+            "paranmt_hf.apps.annotate.annotate:sample_for_annotation",
+            "sample pairs from ranges of the paraphrase score",
+            "paranmt annotate sample paranmt50m --out judged --per-range 20",
+        ),
+        Command(
+            "annotate serve",
+            "paranmt_hf.apps.annotate.annotate:serve_annotation",
+            "serve the page on which people rate, on this computer",
+            "paranmt annotate serve judged --annotators Ada Grace",
+        ),
+        Command(
+            "annotate table",
+            "paranmt_hf.apps.annotate.annotate:summarise_annotation",
+            "count the labels of each range, and measure agreement",
+            "paranmt annotate table judged --json table.json --picture table.png",
+        ),
+        Command(
+            "annotate export",
+            "paranmt_hf.apps.annotate.annotate:export_annotation",
+            "write the answers as CSV",
+            "paranmt annotate export judged --out answers.csv",
+        ),
+        Command(
+            "annotate import",
+            "paranmt_hf.apps.annotate.annotate:import_annotation",
+            "add answers from CSV, such as those of another computer",
+            "paranmt annotate import judged answers.csv",
+        ),
         Command(
             "select",
             "paranmt_hf.corpus.selection.select:select",
@@ -47,6 +115,18 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.training.train:train",
             "train a sentence encoder on paraphrase pairs",
             "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "train-sent2vec",
+            "paranmt_hf.training.sent2vec.train_sent2vec:train_sent2vec",
+            "train a sentence encoder on single sentences",
+            "paranmt train-sent2vec text.txt --preset wikipedia --ngrams 2 --out models/sent2vec",
+        ),
+        Command(
+            "supervise",
+            "paranmt_hf.training.supervised.supervise:supervise",
+            "train an encoder for similarity, entailment or sentiment",
+            "paranmt supervise senteval --task SICK-R --init-from models/word --out models/sick",
         ),
         Command(
             "encoder average",
@@ -269,15 +349,6 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
-    "build": "build",
-    "paraphrase-corpus": "paraphrase_corpus",
-    "import": "import_pairs",
-    "score": "score",
-    "explore": "explore",
-    "report": "report",
-    "annotate": "annotate",
     "tune": "tune",
-    "train-sent2vec": "train_sent2vec",
-    "supervise": "supervise",
     "publish": "publish",
 }

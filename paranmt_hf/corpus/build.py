@@ -1,91 +1,102 @@
-"""`paranmt build`: from a bitext to a release."""
+"""`paranmt build`: a release from a bitext, by translation, or from text alone, by a pivot or a language model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from paranmt_hf.corpus.authorship import AuthorshipConfig
-from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.bitext.inputs import TextInput
+from paranmt_hf.corpus.bitext.readers import AlignedText, Report
 from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, is_language_model
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task
+from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
+from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import is_given
-
-NO_PIVOT = (
-    "a pivot takes two translation models; `paranmt paraphrase-corpus --paraphraser openai:MODEL` makes pairs of text "
-    "with a language model"
-)
+from paranmt_hf.util.settings import Count, Prefixed
+from paranmt_hf.util.yaml_files import settings_of
 
 
 def build(
-    bitext: AlignedText,
-    out: Path,
+    text: TextInput | AlignedText,
+    out: str | Path,
     *,
-    translator: TranslatorConfig | LanguageModelConfig,
-    scorer: ScorerConfig,
-    release: ReleaseConfig,
+    translator: str | Path | TranslatorConfig | None = None,
+    hypotheses: Count | None = None,
+    pivot: str | TranslatorConfig | None = None,
+    language_model: str | Path | LanguageModelConfig | None = None,
+    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
+    release: ReleaseConfig | None = None,
+    add: Sequence[AddedColumn] = (),
     engine: EngineConfig | None = None,
-    add: Sequence[str] = (),
-    authorship: AuthorshipConfig | None = None,
-    pivot: TranslatorConfig | None = None,
 ) -> Built:
-    """Back-translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
+    """Translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
+
+    Text without a foreign side becomes pairs by a pivot, which translates it into another language, from which the
+    translator translates back, or by a language model, which paraphrases it.
 
     Args:
-        bitext: Aligned text with the columns `source` and `reference`, or with a pivot `reference` alone.
+        text: The bitext, or text with the column `reference` alone.
         out: Folder of the release; its name is the name of the corpus.
-        translator: The translation model and its search, or a language model behind a server.
+        translator: Translation model: a folder, an id on the Hub, `embedded` (the small one for captions), or a YAML
+            file with its settings (docs/corpus.md).
+        hypotheses: Number of translations of a sentence, each a row with its rank.
+        pivot: Of text alone: translation model into another language, from which `translator` translates back.
+        language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML
+            file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
         scorer: The encoder of the paraphrase score.
         release: Licence and form of the release.
+        add: More columns.
         engine: Where translation and scoring run.
-        add: More columns: names of `schema.ADDED`.
-        authorship: How the classifier behind `human_score` learns.
-        pivot: Translates text without a bitext into the language from which `translator` translates back.
     """
+    release, scorer = release or ReleaseConfig(), scorer or ScorerConfig()
+    opened = text.open() if isinstance(text, TextInput) else text
+    is_bitext = "source" in opened.columns
+    if (translator is None) == (language_model is None):
+        raise InputError("give a `translator` or a `language_model`")
+    if (pivot is not None and (is_bitext or translator is None)) or (
+        pivot is None and translator is not None and not is_bitext
+    ):
+        raise InputError("`pivot` and `translator` together are for text without a foreign side")
+    asked, translating = None, None
+    if language_model is not None:
+        asked = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(release.language)
+    if translator is not None:
+        translating = settings_of(TranslatorConfig, translator, "a translation model")
+        translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
     out = result_folder(out)
     release.check_license()
     engine = (engine or EngineConfig()).resolved()
-    if pivot is not None and pivot.hypotheses > 1:
-        raise InputError("the pivot gives one translation of each sentence; several hypotheses are the translator's")
-    if pivot is not None and isinstance(translator, LanguageModelConfig):
-        raise InputError(NO_PIVOT)
-    draws = isinstance(translator, TranslatorConfig) and translator.sample
-    if pivot is None and draws and is_given(translator, "beam"):
-        raise InputError("--beam does nothing with --sample, which draws hypotheses; leave it out")
-    if isinstance(translator, LanguageModelConfig):
-        # What is missing must show now.
-        translator.check_installed()
-        translator = translator.answering_in(release.language)
-    elif engine.workers > 1 and (translator.device or "").startswith("cuda:"):
-        raise InputError(
-            f"device {translator.device!r} is one GPU, and there are {engine.workers} workers with a GPU each: give "
-            "--device cuda, or --workers 1"
-        )
     scorer.check_language(release.language)
-    scorer.load()  # A scorer that cannot be read must show now and not after days of translating.
-    # Translators beside each other share the cores, so none may take them all.
-    translate = (
-        AskStage(translator)
-        if isinstance(translator, LanguageModelConfig)
-        else TranslateStage(translator, engine.threads)
-    )
-    first = [] if pivot is None else [PivotStage(TranslateStage(pivot, engine.threads))]
-    score = ScoreStage(scorer, language=release.language)
-    stages: list[Stage] = [*first, translate, score, *column_stages(add, authorship, release.language)]
-    identity = {"bitext" if pivot is None else "text": bitext.identity}
+    # A missing package and a scorer that cannot be read are reported before the translation, which takes long.
+    scorer.load()
+    stages: list[Stage] = []
+    if translating is not None:
+        _check_device(translating, engine)
+        if pivot is not None:
+            there = pivot_of(pivot, translating) if isinstance(pivot, str) else pivot
+            stages.append(PivotStage(TranslateStage(there, engine.threads)))
+        stages.append(TranslateStage(translating, engine.threads))
+    elif asked is not None:
+        asked.check_installed()
+        stages.append(AskStage(asked, "translate" if is_bitext else "paraphrase"))
+    stages += [ScoreStage(scorer, language=release.language), *column_stages(add, release.language)]
+    identity = {"bitext" if is_bitext else "text": opened.identity}
+    if asked is not None and not is_bitext:
+        identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}
     for stage in stages:
         identity |= stage.identity
     return make_release(
-        lambda report: bitext.batches(report, rows=release.rows_per_shard),
+        lambda report: opened.batches(report, rows=release.rows_per_shard),
         out,
         identity,
         stages,
@@ -95,25 +106,35 @@ def build(
     )
 
 
-def pivot_of(name: str, translator: TranslatorConfig | LanguageModelConfig) -> TranslatorConfig:
-    """Settings of the model that translates into the pivot language, by those of the model that translates back.
+def estimate_cost(
+    text: TextInput | AlignedText, *, language_model: str | Path | LanguageModelConfig, language: str = "en"
+) -> Cost:
+    """Estimate what a language model would be asked for a corpus, and what that costs; no server is asked.
 
     Args:
-        name: The model.
-        translator: The way back; where it names both languages they change places.
+        text: As of `build`.
+        language_model: As of `build`; prices are settings of the file.
+        language: Language of the corpus, an ISO 639-1 code.
     """
-    if isinstance(translator, LanguageModelConfig) or is_language_model(name):
-        raise InputError(NO_PIVOT)
+    opened = text.open() if isinstance(text, TextInput) else text
+    model = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(language)
+    task: Task = "translate" if "source" in opened.columns else "paraphrase"
+    return cost_of(model, task, opened.batches(Report()))
+
+
+def _check_device(translator: TranslatorConfig, engine: EngineConfig) -> None:
+    if engine.workers > 1 and (translator.device or "").startswith("cuda:"):
+        raise InputError(
+            f"device {translator.device!r} is one GPU, and there are {engine.workers} workers with a GPU each: give "
+            "the device cuda, or 1 worker"
+        )
+
+
+def pivot_of(name: str, translator: TranslatorConfig) -> TranslatorConfig:
+    """Settings of the model into the pivot language: those of the way back, one hypothesis, languages exchanged."""
     both = translator.source_language and translator.target_language
-    return TranslatorConfig(
-        name,
-        backend=translator.backend,
-        beam=translator.beam,
-        batch_tokens=translator.batch_tokens,
-        max_source_tokens=translator.max_source_tokens,
-        max_target_tokens=translator.max_target_tokens,
-        device=translator.device,
-        dtype=translator.dtype,
-        source_language=translator.target_language if both else None,
-        target_language=translator.source_language if both else None,
-    )
+    shared = ("backend", "beam", "batch_tokens", "max_source_tokens", "max_target_tokens", "device", "dtype")
+    settings = TranslatorConfig(name, **{field: getattr(translator, field) for field in shared})
+    if not both:
+        return settings
+    return replace(settings, source_language=translator.target_language, target_language=translator.source_language)

@@ -2,84 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from paranmt_hf.corpus.authorship import AuthorshipConfig
-from paranmt_hf.corpus.bitext.presets import Preset
-from paranmt_hf.corpus.bitext.readers import AlignedText
+from paranmt_hf.corpus.bitext.inputs import check_names, open_table
+from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
+from paranmt_hf.corpus.bitext.preset_files import Wanted, open_preset
+from paranmt_hf.corpus.bitext.presets import Preset, read_preset
+from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, AlignedText, TextOptions, tab_fields
 from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
-from paranmt_hf.corpus.schema import MadeBy
+from paranmt_hf.corpus.schema import AddedColumn, MadeBy
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
+from paranmt_hf.util.settings import Advanced, Count, Prefixed
 
 
 def import_pairs(
-    pairs: AlignedText,
-    out: Path,
+    data: AlignedText | str | Path | Sequence[str | Path],
+    out: str | Path,
     *,
-    scorer: ScorerConfig | None,
-    release: ReleaseConfig,
+    columns: Mapping[str, str] | None = None,
+    preset: str | None = None,
+    label: Annotated[Wanted | None, Advanced] = None,
+    format: Literal["pairs", "phrases"] = "pairs",
+    ppdb_score: Annotated[str | None, Advanced] = None,
+    made_by: MadeBy | None = None,
+    max_characters: Annotated[Count, Advanced] = MAX_CHARACTERS,
+    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
+    release: ReleaseConfig | None = None,
+    add: Sequence[AddedColumn] = (),
     engine: EngineConfig | None = None,
-    made_by: MadeBy = "unknown",
-    add: Sequence[str] = (),
-    authorship: AuthorshipConfig | None = None,
 ) -> Built:
-    """Score pairs that are already translated, and release them.
+    """Score pairs that are translated already, and release them.
 
     Args:
-        pairs: Aligned text with the columns `reference` and `translation`, and `para_score` if there is no scorer.
-        out: Folder of the release.
-        scorer: The encoder of the paraphrase score; None keeps the score that came with the pairs.
+        data: TSV files (plain, .gz, .bz2, .xz, .zst), Parquet files, or files of PPDB.
+        out: Folder of the release; its name is the name of the corpus.
+        columns: Columns of the files: reference=1,translation=2,para_score=3,origin=4 (TSV), or names (Parquet). A
+            para_score is kept unless a `scorer` is given.
+        preset: Known dataset, which has columns, labels and licence: see docs/datasets.md.
+        label: With a preset that has labels: keep paraphrases (1, the default), other pairs (0), or any.
+        format: Format of the files: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.
+        ppdb_score: Files of PPDB: feature that is kept as the column ppdb_score, such as PPDB2.0Score.
+        made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
+            else unknown).
+        max_characters: Maximum length of a sentence; rows with a longer one are dropped.
+        scorer: The encoder of the paraphrase score.
         release: Licence and form of the release.
+        add: More columns.
         engine: Where scoring runs.
-        made_by: Who wrote the second sentences: a machine that translated, or people; the card says so.
-        add: More columns: names of `schema.ADDED`.
-        authorship: How the classifier behind `human_score` learns.
     """
-    out = result_folder(out)
+    out, release = result_folder(out), release or ReleaseConfig()
+    known = None if preset is None else read_preset(preset)
+    if known is not None:
+        release, made_by = with_terms(release, known), made_by or known.made_by
+    if made_by not in (None, *get_args(MadeBy)):
+        raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}", option="made_by")
+    chosen = scorer is not None and (scorer.name or scorer.vectors)
+    if isinstance(data, str | Path | Sequence):
+        files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
+        if known is not None:
+            if columns or format != "pairs":
+                raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")
+            data = open_preset(
+                known, files, label=label, score=ppdb_score, language=release.language, max_characters=max_characters
+            )
+        elif label:
+            raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
+        elif format == "phrases":
+            if columns:
+                raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
+            data = PhraseFiles(files, score=ppdb_score, max_characters=max_characters)
+        elif ppdb_score:
+            raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
+        else:
+            data = _open_table(files, dict(columns or {}), max_characters, scored=not chosen)
     release.check_license()
-    if made_by not in get_args(MadeBy):
-        raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}")
+    keep = "para_score" in data.columns and not chosen
     stages: list[Stage] = [
-        ScoreStage(scorer, language=release.language),
-        *column_stages(add, authorship, release.language),
+        ScoreStage(None if keep else scorer or ScorerConfig(), language=release.language),
+        *column_stages(add, release.language),
     ]
-    stated = {} if made_by == "unknown" else {"made_by": made_by}
-    identity: dict[str, Any] = {"pairs": {**pairs.identity, **stated}}
+    stated = {} if made_by in (None, "unknown") else {"made_by": made_by}
+    identity: dict[str, Any] = {"pairs": {**data.identity, **stated}}
     for stage in stages:
         identity |= stage.identity
+    pairs, rows = data, release.rows_per_shard
     return make_release(
-        lambda report: pairs.batches(report, rows=release.rows_per_shard),
-        out,
-        identity,
-        stages,
-        release,
-        engine,
-        command="import",
+        lambda report: pairs.batches(report, rows=rows), out, identity, stages, release, engine, command="import"
     )
 
 
-def stated(preset: Preset, license: str | None = None) -> dict[str, str]:
-    """Say what the authors of a data set say of it, for the fields of `ReleaseConfig` that have these names.
+def _open_table(files: Sequence[Path], columns: dict[str, str], max_characters: int, *, scored: bool) -> AlignedText:
+    """Open TSV or Parquet files of pairs; `scored` says whether a paraphrase score among the columns counts."""
+    if not columns and files[0].suffix == ".parquet":
+        columns = {"reference": "reference", "translation": "translation"}
+    elif not columns:
+        fields = tab_fields(files[0])
+        if fields == 1 and is_rule(first_line(files[0])):
+            raise InputError(f"{files[0]} has lines of PPDB and no tabs; give `format` phrases", option="format")
+        columns = {"reference": "1", "translation": "2", **({"para_score": "3"} if fields >= 3 else {})}
+    if missing := {"reference", "translation"} - columns.keys():
+        raise InputError(f"`columns` must name reference and translation; {', '.join(sorted(missing))} is missing")
+    check_names(columns, ["reference", "translation", "para_score", "origin"])
+    if not scored:
+        columns.pop("para_score", None)
+    options: TextOptions = {
+        "max_characters": max_characters,
+        "numbers": {"para_score"} & columns.keys(),
+        "optional": columns.keys() & {"origin"},
+    }
+    return open_table(list(files), columns, options)
 
-    Args:
-        preset: The data set.
-        license: Identifier of the licence, if it is not to be what they state.
-    """
-    if license is None and preset.license is None:
+
+def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:
+    """Fill description and licence of a release from what the authors of a dataset state, unless they are given."""
+    if release.license is None and preset.license is None:
         raise InputError(
-            f"{preset.title} has no stated licence ({preset.license_stated}); look whether you may release what you "
-            "make of it, and name the licence with --license"
+            f"{preset.title} has no stated licence ({preset.license_stated}); check whether you may release the "
+            "result, and name its `license`",
+            option="license",
         )
     words = f"{preset.description} Its authors say of the licence: {preset.license_stated}."
-    if license is not None:
-        return {"description": words}
-    licence = {name: getattr(preset, name) for name in ("license", "license_name", "license_link")}
-    return {"description": words, **{name: value for name, value in licence.items() if value}}
+    terms = {} if release.license else {"license": preset.license}
+    if not release.license:
+        terms |= {
+            "license_name": release.license_name or preset.license_name,
+            "license_link": release.license_link or preset.license_link,
+        }
+    return replace(release, description=release.description or words, **terms)  # type: ignore[arg-type]

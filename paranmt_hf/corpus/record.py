@@ -6,16 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import similar
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
 RELEASE_RECORD = "build.json"
 # Parts of the settings, and a text that each must have; pairs that were imported have no translator.
 PARTS = {"translator": "model", "scorer": "name", "release": "license"}
+# Settings under `release` that only word the card; another wording is not another release.
+WORDING = ("title", "description")
 
 
 @dataclass
@@ -142,12 +145,11 @@ class SelectionRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseRecord:
+class ReleaseRecord(Record):
     """The content of `build.json`.
 
     Attributes:
         name: Name of the corpus.
-        version: Version of this package that wrote it.
         schema_version: Version of the columns.
         license: Licence id as the Hub has it.
         license_name: Name of a licence whose id is `other`.
@@ -158,15 +160,16 @@ class ReleaseRecord:
             `release`, and `selection` where it was selected from another one.
         dropped: Lines of the input that are not in it, by reason.
         columns: Names of its columns in order.
-        packages: Versions of the packages that decide the last digits.
         configs: What was written for each config.
         statistics: What is in the config `default`.
         warnings: What a reader of the card must know.
         held_out: How well the classifier behind `human_score` does; None where there is no such column.
     """
 
+    FILE: ClassVar[str] = RELEASE_RECORD
+    KIND: ClassVar[str] = "a release (`paranmt build`, `paranmt import`)"
+
     name: str
-    version: str
     schema_version: str
     license: str
     license_name: str | None = None
@@ -176,7 +179,6 @@ class ReleaseRecord:
     settings: dict[str, dict[str, Any]]
     dropped: dict[str, int]
     columns: list[str]
-    packages: dict[str, str] = field(default_factory=dict)
     configs: dict[str, ConfigFiles]
     statistics: StatisticsRecord
     warnings: list[str] = field(default_factory=list)
@@ -189,7 +191,37 @@ class ReleaseRecord:
             raise InputError(f"its histogram has {len(self.statistics.histogram)} bins, expected an even number")
 
     @classmethod
-    def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> ReleaseRecord:  # noqa: ANN401
+    def read(cls, folder: str | Path) -> Self:
+        """Read the record of a release; its files are not looked at."""
+        return cls.parse(Path(folder), str(folder))
+
+    @classmethod
+    def parse(cls, folder: Path, name: str) -> Self:
+        """Read the record in a folder; its files are not looked at.
+
+        Args:
+            folder: The release.
+            name: What a message calls it.
+        """
+        path = folder / RELEASE_RECORD
+        if not path.is_file():
+            what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
+            raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
+        try:
+            values = read_json(path, "the record of a release")
+            version = values.get("schema_version") if isinstance(values, dict) else None
+            # The version first: a record of another schema is not damaged.
+            if version is None or str(version).split(".")[0] == SCHEMA_VERSION.split(".")[0]:
+                return cls.from_json(values, path)
+        except InputError as error:
+            raise InputError(f"{error}; copy or build {name} again") from None
+        raise InputError(
+            f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "
+            "that its card names, or build it again"
+        )
+
+    @classmethod
+    def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> Self:  # noqa: ANN401
         """Make a record of parsed JSON.
 
         Args:
@@ -198,7 +230,7 @@ class ReleaseRecord:
         """
         if isinstance(values, Mapping) and "license" in values:
             check_license(values["license"])
-        record = from_json(cls, values, where)
+        record = super().from_json(values, where)
         for part, key in PARTS.items():
             if part == "translator" and part not in record.settings:
                 continue
@@ -212,8 +244,21 @@ class ReleaseRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON values; what was not said is left out."""
-        values: dict[str, Any] = to_json(self)
-        return {key: value for key, value in values.items() if value is not None}
+        return {key: value for key, value in super().to_json().items() if value is not None}
+
+    def to_bytes(self) -> bytes:
+        """Give the content of `build.json`."""
+        return (json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n").encode()
+
+    def write(self, folder: Path) -> Self:
+        """Write the record into the folder of a release."""
+        write_bytes(folder / RELEASE_RECORD, self.to_bytes())
+        return self
+
+    @property
+    def identity(self) -> Identity:
+        """What determined the release, see `identity_of`."""
+        return identity_of(self.settings)
 
     @property
     def selection(self) -> SelectionRecord | None:
@@ -244,6 +289,19 @@ class ReleaseRecord:
         return replace(self, license=license, license_name=name, license_link=link, settings=settings)
 
 
+def identity_of(settings: Mapping[str, Any]) -> Identity:
+    """Leave out of the settings of a release what follows from others, or only words its card.
+
+    That is title and description, and of a selection the counts and the name of a release known by its files.
+    """
+    release = {name: value for name, value in settings["release"].items() if name not in WORDING}
+    found = {**settings, "release": release}
+    if isinstance(selection := settings.get("selection"), Mapping):
+        filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
+        found["selection"] = {**selection, "release": "", "filters": filters}
+    return found
+
+
 def check_license(license: object) -> None:
     """Check that a corpus has a licence; whether the Hub lists it is checked where one is chosen."""
     text = license if isinstance(license, str) else ""
@@ -253,36 +311,6 @@ def check_license(license: object) -> None:
             "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
             f"with --license ({examples}, ...), not {license!r}"
         )
-
-
-def parse_record(folder: Path, name: str) -> ReleaseRecord:
-    """Read the record in a folder; its files are not looked at.
-
-    Args:
-        folder: The release.
-        name: What a message calls it.
-    """
-    path = folder / RELEASE_RECORD
-    if not path.is_file():
-        what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is no folder"
-        raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
-    try:
-        values = read_json(path, "the record of a release")
-        version = values.get("schema_version") if isinstance(values, dict) else None
-        # The version first: a record of another schema is not damaged.
-        if version is None or str(version).split(".")[0] == SCHEMA_VERSION.split(".")[0]:
-            return ReleaseRecord.from_json(values, path)
-    except InputError as error:
-        raise InputError(f"{error}; copy or build {name} again") from None
-    raise InputError(
-        f"{name} has schema version {version}, this program knows {SCHEMA_VERSION}: use the version of paranmt-hf "
-        "that its card names, or build it again"
-    )
-
-
-def record_bytes(record: ReleaseRecord) -> bytes:
-    """Give the content of `build.json`."""
-    return (json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _check_selection(config: str, selection: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.language_models.config import is_language_model
+from paranmt_hf.corpus.language_models.config import PREFIX
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.corpus.schema import ANSWERED, COLUMNS, PIVOTED, meanings
@@ -58,7 +58,7 @@ def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     said = meanings(record.made_by, source, language)
     if "pivot" in record.settings:
         said |= PIVOTED
-    if is_language_model(record.settings.get("translator", {}).get("model", "")):
+    if record.settings.get("translator", {}).get("model", "").startswith(PREFIX):
         said |= ANSWERED
     if "rank" in record.columns:
         said["translation"] = f"{said['translation'].replace('best hypothesis', 'hypothesis')}, that of this rank"

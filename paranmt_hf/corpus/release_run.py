@@ -7,8 +7,7 @@ interruption continues there.
 from __future__ import annotations
 
 import logging
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,23 +23,20 @@ from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, write_shard
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
-from paranmt_hf.corpus.record import RELEASE_RECORD, HeldOut, ReleaseRecord, check_license, record_bytes
-from paranmt_hf.corpus.release import MAX_SHARD_BYTES, Release, read_record, read_tables, write_release
+from paranmt_hf.corpus.record import WORDING, HeldOut, ReleaseRecord, check_license, identity_of
+from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
-from paranmt_hf.corpus.statistics import plot_histograms
+from paranmt_hf.corpus.statistics import plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.optional import versions
+from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import Identity, as_json
-from paranmt_hf.util.run import Holds, put_in_place, work_folder
+from paranmt_hf.util.records import Identity, as_json, made_with
+from paranmt_hf.util.run import Holds, Result, run
 from paranmt_hf.util.settings import Advanced, Range, RunOnly, Seed, check
-from paranmt_hf.util.work import finished, locked, remove, remove_leftover
-from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
 
@@ -49,9 +45,7 @@ Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 STATED = ("license_name", "license_link", "title", "description")
 # Parts of an identity that say what is done to the input, and not what it is; stages answer for them.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
-# What only the card says. Another wording needs no other release.
-WORDING = ("title", "description")
-# Whose versions stand in a release's record: they decide the last digits of the scores and the bytes of the files.
+# Packages that decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
 
@@ -69,7 +63,6 @@ class ReleaseConfig:
         keep_source: Keep the foreign sentence, if its licence allows.
         seed: Seed of the sample and the examples.
         rows_per_shard: Number of input lines in one unit of work.
-        max_shard_bytes: Largest Parquet file of the release.
         keep_work: Keep the folder of intermediate shards.
     """
 
@@ -82,7 +75,6 @@ class ReleaseConfig:
     keep_source: Annotated[bool, Advanced] = False
     seed: Annotated[Seed, Advanced] = 0
     rows_per_shard: Annotated[int, Range(at_least=1, at_most=10_000_000), Advanced] = 10_000
-    max_shard_bytes: Annotated[int, Range(at_least=1_000_000), Advanced] = MAX_SHARD_BYTES
     keep_work: Annotated[bool, Advanced, RunOnly] = False
 
     def __post_init__(self) -> None:
@@ -93,7 +85,7 @@ class ReleaseConfig:
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
-        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed", "max_shard_bytes")}
+        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed")}
         other = {} if self.language == ENGLISH else {"language": self.language}
         return kept | other | {name: value for name, value in said.items() if value is not None}
 
@@ -107,19 +99,25 @@ class ReleaseConfig:
         License(self.license or "", self.license_name, self.license_link).check()
 
 
-@dataclass(frozen=True)
-class Built:
-    """A finished release.
+class Built(Result[ReleaseRecord]):
+    """A finished release."""
 
-    Attributes:
-        folder: Where it is.
-        record: Its `build.json`.
-        fresh: Whether this call made it; else it was there already.
-    """
-
-    folder: Path
-    record: ReleaseRecord
-    fresh: bool
+    def summary(self) -> str:
+        """What the release holds, and how to load it."""
+        statistics = self.record.statistics
+        lines = [f"{self.folder}: {statistics.rows:,} pairs" + ("" if self.fresh else " (was built already)")]
+        for name, config in self.record.configs.items():
+            lines.append(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
+        lines += [f"  dropped  {count:>12,} {reason}" for reason, count in self.record.dropped.items()]
+        for name, count in statistics.mismatches.items():
+            lines.append(f"  {name:<18}{count:>12,} pairs, {count / statistics.rows:.1%}")
+        if held_out := self.record.held_out:
+            lines.append(
+                f"  human_score: {held_out.accuracy:.1%} of held-out sentences classified correctly, references first "
+                f"in {held_out.ordered:.1%} of {held_out.pairs:,} held-out pairs"
+            )
+        lines += ["paraphrase score", text_histogram(statistics.histogram, width=40)]
+        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.resolve().parent}"])
 
 
 def make_release(
@@ -131,7 +129,7 @@ def make_release(
     engine: EngineConfig | None,
     *,
     command: str,
-    worth: Holds | None = None,
+    holds: Holds | None = None,
 ) -> Built:
     """Send rows through stages and release them, or find the release that is there already.
 
@@ -143,54 +141,41 @@ def make_release(
         release: Licence and form of the release.
         engine: Where the stages run.
         command: Name of the command, to which the work folder belongs.
-        worth: Says whether a work folder holds what took long to make; if left out, whether it holds shards.
-
-    Raises:
-        InputError: Bad input, or `out` was made with other settings.
+        holds: Says whether a work folder holds what took long to make; if left out, whether it holds shards.
     """
-    engine = (engine or EngineConfig()).resolved()
-    out = Path(out).resolve()
-    work = work_folder(out)
+    own = (engine or EngineConfig()).resolved()
     wanted = {**identity, "release": release.identity}
     check_stages(stages, release.language)
-    if (found := _found(out, wanted, release, command)) is not None:
-        return found
-    with locked(work, command, worth=worth or holds_shards):
-        # Another process may have finished it meanwhile.
-        if (found := _found(out, wanted, release, command)) is not None:
-            return found
-        record = write_rows(batches, work, work / "release", identity, stages, release, engine, name=out.name)
-        with writing(out):
-            put_in_place(work / "release", out)
-        if not release.keep_work:
-            remove(work)
-    return Built(out, record, fresh=True)
+    built = run(
+        out,
+        identity_of(wanted),
+        ReleaseRecord,
+        lambda work, folder: write_rows(batches, work, folder, identity, stages, release, own, name=out.name),
+        result=Built,
+        command=command,
+        holds=holds or holds_shards,
+        read=read_record,
+        # Another scorer must not cost the translations, so each stage answers for its own settings.
+        work_identity={},
+        keep_work=release.keep_work,
+    )
+    return built if built.fresh else _reworded(built, wanted, release)
+
+
+def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
+    """Write the card of a finished release again if it was asked for in other words."""
+    if built.record.settings["release"] == wanted["release"]:
+        return built
+    said = {name: getattr(release, name) for name in WORDING}
+    settings = {**built.record.settings, "release": as_json(wanted["release"])}
+    record = replace(built.record, **said, settings=settings)
+    write_card(built.folder, record)
+    return Built(built.folder, record.write(built.folder), fresh=False)
 
 
 def holds_shards(work: Path) -> bool:
     """Tell whether a work folder holds what took long to make: shards that are translated or scored, or answers."""
     return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
-
-
-def _found(out: Path, wanted: Identity, release: ReleaseConfig, command: str) -> Built | None:
-    """The release where it is there already, without the work folder that a kill at the very end left."""
-    record = finished(
-        out, _without_wording(wanted), read_made, lambda record: _without_wording(record.settings), made="built"
-    )
-    if record is None:
-        return None
-    if record.settings["release"] != wanted["release"]:
-        said = {name: getattr(release, name) for name in WORDING}
-        record = replace(record, **said, settings={**record.settings, "release": as_json(wanted["release"])})
-        write_card(out, record)
-    if not release.keep_work:
-        remove_leftover(out, command)
-    return Built(out, record, fresh=False)
-
-
-def _without_wording(settings: Mapping[str, Any]) -> dict[str, Any]:
-    release = {name: value for name, value in settings["release"].items() if name not in WORDING}
-    return {**settings, "release": release}
 
 
 def write_rows(
@@ -213,7 +198,7 @@ def write_rows(
     Args:
         batches: As of `make_release`, like `identity`, `stages`, `release` and `engine`.
         work: The work folder, which the caller holds.
-        folder: Where the release is written; what is there goes.
+        folder: An empty folder for the release.
         identity: As above.
         stages: As above.
         release: As above.
@@ -227,18 +212,15 @@ def write_rows(
     Raises:
         InputError: Bad input, or the work folder holds work with other settings.
     """
-    # Another scorer must not cost the translations, so each stage answers for its own settings only.
     input_identity = {key: value for key, value in identity.items() if key not in STAGES}
     input_identity["rows_per_shard"] = release.rows_per_shard
     manifest = _cut_input(batches, work / "0-input", input_identity)
     counts, warnings = dict(dropped or {}), list(warned)
     manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
-    shutil.rmtree(folder, ignore_errors=True)
-    with writing(folder):
-        written = _write(manifest, folder, release)
-        wanted = {**(recorded or identity), "release": release.identity}
-        record = _record(name, written, wanted, counts, warnings, _held_out(stages) or held_out)
-        write_card(folder, record)
+    written = _write(manifest, folder, release)
+    wanted = {**(recorded or identity), "release": release.identity}
+    record = _record(name, written, wanted, counts, warnings, _held_out(stages) or held_out)
+    write_card(folder, record)
     return record
 
 
@@ -280,17 +262,6 @@ def _held_out(stages: Sequence[Stage]) -> HeldOut | None:
     """How well the classifier does that a stage used."""
     found = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
     return Authorship.load(found[0]).held_out if found else None
-
-
-def read_made(out: Path) -> ReleaseRecord:
-    """Read the record of a release that is in the place of one that is to be made.
-
-    Raises:
-        InputError: Something else is there, or it is damaged.
-    """
-    if not (out / RELEASE_RECORD).exists():
-        raise InputError(f"{out} exists and is not a release of this program; choose another --out or move it away")
-    return read_record(out)
 
 
 def _cut_input(batches: Batches, folder: Path, identity: Identity) -> Manifest:
@@ -341,7 +312,6 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
             folder,
             optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
             seed=release.seed,
-            max_shard_bytes=release.max_shard_bytes,
         )
 
 
@@ -355,23 +325,21 @@ def _record(
 ) -> ReleaseRecord:
     return ReleaseRecord(
         name=name,
-        version=__version__,
         schema_version=SCHEMA_VERSION,
         license=identity["release"]["license"],
         **{name: identity["release"].get(name) for name in STATED},
         settings=as_json(identity),
         dropped=dropped,
         columns=written.schema.names,
-        packages=versions(PACKAGES + ("scikit-learn",) * ("human_score" in written.schema.names)),
         configs=written.configs,
         statistics=written.statistics.summary(),
         warnings=warnings,
         held_out=held_out,
+        **made_with(*PACKAGES, *["scikit-learn"] * ("human_score" in written.schema.names)),
     )
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
-    """Write picture, card and record of a release whose Parquet files are there."""
+    """Write picture and card of a release whose Parquet files are there."""
     picture = plot_histograms(record.statistics, folder / HISTOGRAMS_PICTURE)
     write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
-    write_bytes(folder / RELEASE_RECORD, record_bytes(record))

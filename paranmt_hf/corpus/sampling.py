@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.record import RELEASE_RECORD, parse_record
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
@@ -129,7 +129,7 @@ def _language_of(path: Path) -> str | None:
     # A release, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):
         if (folder / RELEASE_RECORD).is_file():
-            return parse_record(folder, str(folder)).language
+            return ReleaseRecord.parse(folder, str(folder)).language
     return None
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
 SCHEMA_VERSION = "1.0.0"
+# Columns that a release can get later.
+AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score"]
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
 # More than the hypotheses of any sentence, so that an id and a rank make one number.
@@ -126,8 +128,7 @@ COLUMNS = (
 
 
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
-# What a release can get later.
-ADDED = tuple(column.name for column in _ADDED)
+ADDED: tuple[str, ...] = get_args(AddedColumn)
 # What columns mean in a release of pairs that were imported.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",

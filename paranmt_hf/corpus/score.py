@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -17,88 +17,82 @@ from paranmt_hf.corpus.jobs.added_columns import ColumnStage, added_columns
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
-from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, write_rows
-from paranmt_hf.corpus.schema import ADDED
+from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json, from_json
-from paranmt_hf.util.run import put_in_place, work_folder
-from paranmt_hf.util.work import clear, keep_identity, locked, remove
+from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
+from paranmt_hf.util.settings import Prefixed
 
-# In the work folder, the release as it was, while the new one gets its name.
-OLD, NEW = "old", "new"
+COMMAND = "score"
 
 
 def rescore(
-    folder: Path,
+    release: str | Path,
     *,
-    scorer: ScorerConfig | None = None,
-    add: Sequence[str] = (),
-    authorship: AuthorshipConfig | None = None,
+    add: Sequence[AddedColumn] = (),
+    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
     engine: EngineConfig | None = None,
 ) -> Built:
-    """Score a release again, or give it columns; of the columns that are there, only those asked for change.
+    """Score a release again with another scorer, or give it more columns; other columns stay as they are.
 
     The old release stays in place until the new one is complete.
 
     Args:
-        folder: The release.
-        scorer: The encoder of the paraphrase score; None keeps the scores.
-        add: Columns that the release is to have: names of `schema.ADDED`. Those that it has already, made alike, stay.
-        authorship: How the classifier behind `human_score` learns.
-        engine: Where the work is done.
+        release: Folder of the release.
+        add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
+        scorer: The encoder of the paraphrase score.
+        engine: Where scoring runs.
     """
-    if scorer is None and not add:
-        raise InputError("nothing was asked for: give a scorer, or columns to add")
-    columns = ColumnStage(added_columns(add), authorship or AuthorshipConfig())
-    folder = Path(folder).resolve()
-    work, engine = work_folder(folder), (engine or EngineConfig()).resolved()
-    if not (work / OLD).exists():
-        release_files(folder)
-    with locked(work, "score", worth=_is_worth):
-        _finish_swap(folder)
-        record = read_record(folder)
-        parts = {name: value for name, value in record.settings.items() if name != "release"}
-        release = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
-        stages = _stages(parts, scorer, columns, release.language)
-        check_stages(stages, release.language)
-        if not stages:
-            remove(work)
-            return Built(folder, record, fresh=False)
-        for stage in stages:
-            parts = _merged(parts, stage.identity)
-        identity = as_json({**parts, "rescored": record.configs["default"].files})
-        keep_identity(work, identity, worth=_is_worth, doing="scoring")
-        files = release_files(folder)
+    if scorer is None or not (scorer.name or scorer.vectors):
+        scorer = None if add else scorer or ScorerConfig()
+    columns = ColumnStage(added_columns(add), AuthorshipConfig())
+    folder = Path(release).resolve()
+    finish_replacing(folder, COMMAND)
+    record, files = read_record(folder), release_files(folder)
+    parts = {name: value for name, value in record.settings.items() if name != "release"}
+    settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
+    stages = _stages(parts, scorer, columns, settings.language)
+    check_stages(stages, settings.language)
+    if not stages:
+        remove_leftover(folder, COMMAND)
+        return Built(folder, record, fresh=False)
+    for stage in stages:
+        parts = _merged(parts, stage.identity)
+    identity = {**parts, "rescored": record.configs["default"].files}
+    own = (engine or EngineConfig()).resolved()
 
-        def batches(report: Report) -> Iterator[pa.Table]:
-            for table in read_tables(files):
-                report.read += table.num_rows
-                report.kept += table.num_rows
-                yield table
+    def batches(report: Report) -> Iterator[pa.Table]:
+        for table in read_tables(files):
+            report.read += table.num_rows
+            report.kept += table.num_rows
+            yield table
 
+    def make(work: Path, new: Path) -> ReleaseRecord:
+        if ReleaseRecord.read(folder) != record:
+            raise InputError(f"{folder} was scored by another process in the meantime; run the same command again")
         made = write_rows(
             batches,
             work,
-            work / NEW,
+            new,
             identity,
             stages,
-            release,
-            engine,
+            settings,
+            own,
             name=folder.name,
             recorded=parts,
             dropped=record.dropped,
             warned=record.warnings,
             held_out=record.held_out,
         )
-        _keep_others(folder, work / NEW)
-        folder.rename(work / OLD)
-        _finish_swap(folder)
-        remove(work)
-    return Built(folder, made, fresh=True)
+        _keep_others(folder, new)
+        return made
+
+    return replace_result(folder, identity, ReleaseRecord, make, result=Built, command=COMMAND, holds=holds_shards)
 
 
 def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnStage, language: str) -> list[Stage]:
@@ -130,17 +124,3 @@ def _keep_others(folder: Path, new: Path) -> None:
             continue
         (new / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, new / name, follow_symlinks=False)
-
-
-def _is_worth(work: Path) -> bool:
-    return holds_shards(work) or (work / OLD).exists()
-
-
-def _finish_swap(folder: Path) -> None:
-    """Give the release that was scored again its name; also after a kill in the middle of that."""
-    work = work_folder(folder)
-    if (work / OLD).exists():
-        if not folder.exists():
-            put_in_place(work / NEW, folder)
-        # While the old release is there, a kill is known to have come after the swap.
-        clear(work, last=OLD)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
-from paranmt_hf.util.settings import check, setting
+from paranmt_hf.util.settings import Advanced, check
 from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
@@ -27,23 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScorerConfig:
-    """The encoder behind `para_score`."""
+    """The encoder behind `para_score`.
 
-    name: str | None = setting(
-        None, "encoder folder or Hub id; without it and --vectors, the small encoder of this package"
-    )
-    revision: str | None = setting(None, "revision of a scorer on the Hub")
-    vectors: str | None = setting(
-        None, "word-vector text file (GloVe, word2vec, PARAGRAM); the scorer is their average"
-    )
-    device: str | None = setting(None, "cpu, cuda, cuda:N or mps")
+    Attributes:
+        name: Folder or Hub id of an encoder (default: the small encoder of this package).
+        revision: Revision of an encoder on the Hub.
+        vectors: Text file of word vectors (GloVe, word2vec, PARAGRAM), whose average is the encoder.
+        device: cpu, cuda, cuda:N or mps.
+    """
+
+    name: str | None = None
+    revision: Annotated[str | None, Advanced] = None
+    vectors: str | None = None
+    device: Annotated[str | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
         if self.device is not None and not re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device):
-            raise InputError(f"--scorer-device must be cpu, cuda, cuda:N or mps, was {self.device!r}")
+            raise InputError(f"device must be cpu, cuda, cuda:N or mps, was {self.device!r}")
         if self.name and self.vectors:
-            raise InputError("give either --scorer or --vectors, not both: a corpus has one paraphrase score")
+            raise InputError("give either the `name` of an encoder or `vectors`, not both")
 
     @property
     def _name(self) -> str:
@@ -59,7 +62,7 @@ class ScorerConfig:
         """What determines the scores, as JSON values."""
         if self.vectors:
             if not Path(self.vectors).is_file():
-                raise InputError(f"--vectors {self.vectors}: no such file; expected a text file of word vectors")
+                raise InputError(f"vectors {self.vectors}: no such file; expected a text file of word vectors")
             return {
                 "name": f"average of {Path(self.vectors).name}",
                 "revision": f"sha256:{checksum(Path(self.vectors))}",
@@ -75,8 +78,8 @@ class ScorerConfig:
             language: ISO 639-1 code of that of the corpus.
         """
         advice = (
-            "give --scorer an encoder for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
-            "word vectors of it with --vectors"
+            "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
+            "word vectors of it"
         )
         if self.vectors or language == "en":
             return

@@ -25,6 +25,7 @@ TABLE, FIGURE = "table.md", "figure.png"
 SENTENCES = ["reference", "translation", "reference_length", "translation_length"]
 # Pairs of all samples that are in memory together, about a gigabyte of text.
 MAX_SAMPLED = 3_000_000
+SAMPLE_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,10 @@ class SampledPart:
     Args:
         count: Number of pairs of the sample.
         max_length: Maximum number of word tokens on either side of a pair of the sample, if there is one.
-        seed: Seed of the sample.
     """
 
-    def __init__(self, count: int, max_length: int | None, seed: int) -> None:
-        self.rows, self.sample, self.low, self.high = 0, Sample(count, seed), np.inf, -np.inf
+    def __init__(self, count: int, max_length: int | None) -> None:
+        self.rows, self.sample, self.low, self.high = 0, Sample(count, SAMPLE_SEED), np.inf, -np.inf
         self._limit = LengthLimit(None, max_length) if max_length is not None else None
 
     def add(self, table: pa.Table, scores: np.ndarray | None = None) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from paranmt_hf.experiments import outcome
 from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, Line, SampledPart
 from paranmt_hf.experiments.trials import ComparedModels
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed
+from paranmt_hf.util.settings import Count, Range
 from paranmt_hf.util.tables import percent
 
 
@@ -26,7 +26,7 @@ def paragram_figure1(
     order: Literal["random", "given", "both"] = "random",
     max_length: Count | None = None,
     epochs: Count = 1,
-    draw_seed: Seed = 0,
+    sts: Sequence[str] = (),
 ) -> Comparison:
     """Compare numbers of training pairs (PARAGRAM-PHRASE, section 6, figure 1).
 
@@ -41,30 +41,30 @@ def paragram_figure1(
             corpus, as PPDB has its best pairs first, or one after the other.
         max_length: Maximum number of word tokens on either side.
         epochs: Passes over the pairs of each size.
-        draw_seed: Seed of the sample.
+        sts: STS data that the encoders are measured on too, and the figure shows: the mean over the sets.
     """
     rows = outcome.rows_of(release)
     orders = ("given", "random") if order == "both" else (order,)
-    settings = {"sizes": sizes, "order": order, "max_length": max_length, "draw_seed": draw_seed}
-    identity = {"figure": 1, "files": outcome.files_of(release), **settings, **models.identity(epochs=epochs)}
+    settings = {"sizes": sizes, "order": order, "max_length": max_length}
+    identity = {"figure": 1, "files": outcome.files_of(release), **settings, **models.identity(sts, epochs=epochs)}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        part, first = read_pairs(rows, max(sizes), max_length, draw_seed)
+        part, first = read_pairs(rows, max(sizes), max_length)
         part.check("the release")
         for one in orders:
             pairs = part.sample.table() if one == "random" else first
             for size in sorted({min(size, part.sample.seen) for size in sizes}):
-                trials = models.train(work, f"{one}-{size}", pairs.slice(0, size), epochs=epochs)
+                trials = models.train(work, f"{one}-{size}", pairs.slice(0, size), sts, epochs=epochs)
                 yield part.compared(one, str(size), trials)
 
-    measured = "mean over STS sets" if models.sts else "on the development set"
+    measured = "mean over STS sets" if sts else "on the development set"
     axes = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
     return outcome.compare(out, identity, samples, _write, _lines, **axes)
 
 
-def read_pairs(rows: ReleaseRows, largest: int, max_length: int | None, seed: int) -> tuple[SampledPart, pa.Table]:
+def read_pairs(rows: ReleaseRows, largest: int, max_length: int | None) -> tuple[SampledPart, pa.Table]:
     """Sample the pairs of a release at random, and take the first ones; both up to `largest` pairs."""
-    part, first, taken = SampledPart(largest, max_length, seed), list[pa.Table](), 0
+    part, first, taken = SampledPart(largest, max_length), list[pa.Table](), 0
     with Progress("read", rows.rows, unit="pairs") as progress:
         for place, table in rows.tables(outcome.SENTENCES):
             pairs = part.add(table)

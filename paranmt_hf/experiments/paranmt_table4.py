@@ -16,7 +16,7 @@ from paranmt_hf.experiments import outcome
 from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, SampledPart
 from paranmt_hf.experiments.trials import ComparedModels
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed
+from paranmt_hf.util.settings import Count, Range
 
 
 def paranmt_table4(
@@ -28,7 +28,6 @@ def paranmt_table4(
     sample: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED)] = 100_000,
     max_length: Count | None = None,
     epochs: Count = 5,
-    draw_seed: Seed = 0,
 ) -> Comparison:
     """Compare sources of text by encoders trained on a sample of each (ParaNMT-50M, table 4).
 
@@ -42,7 +41,6 @@ def paranmt_table4(
         sample: Number of pairs of each source, sampled at random.
         max_length: Maximum number of word tokens on either side.
         epochs: Passes over each sample.
-        draw_seed: Seed of the samples.
     """
     names = [Path(release).resolve().name for release in releases]
     if len(set(names)) != len(names):
@@ -52,13 +50,13 @@ def paranmt_table4(
         if by == "origin" and "origin" not in found.schema.names:
             raise InputError(f"{name} has no column origin; import it with --columns origin=NAME, or leave out `by`")
     files = {name: outcome.files_of(release) for name, release in zip(names, releases, strict=True)}
-    settings = {"sources": files, "by": by, "sample": sample, "max_length": max_length, "draw_seed": draw_seed}
+    settings = {"sources": files, "by": by, "sample": sample, "max_length": max_length}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
         sources: dict[str, SampledPart] = {}
         for name, found in rows.items():
             for label, table in _tables(name, found, by, several=len(rows) > 1):
-                sources.setdefault(label, SampledPart(sample, max_length, draw_seed)).add(table)
+                sources.setdefault(label, SampledPart(sample, max_length)).add(table)
                 _check_number(sources)
         if len(sources) < 2:
             raise InputError(f"there is one source, {next(iter(sources), 'empty')}; name several releases, or origins")

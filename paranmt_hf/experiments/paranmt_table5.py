@@ -18,7 +18,7 @@ from paranmt_hf.experiments import outcome
 from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, SampledPart
 from paranmt_hf.experiments.trials import ComparedModels
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed
+from paranmt_hf.util.settings import Count, Range
 from paranmt_hf.util.tables import markdown_table, percent
 
 FOLDS = 10
@@ -34,7 +34,6 @@ def paranmt_table5(
     sample: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED // FOLDS)] = 100_000,
     max_length: Count | None = 30,
     epochs: Count = 1,
-    draw_seed: Seed = 0,
 ) -> Comparison:
     """Compare tenths of a corpus by encoders trained on a sample of each (ParaNMT-50M, section 5.4, table 5).
 
@@ -49,16 +48,15 @@ def paranmt_table5(
         sample: Number of pairs of each fold, sampled at random.
         max_length: Maximum number of word tokens on either side.
         epochs: Passes over each sample.
-        draw_seed: Seed of the samples.
     """
     rows = outcome.rows_of(release)
     _check_scores(rows, scores, Path(release))
-    settings = {"scores": scores, "sample": sample, "max_length": max_length, "draw_seed": draw_seed}
+    settings = {"scores": scores, "sample": sample, "max_length": max_length}
     identity = {"table": 5, "files": outcome.files_of(release), **settings, **models.identity(epochs=epochs)}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
         for score in scores:
-            folds = draw_folds(rows, score, [SampledPart(sample, max_length, draw_seed) for _ in range(FOLDS)])
+            folds = draw_folds(rows, score, [SampledPart(sample, max_length) for _ in range(FOLDS)])
             for number, fold in enumerate(folds, 1):
                 fold.check(f"fold {number} by {score}")
             for number, fold in enumerate(folds, 1):

@@ -10,7 +10,7 @@ from paranmt_hf.experiments import outcome
 from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, SampledPart
 from paranmt_hf.experiments.trials import ComparedModels
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed
+from paranmt_hf.util.settings import Count, Range
 
 
 def paranmt_table6(
@@ -22,7 +22,6 @@ def paranmt_table6(
     sample: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED)] = MAX_SAMPLED,
     max_length: Count | None = None,
     epochs: Count = 5,
-    draw_seed: Seed = 0,
 ) -> Comparison:
     """Compare sizes of mega-batches (ParaNMT-50M, section 5.5, table 6).
 
@@ -34,14 +33,13 @@ def paranmt_table6(
         sample: Number of training pairs, sampled at random.
         max_length: Maximum number of word tokens on either side.
         epochs: Passes over the pairs.
-        draw_seed: Seed of the sample.
     """
     rows = outcome.rows_of(release)
-    settings = {"sample": sample, "max_length": max_length, "draw_seed": draw_seed}
+    settings = {"sample": sample, "max_length": max_length}
     identity = {"table": 6, "files": outcome.files_of(release), "mega_batches": mega_batches, **settings}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        whole = SampledPart(sample, max_length, draw_seed)
+        whole = SampledPart(sample, max_length)
         with Progress("read", rows.rows, unit="pairs") as progress:
             for place, table in rows.tables(outcome.SENTENCES):
                 whole.add(table)

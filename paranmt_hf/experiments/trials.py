@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from paranmt_hf.training.train import train
 from paranmt_hf.util.files import checksum, replacing
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import run
-from paranmt_hf.util.settings import check, read_value
+from paranmt_hf.util.settings import check, values_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +61,11 @@ class ComparedModels:
             in the papers), a TSV or Parquet file, or the word sample for the pairs of this package.
         models: Kinds of encoders.
         training: Other options of `paranmt train`, such as `dimension=100,vectors=glove.txt`.
-        sts: STS data that the encoders are measured on too: the mean over the sets. Nothing is chosen by it.
     """
 
     development: str
     models: tuple[str, ...] = ("word", "trigram", "lstm")
     training: Mapping[str, Any] | None = None
-    sts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check(self)
@@ -76,19 +74,13 @@ class ComparedModels:
 
     def settings(self, model: str, **usual: Any) -> tuple[EncoderConfig, TrainConfig]:  # noqa: ANN401
         """Settings of an encoder and its training; those of `training` replace the `usual` ones of an experiment."""
-        values: dict[type, dict[str, Any]] = {EncoderConfig: {"model": model}, TrainConfig: dict(usual)}
-        for given, value in (self.training or {}).items():
-            name = given.replace("-", "_")
-            kind = next((kind for kind in values if name in {entry.name for entry in fields(kind)}), None)
-            if kind is None or name == "model":
-                raise InputError(f"training names {given!r}, which is not an option that it takes", option="training")
-            values[kind][name] = read_value(kind, name, value)
-        encoder, config = EncoderConfig(**values[EncoderConfig]), TrainConfig(**values[TrainConfig])
+        given = values_for((EncoderConfig, TrainConfig), self.training, "training", without=("model",))
+        encoder, config = EncoderConfig(model=model, **given[0]), TrainConfig(**{**usual, **given[1]})
         return encoder if "word" in encoder.kinds else replace(encoder, vectors=None), config
 
-    def identity(self, **usual: Any) -> dict[str, Any]:  # noqa: ANN401
-        """What determines the figures apart from the samples."""
-        measured = [each.checksum for each in read_several(self.sts)] if self.sts else []
+    def identity(self, sts: Sequence[str] = (), **usual: Any) -> dict[str, Any]:  # noqa: ANN401
+        """What determines the figures apart from the samples; arguments as of `train`."""
+        measured = [each.checksum for each in read_several(sts)] if sts else []
         found: dict[str, Any] = {"development": read_scored_pairs(self.development).checksum, "sts": measured}
         for model in self.models:
             encoder, config = self.settings(model, **usual)
@@ -98,13 +90,21 @@ class ComparedModels:
             found[model] = [replace(encoder, vectors=checksum(vectors) if vectors else None), config]
         return as_json(found)
 
-    def train(self, work: Path, name: str, pairs: pa.Table, **usual: Any) -> list[Trial]:  # noqa: ANN401
+    def train(
+        self,
+        work: Path,
+        name: str,
+        pairs: pa.Table,
+        sts: Sequence[str] = (),
+        **usual: Any,  # noqa: ANN401
+    ) -> list[Trial]:
         """Train the encoders on a sample, or find the figures of an interrupted run.
 
         Args:
             work: Folder of the work in progress.
             name: Name of the sample.
             pairs: The sample, with the columns `id`, `reference` and `translation`.
+            sts: STS data that the encoders are measured on too; nothing is chosen by it.
             usual: Settings of training that the experiment chooses, such as `epochs`.
         """
         sample = work / "samples" / f"{file_name(name)}.parquet"
@@ -112,24 +112,26 @@ class ComparedModels:
         with replacing(sample) as aside:
             columns = ["id", "reference", "translation"]
             pq.write_table(pairs.sort_by("id").select(columns), aside, compression="zstd")
-        return [self._trial(work, name, sample, model, usual) for model in self.models]
+        return [self._trial(work, name, sample, model, sts, usual) for model in self.models]
 
-    def _trial(self, work: Path, name: str, sample: Path, model: str, usual: dict[str, Any]) -> Trial:
+    def _trial(
+        self, work: Path, name: str, sample: Path, model: str, sts: Sequence[str], usual: dict[str, Any]
+    ) -> Trial:
         encoder, config = self.settings(model, **usual)
-        identity = {"sample": checksum(sample), **replace(self, models=(model,)).identity(**usual)}
+        identity = {"sample": checksum(sample), **replace(self, models=(model,)).identity(sts, **usual)}
 
         def make(inner: Path, folder: Path) -> Trial:
             trained = train([sample], inner / "model", encoder=encoder, config=config, development=self.development)
-            record, sts = trained.record, None
+            record, mean = trained.record, None
             assert record.development is not None
-            if self.sts:
-                sts = mean_over_sets(evaluate_sts(load(trained.folder), read_several(self.sts), bootstrap=0))
+            if sts:
+                mean = mean_over_sets(evaluate_sts(load(trained.folder), read_several(sts), bootstrap=0))
             return Trial(
                 settings=identity,
                 model=model,
                 pairs=record.pairs,
                 pearson=record.development,
-                sts=sts,
+                sts=mean,
                 seconds=record.history.seconds,
                 **made_with("torch"),
             )

@@ -209,7 +209,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
         "dropped": ", ".join(f"{count:,} {escape(reason)}" for reason, count in values["dropped"].items())
         or "nothing",
         "schema_version": escape(values["schema_version"]),
-        "version": escape(values["version"]),
+        "version": escape(values["paranmt_hf"]),
         "warnings": _warnings(values),
         "license": _stated(_license(values)),
         "provenance": _provenance(values["settings"], kind),

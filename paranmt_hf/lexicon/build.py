@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,
@@ -232,7 +233,7 @@ def build(
         clear(work)
         raise InputError(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
-            "lower --min-count"
+            "lower `min_count`"
         )
     shutil.copyfile(work / WORDS, folder / WORDS)
     return LexiconRecord(

@@ -221,7 +221,7 @@ class Lexicon:
         if not pc.is_in(pa.array([tokens[0]]), known)[0].as_py():
             raise InputError(
                 f"{tokens[0]!r} is not among the {len(known):,} words of {self.folder}; it is in no sentence that "
-                "counted, or in too few (--words)"
+                "counted, or in too few (`words`)"
             )
         return tokens[0]
 

@@ -163,7 +163,7 @@ def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineCo
         release,
         engine,
         command="mine",
-        worth=lambda work: holds_shards(work) or holds_vectors(work),
+        holds=lambda work: holds_shards(work) or holds_vectors(work),
     )
 
 

@@ -9,9 +9,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,11 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.text.word_vectors import WordVectors, write_vectors
+from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
 from paranmt_hf.training.inputs import PairsAndText, sentences_of
 from paranmt_hf.util.files import check_regular, shown_path
-from paranmt_hf.util.records import Identity, as_json
-from paranmt_hf.util.run import work_folder
-from paranmt_hf.util.work import keep_identity, locked, refuse_inside, remove
+from paranmt_hf.util.records import FileRecord, made_with
+from paranmt_hf.util.run import Result, result_file, run
 
 if TYPE_CHECKING:
     import torch
@@ -43,20 +42,61 @@ CHECKPOINT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class DistilledVectors:
-    """Word vectors distilled from encoders.
+class VectorsSettings:
+    """What determines distilled vectors.
 
     Attributes:
-        path: The file of vectors.
-        vectors: The same, in memory.
+        models: Commits or checksums of the encoders.
+        words: Checksum of the words, in order.
+        text: The identity of the sentences that words are read in, with checksums; None if they are read alone.
+        config: How they are distilled.
     """
 
-    path: Path
-    vectors: WordVectors
+    models: list[str]
+    words: str
+    text: dict[str, Any] | None
+    config: DistillConfig
+
+    @property
+    def of_states(self) -> dict[str, Any]:
+        """What determines the states of words in sentences, which take long; the rest is done in no time."""
+        config = self.config
+        return {"models": self.models, "words": self.words, "text": self.text} | {
+            "contexts": config.contexts,
+            "precision": config.precision,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorsRecord(FileRecord):
+    """What is known about a file of distilled vectors.
+
+    Attributes:
+        settings: What determines them.
+        models: Names of the encoders.
+        words: Number of words.
+        dimension: Dimensions of a vector.
+    """
+
+    KIND: ClassVar[str] = "word vectors (`paranmt encoder distill`)"
+
+    settings: VectorsSettings
+    models: list[str]
+    words: int
+    dimension: int
+
+
+class DistilledVectors(Result[VectorsRecord]):
+    """A file of word vectors distilled from encoders."""
+
+    @cached_property
+    def vectors(self) -> WordVectors:
+        """The vectors, read from the file."""
+        return read_vectors(self.folder)
 
     def summary(self) -> str:
         """Number of words and dimensions."""
-        return f"{shown_path(self.path)}: {len(self.vectors.words):,} words, {self.vectors.matrix.shape[1]} dimensions"
+        return f"{shown_path(self.folder)}: {self.record.words:,} words, {self.record.dimension} dimensions"
 
 
 def distill_vectors(
@@ -84,13 +124,9 @@ def distill_vectors(
             with one.
         config: The settings.
     """
-    from paranmt_hf.encoders.contexts import check_reads_words
-    from paranmt_hf.encoders.loading import load
-
-    config, out = config or DistillConfig(), Path(out).expanduser()
+    config = config or DistillConfig()
     names = [models] if isinstance(models, str | Path) else list(models)
-    _check_place(out)
-    refuse_inside(out.resolve(), *(Path(name).expanduser() for name in names))
+    out = result_file(out, sources=names)
     if data is None and text is None and vocabulary is None:
         raise InputError(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
@@ -107,46 +143,54 @@ def distill_vectors(
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:
         raise InputError("`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")
-    chosen = _choose(counts, vocabulary, config)
+    words = _choose(counts, vocabulary, config)
     located = [locate(name) for name in names]
-    encoders = [load(model) for model in located]
-    if config.contexts is not None:
-        for name, encoder in zip(names, encoders, strict=True):
-            check_reads_words(encoder, str(name))
-    # What is known beforehand is said before hours of work.
-    width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
-    check_reduction(len(chosen) if config.contexts is None else width, width, config.dimension, config.remove)
-    if config.contexts is None:
-        vectors = distill(chosen, [partial(_encode, encoder) for encoder in encoders], config)
-        write_vectors(out, vectors)
-        return DistilledVectors(out, vectors)
-    identity = _identity(located, chosen, sentences, config)
-    work = work_folder(out.resolve())
-    with locked(work, "encoder distill", worth=_holds_states):
-        keep_identity(work, identity, worth=_holds_states, doing="reading of words in sentences")
-        vectors = _in_context(chosen, counts, encoders, sentences, config, work)
-        write_vectors(out, vectors)
-        remove(work)
-    return DistilledVectors(out, vectors)
+    settings = VectorsSettings(
+        models=[model.revision for model in located],
+        words=hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest(),
+        text=sentences.identity if config.contexts is not None else None,
+        config=config,
+    )
 
+    def make(work: Path, file: Path) -> VectorsRecord:
+        encoders = _encoders(located, words, config)
+        if config.contexts is None:
+            vectors = distill(words, [partial(_encode, encoder) for encoder in encoders], config)
+        else:
+            vectors = _in_context(words, counts, encoders, sentences, config, work)
+        write_vectors(file, vectors)
+        return VectorsRecord(
+            settings=settings,
+            models=[model.name for model in located],
+            words=len(vectors.words),
+            dimension=vectors.matrix.shape[1],
+            **made_with("numpy", "torch", "sentence-transformers"),
+        )
 
-def _identity(models: Sequence[Model], words: list[str], sentences: PairsAndText, config: DistillConfig) -> Identity:
-    """What decides the states of words in sentences, as JSON values."""
-    digest = hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest()
-    revisions = [model.revision for model in models]
-    return as_json(
-        {
-            "models": revisions,
-            "words": digest,
-            "contexts": config.contexts,
-            "precision": config.precision,
-            **sentences.identity,
-        }
+    return run(
+        out,
+        settings,
+        VectorsRecord,
+        make,
+        result=DistilledVectors,
+        command="encoder distill",
+        holds=lambda work: any(work.glob("states-*.safetensors")),
+        work_identity=settings.of_states,
     )
 
 
-def _holds_states(work: Path) -> bool:
-    return any(work.glob("states-*.safetensors"))
+def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) -> list[SentenceEncoder]:
+    """Load the encoders, and refuse before hours of work what does not fit them."""
+    from paranmt_hf.encoders.contexts import check_reads_words
+    from paranmt_hf.encoders.loading import load
+
+    encoders = [load(model) for model in models]
+    if config.contexts is not None:
+        for model, encoder in zip(models, encoders, strict=True):
+            check_reads_words(encoder, model.name)
+    width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
+    check_reduction(len(words) if config.contexts is None else width, width, config.dimension, config.remove)
+    return encoders
 
 
 class _States:
@@ -173,13 +217,6 @@ class _States:
 
             write_checkpoint(self._path, state(), {})
             self._saved = time.monotonic()
-
-
-def _check_place(out: Path) -> None:
-    if out.is_dir():
-        raise InputError(f"cannot write {out}: it is a folder; name a file in it, such as {out / 'vectors.txt.gz'}")
-    if not out.resolve().parent.is_dir():
-        raise InputError(f"cannot write {out}: there is no folder {out.parent}; make it first")
 
 
 def _choose(counts: Counter[str], vocabulary: str | Path | None, config: DistillConfig) -> list[str]:

@@ -18,12 +18,12 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import AGAIN, checksum, disk_full, write_bytes, write_failure, writing
+from paranmt_hf.util.files import AGAIN, checksum, disk_full, put_in_place, write_bytes, write_failure, writing
 from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences, read_json
 
 # Says whether a work folder holds what took long to make.
 Holds = Callable[[Path], bool]
-LOCK, STATE, RESULT = "lock", "run.json", "result"
+LOCK, STATE, RESULT, OLD = "lock", "run.json", "result", "old"
 ADVICE = "choose another place or delete it"
 
 R = TypeVar("R", bound=Record)
@@ -52,17 +52,20 @@ class Result(Generic[R]):
         return str(self.folder)
 
 
-def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = ()) -> Path:
+def result_folder(
+    out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = (), option: str = "out"
+) -> Path:
     """Resolve the folder of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
         out: The folder: new, empty, or with a result.
         kind: Record of the result; anything else in the folder is refused.
         sources: Files and folders that the result is made from, which it would change if it were inside.
+        option: Name of the parameter, for errors.
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another place", option="out", path=folder)
+        return InputError(f"{out} {reason}; choose another place", option=option, path=folder)
 
     folder = Path(out).expanduser().resolve()
     if not folder.name:
@@ -71,20 +74,19 @@ def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources:
         raise refusal("is the current folder of this process, which cannot be replaced")
     if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
         raise refusal(f"is below the file {file}")
-    for source in map(Path, sources):
-        if source.is_dir() and source.resolve() in folder.parents:
-            raise refusal(f"is inside {source}, which it is made from")
+    _refuse_inside(folder, sources)
     if kind is not None and not is_free(folder):
-        _read(folder, kind)
+        _read(folder, kind.read, option)
     return folder
 
 
-def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
+def result_file(out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = ()) -> Path:
     """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
         out: The file.
         suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+        sources: As of `result_folder`.
     """
 
     def refusal(reason: str) -> InputError:
@@ -97,7 +99,16 @@ def result_file(out: str | Path, suffixes: Sequence[str] = ()) -> Path:
         raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
     if suffixes and file.suffix.lower() not in suffixes:
         raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    _refuse_inside(file, sources)
     return file
+
+
+def _refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
+    for source in (Path(source).expanduser() for source in sources):
+        if source.is_dir() and source.resolve() in out.parents:
+            raise InputError(
+                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
+            )
 
 
 def work_folder(out: Path) -> Path:
@@ -121,6 +132,7 @@ def run(
     result: Callable[[Path, R, bool], T],
     command: str,
     holds: Holds | None = None,
+    read: Callable[[Path], R] | None = None,
     work_identity: object = None,
     keep_result: bool = False,
     keep_work: bool = False,
@@ -142,6 +154,7 @@ def run(
         command: Name of the command, such as `train`; no other command continues or removes its work.
         holds: Says whether a work folder holds what took long to make, so that other settings and errors must not
             remove it. None for short work, which starts again after an interruption.
+        read: Reads and checks a finished result, if `kind.read` does not check enough.
         work_identity: What work in progress must agree with, if not the identity.
         keep_result: Whether an interrupted `make` continues what it has in the folder of the result, which is else
             emptied.
@@ -152,18 +165,18 @@ def run(
     """
     out = result_file(out) if issubclass(kind, FileRecord) else result_folder(out)
     identity, work = as_json(identity), work_folder(out)
-    record = find(out, identity, kind)
+    record = find(out, identity, kind, read)
     if record is not None:
         if rank == 0 and not keep_work:
-            _remove_leftover(work, command)
+            remove_leftover(out, command)
         return result(out, record, False)
     if rank:
         make(work, _made(work, out, kind))
         barrier()
-        return result(out, kind.read(out), True)
+        return result(out, (read or kind.read)(out), True)
     with locked(work, command, identity if work_identity is None else as_json(work_identity), holds):
         # Another process may have finished it in the meantime.
-        record = find(out, identity, kind)
+        record = find(out, identity, kind, read)
         fresh = record is None
         if record is None:
             record = _make(out, work, kind, make, keep_result=keep_result)
@@ -179,16 +192,10 @@ def _made(work: Path, out: Path, kind: type[Record]) -> Path:
 
 
 def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
-    made = _made(work, out, kind)
     if not keep_result:
         shutil.rmtree(work / RESULT, ignore_errors=True)
-    try:
-        (work / RESULT).mkdir(exist_ok=True)
-        record = make(work, made).write(made)
-    except Exception as error:
-        if not disk_full(error):
-            raise
-        raise WriteError(f"cannot write {work}: {write_failure(error)}; {AGAIN}", path=work) from None
+    made = _made(work, out, kind)
+    record = _write(work, made, make)
     with writing(out):
         if issubclass(kind, FileRecord):
             # A kill in between must not leave a file of which nothing says what it is.
@@ -199,14 +206,67 @@ def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R],
     return record
 
 
-def find(out: Path, identity: Identity, kind: type[R]) -> R | None:
+def _write(work: Path, made: Path, make: Callable[[Path, Path], R]) -> R:
+    """Make a result and its record in a work folder."""
+    try:
+        (work / RESULT).mkdir(exist_ok=True)
+        return make(work, made).write(made)
+    except Exception as error:
+        if not disk_full(error):
+            raise
+        raise WriteError(f"cannot write {work}: {write_failure(error)}; {AGAIN}", path=work) from None
+
+
+def replace_result(
+    out: Path,
+    identity: object,
+    kind: type[R],
+    make: Callable[[Path, Path], R],
+    *,
+    result: Callable[[Path, R, bool], T],
+    command: str,
+    holds: Holds,
+) -> T:
+    """Replace a finished result by one that is made from it; the old one stays until the new one is complete.
+
+    Call `finish_replacing` first, before the old result is read. Arguments as of `run`.
+    """
+    work = work_folder(out)
+    with locked(work, command, as_json(identity), holds):
+        shutil.rmtree(work / RESULT, ignore_errors=True)
+        record = _write(work, work / RESULT, make)
+        with writing(out):
+            out.rename(work / OLD)
+        _swap(out, work)
+    return result(out, record, True)
+
+
+def finish_replacing(out: Path, command: str) -> None:
+    """Finish a `replace_result` that was killed between the renames."""
+    work = work_folder(out)
+    state = _state(work)
+    if state is None or state["command"] != command or not (work / OLD).exists():
+        return
+    with _lock(work):
+        _swap(out, work)
+
+
+def _swap(out: Path, work: Path) -> None:
+    """Give the new result its name; the old one, which says that it is complete, is removed after that."""
+    with writing(out):
+        if not out.exists():
+            (work / RESULT).rename(out)
+    remove(work)
+
+
+def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R] | None = None) -> R | None:
     """Read the record of a finished result; None if nothing is there. A result of other settings is refused."""
     if is_free(out):
         # A record alone is what a kill left; anything else there is somebody's.
         if issubclass(kind, FileRecord) and kind.path(out).exists():
-            _read(out, kind)
+            _read(out, kind.read)
         return None
-    record = _read(out, kind)
+    record = _read(out, read or kind.read)
     if differences := describe_differences(record.identity, identity):
         raise InputError(
             f"{out} was made with other settings: {differences}; {ADVICE}",
@@ -218,18 +278,11 @@ def find(out: Path, identity: Identity, kind: type[R]) -> R | None:
     return record
 
 
-def _read(out: Path, kind: type[R]) -> R:
+def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
     try:
-        return kind.read(out)
+        return read(out)
     except InputError as error:
-        raise InputError(f"{error}; {ADVICE}", option="out", path=out) from None
-
-
-def put_in_place(made: Path, out: Path) -> None:
-    """Rename a finished folder, to a path where nothing or an empty folder is."""
-    if out.exists():
-        out.rmdir()
-    made.rename(out)
+        raise InputError(f"{error}; {ADVICE}", option=option, path=out) from None
 
 
 @contextmanager
@@ -247,22 +300,37 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
     with writing(work):
         work.mkdir(parents=True, exist_ok=True)
     _sweep_removed(work)
+    with _lock(work):
+        state = {"command": command, "resumable": holds is not None, "identity": identity}
+        known = _state(work)
+        _refuse_others(work, known, state, holds)
+        try:
+            if known != state or holds is None:
+                _begin(work, known, state)
+            yield
+        except BaseException as error:
+            refused = isinstance(error, InputError) and not isinstance(error, WriteError | LostProcessError)
+            if work.exists() and (holds is None or (refused and not holds(work))):
+                remove(work)
+            raise
+
+
+@contextmanager
+def _lock(work: Path) -> Iterator[None]:
     try:
         with FileLock(work / LOCK, blocking=False):
-            state = {"command": command, "resumable": holds is not None, "identity": identity}
-            known = _state(work)
-            _refuse_others(work, known, state, holds)
-            try:
-                if known != state or holds is None:
-                    _begin(work, known, state)
-                yield
-            except BaseException as error:
-                refused = isinstance(error, InputError) and not isinstance(error, WriteError | LostProcessError)
-                if work.exists() and (holds is None or (refused and not holds(work))):
-                    remove(work)
-                raise
+            yield
     except Timeout:
         raise InputError(f"another process is working in {work}; wait for it, or stop it first", path=work) from None
+
+
+@contextmanager
+def working(out: Path, command: str, identity: object, holds: Holds) -> Iterator[Path]:
+    """Lock the work folder of a result for further work on it, and remove it at the end; arguments as of `run`."""
+    work = work_folder(out)
+    with locked(work, command, as_json(identity), holds):
+        yield work
+        remove(work)
 
 
 def _is_unused(work: Path) -> bool:
@@ -340,11 +408,12 @@ def _sweep_removed(work: Path) -> None:
     shutil.rmtree(_gone(work), ignore_errors=True)
 
 
-def _remove_leftover(work: Path, command: str) -> None:
+def remove_leftover(out: Path, command: str) -> None:
     """Remove the work folder of a finished result, unless it is another command's or a process works in it."""
+    work = work_folder(out)
     _sweep_removed(work)
-    with suppress(InputError, Timeout):
+    with suppress(InputError):
         state = _state(work)
         if state is not None and state["command"] == command:
-            with FileLock(work / LOCK, blocking=False):
+            with _lock(work):
                 remove(work)

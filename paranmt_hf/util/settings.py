@@ -71,6 +71,10 @@ class Advanced:
     """Marks an option that `--help` leaves out and `--help-all` shows: `Annotated[int, Advanced]`."""
 
 
+class PythonOnly:
+    """Marks a field or parameter that is no option of the command line: what nobody sets but programs and tests."""
+
+
 class RunOnly:
     """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
 
@@ -216,6 +220,29 @@ def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
     """
     expected = expected_fields(kind)[name]
     return checked(name, parsed(value, expected), expected)
+
+
+def values_for(
+    kinds: Sequence[type], values: Mapping[str, Any] | None, option: str, without: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Distribute values over the settings classes that have a field of their name, converted as `read_value` does.
+
+    Args:
+        kinds: The settings classes.
+        values: Names of settings, with `-` or `_`, and values.
+        option: Name of the parameter that they are from, for errors.
+        without: Fields that are not allowed.
+    """
+    found: list[dict[str, Any]] = [{} for _ in kinds]
+    names = [{entry.name for entry in fields(kind)} - set(without) for kind in kinds]
+    for given, value in (values or {}).items():
+        name = str(given).replace("-", "_")
+        place = next((place for place, known in enumerate(names) if name in known), None)
+        if place is None:
+            known = ", ".join(sorted(set().union(*names))).replace("_", "-")
+            raise InputError(f"{option} names {given!r}, which is not one of {known}", option=option)
+        found[place][name] = read_value(kinds[place], name, value)
+    return found
 
 
 def parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401

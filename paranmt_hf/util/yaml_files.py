@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.settings import read_value
 
 # The options that made a result, beside it.
 OPTIONS_FILE = "paranmt.yaml"
 # No file of options comes near it.
 MOST_BYTES = 1_000_000
 HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+
+S = TypeVar("S")
 
 
 class _Loader(yaml.SafeLoader):
@@ -147,3 +151,23 @@ def as_yaml(values: dict[str, Any]) -> str:
 
 def _kind(value: object) -> str:
     return "a list" if isinstance(value, list) else f"{type(value).__name__} and no mapping"
+
+
+def settings_of(kind: type[S], given: str | Path | S, what: str) -> S:
+    """Make the settings of a model from its name or a YAML file; `what` is its kind, for errors."""
+    if not isinstance(given, str | Path):
+        return given
+    path = Path(given)
+    if path.suffix not in (".yaml", ".yml"):
+        return kind(**{"name": str(given)})
+    values = read_yaml(path, f"settings of {what}", as_text=True)
+    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
+    found = {str(name).replace("-", "_"): value for name, value in values.items() if value is not None}
+    if unknown := sorted(found.keys() - set(known)):
+        raise InputError(f"{path}: {what} has no setting {unknown[0]!r}; it has {', '.join(known)}", path=path)
+    if "name" not in found:
+        raise InputError(f"{path} has no name of {what}", path=path)
+    try:
+        return kind(**{name: read_value(kind, name, value) for name, value in found.items()})
+    except InputError as error:
+        raise InputError(f"{path}: {error}", path=path) from None

@@ -74,7 +74,7 @@ def test_devices(pairs, capsys):
     (pairs / "pairs.txt").write_text("a\tb\n")
     scoring = ["import", "pairs.txt", *IMPORT]
     for device in ("foo", "cuda:x", "gpu"):
-        message = f"--scorer-device must be cpu, cuda, cuda:N or mps, was {device!r}"
+        message = f"must be cpu, cuda, cuda:N or mps, was {device!r}"
         fails(capsys, [*scoring, "--scorer-device", device], message)
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
@@ -82,21 +82,19 @@ def test_devices(pairs, capsys):
         training = ["train", "--data", "pairs.parquet", "--out", "m", "--device", "cuda", *SMALL]
         fails(capsys, training, "--device cuda: there is no GPU that torch can use")
         assert not list(pairs.glob("m*"))
-        lines = ["--source", "pairs.txt", "--reference", "pairs.txt"]
-        fails(capsys, ["build", *lines, *BUILD, "--device", "cuda"], "device 'cuda' is not there: torch sees 0 GPUs")
-    lines = ["--source", "pairs.txt", "--reference", "pairs.txt"]
-    fails(capsys, ["build", *lines, *BUILD, "--device", "foo"], "device must be cpu, cuda or cuda:N, was 'foo'")
+    build = ["build", "--source", "pairs.txt", "--reference", "pairs.txt", "--translator", "model.yaml", *BUILD[2:]]
+    for device, message in (("cuda", "torch sees 0 GPUs"), ("foo", "must be cpu, cuda or cuda:N, was 'foo'")):
+        Path("model.yaml").write_text(f"name: embedded\ndevice: {device}\n")
+        if device == "foo" or not torch.cuda.is_available():
+            fails(capsys, build, message)
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--beam", 100_000, "beam must be from 1 to 200, was 100000"),
-        ("--max-target-tokens", 10**9, "max_target_tokens must be from 2 to 10,000"),
-        ("--batch-tokens", 10**12, "batch_tokens must be from 1 to 10,000,000"),
-        ("--workers", 10**6, "workers must be from 0 to 10,000, was 1000000"),
-        ("--threads", 10**6, "threads must be from 0 to 10,000"),
-        ("--rows-per-shard", 10**12, "rows_per_shard must be from 1 to 10,000,000"),
+        ("--workers", 10**6, "must be from 0 to 10,000, was 1000000"),
+        ("--threads", 10**6, "must be from 0 to 10,000"),
+        ("--rows-per-shard", 10**12, "must be from 1 to 10,000,000"),
     ],
 )
 def test_absurd_sizes_of_a_build(folder, capsys, option, value, message):
@@ -165,7 +163,7 @@ def test_broken_text_in_parquet(folder, capsys):
     fails(capsys, ["train", "--data", "p.parquet", "--out", "m", *SMALL], message)
     fails(capsys, ["encoder", "negatives", "a", "--data", "p.parquet"], message)
     # An import counts such rows and leaves them out.
-    assert main(["import", "p.parquet", "--vectors", "vectors.txt", *IMPORT]) == 0
+    assert main(["import", "p.parquet", "--scorer-vectors", "vectors.txt", *IMPORT]) == 0
     assert "dropped             1 undecodable" in capsys.readouterr().out
 
 
@@ -207,7 +205,7 @@ def test_damaged_records(release, encoder, capsys, name):
     whole = path.read_text()
     commands = {
         "build.json": [
-            ["score", "release", "--vectors", "vectors.txt"],
+            ["score", "release", "--scorer-vectors", "vectors.txt"],
             ["publish", "dataset", "release", "org/corpus", "--dry-run"],
             ["train", "--data", "release", "--out", "m", *SMALL],
             ["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"],
@@ -239,7 +237,7 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["build", "--source", "pipe", "--reference", "pipe", *BUILD], message)
     fails(capsys, ["train", "--data", "pipe.parquet", "--out", "m", *SMALL], message)
     fails(capsys, ["train", "--data", "pairs.parquet", "--out", "m", "--vectors", "pipe", *SMALL], message)
-    fails(capsys, ["import", "pairs.txt", "--vectors", "pipe", *IMPORT], "--vectors pipe")
+    fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "pipe", *IMPORT], "vectors pipe")
     fails(capsys, ["encoder", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "pipe"], message)
     publish = ["publish", "dataset", "release", "org/corpus", "--dry-run"]
@@ -255,7 +253,7 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["evaluate", "sts", "encoder", "--data", str(ASSETS / "sample" / "similarity.tsv")], message)
     (release / "build.json").unlink()
     os.mkfifo(release / "build.json")
-    fails(capsys, ["score", "release", "--vectors", "vectors.txt"], "release is not a finished release")
+    fails(capsys, ["score", "release", "--scorer-vectors", "vectors.txt"], "release is not a finished release")
 
 
 def test_yaml_that_grows(encoder, capsys):
@@ -286,7 +284,7 @@ def test_data_files_outside_of_their_folder(folder, capsys, kind):
     if kind == "link":
         (data / "s.parquet").symlink_to(secret)
     (data / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  {entry}\n---\n")
-    command = ["build", "--dataset", "data", "--columns", "source=cs,reference=en", *BUILD]
+    command = ["build", "--data", "data", "--columns", "source=cs,reference=en", *BUILD]
     fails(capsys, command, "data names the data file", "outside of that folder")
     pq.write_table(pa.table({"score": [1.0], "sentence1": ["b"], "sentence2": ["c"]}), secret)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "data"], "data names the data file", "outside of that")
@@ -346,8 +344,8 @@ def test_models_are_looked_for_before_the_first_is_evaluated(encoder, capsys):
 
 def test_tsv_without_columns(folder, capsys):
     Path("t.tsv").write_text("a\tb\n")
-    command = ["build", "--tsv", "t.tsv", "--translator", "embedded", "--out", "out", "--license", "mit"]
-    fails(capsys, command, "--tsv needs --columns, which numbers them from 1")
+    command = ["build", "--data", "t.tsv", "--translator", "embedded", "--out", "out", "--license", "mit"]
+    fails(capsys, command, "need --columns, which numbers them from 1")
 
 
 def test_pipe_as_configuration(folder, capsys):

@@ -45,16 +45,16 @@ def test_import_tsv_with_its_own_score(folder, capsys):
 
 def test_import_with_vectors_scores_anew(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\ta\t0.9\n")
-    assert main(["import", "pairs.tsv", "--vectors", "vectors.txt", *IMPORT]) == 0
+    assert main(["import", "pairs.tsv", "--scorer-vectors", "vectors.txt", *IMPORT]) == 0
     assert pq.read_table(folder / "out" / "data")["para_score"].to_pylist() == [pytest.approx(0.5**0.5)]
-    assert main(["score", "out", "--workers", "1", "--vectors", "vectors.txt"]) == 0
+    assert main(["score", "out", "--workers", "1", "--scorer-vectors", "vectors.txt"]) == 0
     assert "was built already" in capsys.readouterr().out
 
 
 def test_import_parquet_with_mapped_columns(folder):
     pq.write_table(pa.table({"en": ["a", "b"], "mt": ["a", "a"], "set": ["x", "y"]}), folder / "p.parquet")
     columns = "reference=en,translation=mt,origin=set"
-    assert main(["import", "p.parquet", "--columns", columns, "--vectors", "vectors.txt", *IMPORT]) == 0
+    assert main(["import", "p.parquet", "--columns", columns, "--scorer-vectors", "vectors.txt", *IMPORT]) == 0
     table = pq.read_table(folder / "out" / "data")
     assert table["para_score"].to_pylist() == [1.0, 0.0]
     assert table["origin"].to_pylist() == ["x", "y"]
@@ -101,23 +101,23 @@ def test_wrong_columns(folder, capsys):
     fails(capsys, ["import", "p.parquet", "--columns", "reference=en", *IMPORT], "translation is missing")
     (folder / "t.tsv").write_text("a\tb\n")
     columns = ["--columns", "reference=en,translation=2"]
-    fails(capsys, ["import", "t.tsv", *columns, *IMPORT], "numbered 1, 2")
+    fails(capsys, ["import", "t.tsv", *columns, *IMPORT], "numbered from 1")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--source", "a"], "belong together"),
-        ([], "give the bitext once"),
-        (["--source", "a", "--reference", "b", "--tsv", "c"], "give the bitext once"),
+        (["--source", "a"], "give the text once"),
+        ([], "give the text once"),
+        (["--source", "a", "--reference", "b", "--data", "c"], "give the text once"),
         (["--source", "none.cs", "--reference", "none.en"], "none.cs"),
-        (["--tsv", "none.tsv", "--columns", "source=1,reference=2"], "none.tsv"),
-        (["--dataset", "no-such-folder-or-id", "--columns", "source=a,reference=b"], "no-such-folder-or-id"),
+        (["--data", "none.tsv", "--columns", "source=1,reference=2"], "none.tsv"),
+        (["--data", "no-such-folder-or-id", "--columns", "source=a,reference=b"], "no-such-folder-or-id"),
     ],
 )
 def test_bad_bitext(capsys, arguments, message, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    rest = ["--translator", "embedded", "--out", "out", "--license", "mit", "--vectors", "vectors.txt"]
+    rest = ["--translator", "embedded", "--out", "out", "--license", "mit", "--scorer-vectors", "vectors.txt"]
     fails(capsys, ["build", *arguments, *rest], message)
 
 
@@ -125,7 +125,7 @@ def test_misaligned_files(folder, capsys):
     (folder / "a").write_text("1\n2\n")
     (folder / "b").write_text("1\n2\n3\n")
     arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out", "--license", "mit"]
-    fails(capsys, ["build", *arguments, "--vectors", "vectors.txt"], "a has 2, b has 3")
+    fails(capsys, ["build", *arguments, "--scorer-vectors", "vectors.txt"], "a has 2, b has 3")
     assert not (folder / "out").exists()
 
 
@@ -136,13 +136,13 @@ def test_misaligned_files(folder, capsys):
 def test_bad_vectors(folder, capsys, content, message):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "v.txt").write_text(content)
-    fails(capsys, ["import", "pairs.txt", "--vectors", "v.txt", *IMPORT], message)
-    fails(capsys, ["import", "pairs.txt", "--vectors", "none.txt", *IMPORT], "no such file")
+    fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "v.txt", *IMPORT], message)
+    fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "none.txt", *IMPORT], "no such file")
 
 
 def test_bad_scorer_and_release(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
-    fails(capsys, ["import", "pairs.txt", "--scorer", "x", "--vectors", "y", *IMPORT], "not both")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "x", "--scorer-vectors", "y", *IMPORT], "not both")
     fails(capsys, ["import", "pairs.txt", "--scorer", "./none", *IMPORT], "no model './none'")
     (folder / "model").mkdir()
     (folder / "model" / "model.safetensors").write_bytes(b"broken")
@@ -152,13 +152,13 @@ def test_bad_scorer_and_release(folder, capsys):
         "model is not a sentence encoder",
         "modules.json",
     )
-    fails(capsys, ["score", "nothing", "--vectors", "vectors.txt"], "nothing is not a folder")
+    fails(capsys, ["score", "nothing", "--scorer-vectors", "vectors.txt"], "nothing is not a folder")
 
 
 def test_unwritable_output(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "file").write_text("")
-    arguments = ["import", "pairs.txt", "--vectors", "vectors.txt", "--license", "mit", "--workers", "1"]
+    arguments = ["import", "pairs.txt", "--scorer-vectors", "vectors.txt", "--license", "mit", "--workers", "1"]
     fails(capsys, [*arguments, "--out", "file/out"], "is below the file")
 
 
@@ -175,7 +175,7 @@ with FileLock("out.work/lock"):
 """
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
-    command = ["import", "pairs.txt", *IMPORT, "--vectors", "vectors.txt"]
+    command = ["import", "pairs.txt", *IMPORT, "--scorer-vectors", "vectors.txt"]
     fails(capsys, command, "another command is at work in")
     holder.kill()
     holder.wait()
@@ -191,7 +191,7 @@ def test_damage_in_the_middle_of_a_dataset(folder, capsys):
     middle = len(content) // 2
     content[middle : middle + 20_000] = bytes(20_000)
     path.write_bytes(content)
-    arguments = ["--dataset", "corpus", "--columns", "source=cs,reference=en", "--translator", "embedded"]
+    arguments = ["--data", "corpus", "--columns", "source=cs,reference=en", "--translator", "embedded"]
     fails(capsys, ["build", *arguments, "--out", "out", "--license", "mit"], "cannot be read beyond row")
 
 
@@ -211,7 +211,7 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     (folder / "link").symlink_to(folder / "empty")
     assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--workers", "1"]) == 0
     monkeypatch.chdir(folder / "empty")
-    assert main(["score", ".", "--vectors", str(folder / "vectors.txt"), "--workers", "1"]) == 0
+    assert main(["score", ".", "--scorer-vectors", str(folder / "vectors.txt"), "--workers", "1"]) == 0
     assert "empty: 1 pairs" in capsys.readouterr().out
 
 
@@ -232,7 +232,7 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
         "-m",
         "paranmt_hf.cli",
         "build",
-        "--dataset",
+        "--data",
         "corpus",
         "--out",
         "out",

@@ -12,7 +12,7 @@ import yaml
 from paranmt_hf import cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Expands, Prefixed, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import Advanced, Count, Expands, Prefixed, PythonOnly, Range, RunOnly, Seed, check
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -26,11 +26,13 @@ class Oven:
         heat: Temperature, at most as `limit` says.
         fan: Whether it has a fan.
         seed: Decides the rest.
+        slow: Of no use to cooks.
     """
 
     heat: Annotated[float, Range(above=0, at_most=300)] = 180.0
     fan: Annotated[bool, Advanced] = False
     seed: Seed = 1
+    slow: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -151,7 +153,7 @@ def test_values_reach_the_function():
     found = values()
     assert (found["flour"], found["others"], found["limit"], found["sizes"]) == ("rye", ["salt", "yeast"], 1, [1, 2])
     assert (found["kind"], found["columns"], found["portions"], found["baker"]) == ("cake", None, None, None)
-    assert found["oven"] == {"heat": 180, "fan": False, "seed": 1}
+    assert found["oven"] == {"heat": 180, "fan": False, "seed": 1, "slow": False}
     words = [
         "--kind",
         "bread",
@@ -168,13 +170,13 @@ def test_values_reach_the_function():
     ]
     found = values(*words, "--seed", "7", "--baker", "Ann", "--baker-seed", "3")
     assert (found["kind"], found["columns"], found["sizes"]) == ("bread", {"a": "1", "b": "x y"}, [4, 5])
-    assert found["portions"] == 2 and found["oven"] == {"heat": 99.5, "fan": True, "seed": 7}
+    assert found["portions"] == 2 and found["oven"] == {"heat": 99.5, "fan": True, "seed": 7, "slow": False}
     assert found["baker"] == {"name": "Ann", "seed": 3}
 
 
 def test_options():
     options = {option.flag: option for option in BAKE.options}
-    assert list(options)[:2] == ["FLOUR", "OTHERS"] and "--helper" not in options
+    assert list(options)[:2] == ["FLOUR", "OTHERS"] and not {"--helper", "--slow"} & options.keys()
     assert {"--baker", "--baker-seed", "--seed"} <= options.keys()
     assert options["--fan"].advanced and not options["--heat"].advanced
     assert BAKE.writes_json

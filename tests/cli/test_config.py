@@ -48,20 +48,19 @@ def test_positions_and_columns(folder):
     (folder / "pairs.tsv").write_text("a b\tb a\t0.5\n")
     write(
         folder,
-        "files: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\n"
-        "columns: reference=2,translation=1,para_score=3\nmax-shard-bytes: 1000000\n",
+        "data: pairs.tsv\nout: corpus\nlicense: mit\nworkers: 1\ncolumns: reference=2,translation=1,para_score=3\n",
     )
     assert main(["import", "--config", "options.yaml"]) == 0
     assert pq.read_table(folder / "corpus" / "data")["reference"].to_pylist() == ["b a"]
     options = yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text())
     assert options["columns"] == "reference=2,translation=1,para_score=3"
-    assert options["files"] == ["pairs.tsv"] and "workers" not in options
+    assert options["data"] == ["pairs.tsv"] and "workers" not in options
     # Scored again, it still says how it was made, and how it was scored.
-    assert main(["score", "corpus", "--vectors", "vectors.txt", "--workers", "1"]) == 0
+    assert main(["score", "corpus", "--scorer-vectors", "vectors.txt", "--workers", "1"]) == 0
     assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
     assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
-        "folder": "corpus",
-        "vectors": "vectors.txt",
+        "release": "corpus",
+        "scorer-vectors": "vectors.txt",
     }
     assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
 
@@ -146,7 +145,7 @@ def test_numbers_are_read_as_they_are_written(folder):
 
 
 def test_threads_are_kept_where_they_decide_the_result():
-    words = ["train-sent2vec", "--data", "text.txt", "--out", "model", "--threads", "2"]
+    words = ["train-sent2vec", "text.txt", "--out", "model", "--threads", "2"]
     assert kept_options(words)["threads"] == 2
     words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
     assert "threads" not in kept_options(words)

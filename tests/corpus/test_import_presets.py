@@ -5,7 +5,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.record import parse_record
+from paranmt_hf.corpus.record import ReleaseRecord
 
 PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\thard .\t0\n3\thard .\tclever .\t-1\n"
 
@@ -14,7 +14,7 @@ PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\tha
 def words(tmp_path):
     (tmp_path / "vectors.txt").write_text("smart 1 0\nclever 1 0.1\nhard 0 1\n")
     (tmp_path / "train.tsv").write_text(PAWS)
-    ending = ["--vectors", str(tmp_path / "vectors.txt"), "--workers", "1", "--threads", "1"]
+    ending = ["--scorer-vectors", str(tmp_path / "vectors.txt"), "--workers", "1", "--threads", "1"]
     return ["import", str(tmp_path / "train.tsv"), *ending, "--out", str(tmp_path / "out")]
 
 
@@ -38,7 +38,7 @@ def test_a_release_says_what_the_authors_say(words, tmp_path, capsys):
 
 def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
     assert main([*words, "--preset", "paws", "--made-by", "unknown"]) == 0
-    assert parse_record(tmp_path / "out", "out").made_by == "unknown"
+    assert ReleaseRecord.parse(tmp_path / "out", "out").made_by == "unknown"
 
 
 def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):
@@ -60,13 +60,9 @@ def test_what_is_refused(words, tmp_path, capsys):
         "--preset", "qqp", "--license", "other"
     )
     assert "--preset must be one of opusparcus, paws" in error("--preset", "pAws")
-    assert "give either --preset, which knows the columns, or --columns" in error(
-        "--preset", "paws", "--columns", "reference=2,translation=3"
-    )
-    assert "--label is for data sets whose labels are known; give their --preset" in error("--label", "1")
-    assert "give either --preset, which knows the format, or --format phrases" in error(
-        "--preset", "paws", "--format", "phrases"
-    )
+    assert "give either --preset" in error("--preset", "paws", "--columns", "reference=2,translation=3")
+    assert "--label is for datasets whose labels are known; give their --preset" in error("--label", "1")
+    assert "give either --preset" in error("--preset", "paws", "--format", "phrases")
     (tmp_path / "train.tsv").write_text("de-D1\tGeh !\tLos !\t4.0\n")
     assert "train.tsv is in the language de, and the corpus in en: give --language de" in error(
         "--preset", "opusparcus", "--label", "1"

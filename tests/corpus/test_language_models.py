@@ -16,7 +16,6 @@ from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.paraphrase_corpus import paraphrase_corpus
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
@@ -60,7 +59,7 @@ def make(bitext, out, vectors, server, **settings):
     release = settings.pop("release", RELEASE)
     config = LanguageModelConfig("small", base_url=server.url, source_language="cs", **settings)
     return build(
-        bitext, out, translator=config, scorer=ScorerConfig(vectors=str(vectors)), release=release, engine=LOCAL
+        bitext, out, language_model=config, scorer=ScorerConfig(vectors=str(vectors)), release=release, engine=LOCAL
     )
 
 
@@ -186,10 +185,10 @@ def test_equal_sentences_are_asked_for_once(vectors, tmp_path):
 
 
 def paraphrase(text, out, vectors, server, **settings):
-    return paraphrase_corpus(
+    return build(
         LineFiles({"reference": text}),
         out,
-        paraphraser=LanguageModelConfig("small", base_url=server.url, **settings),
+        language_model=LanguageModelConfig("small", base_url=server.url, **settings),
         scorer=ScorerConfig(vectors=str(vectors)),
         release=ReleaseConfig(license="cc-by-4.0", rows_per_shard=10),
         engine=LOCAL,
@@ -233,10 +232,13 @@ def test_answers_of_which_none_is_good_are_not_paid_for_to_the_end(bitext, vecto
     assert len(server.requests) == 50
 
 
-def words(tmp_path, vectors, url, *more):
+def words(tmp_path, vectors, url, *more, **settings):
+    lines = [f"{name}: {value}\n" for name, value in {"name": "small", "base-url": url, **settings}.items()]
+    (tmp_path / "model.yaml").write_text("".join(lines))
     files = ["--source", str(tmp_path / "text.cs"), "--reference", str(tmp_path / "text.en")]
-    model = ["--translator", "openai:small", "--base-url", url, "--out", str(tmp_path / "corpus")]
-    return ["build", *files, *model, "--vectors", str(vectors), "--license", "mit", "--rows-per-shard", "10", *more]
+    model = ["--language-model", str(tmp_path / "model.yaml"), "--out", str(tmp_path / "corpus")]
+    release = ["--scorer-vectors", str(vectors), "--license", "mit", "--rows-per-shard", "10"]
+    return ["build", *files, *model, *release, *more]
 
 
 def test_the_key_is_written_nowhere(bitext, vectors, tmp_path, monkeypatch, caplog, capfd):
@@ -248,7 +250,7 @@ def test_the_key_is_written_nowhere(bitext, vectors, tmp_path, monkeypatch, capl
         return paraphrased(sentence) if fine.is_set() else failure(500, f"what a fine key, {KEY}")
 
     with serving(answer, key=KEY) as server:
-        command = words(tmp_path, vectors, server.url, "--keep-work", "--retries", "1")
+        command = words(tmp_path, vectors, server.url, "--keep-work", retries=1)
         assert main(command) == 1
         stopped = bytes_of(tmp_path)
         fine.set()
@@ -263,16 +265,16 @@ def test_the_key_is_written_nowhere(bitext, vectors, tmp_path, monkeypatch, capl
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("settings", "message"),
     [
-        (["--beam", "4"], "--beam is for a translation model, not a language model; leave it out"),
-        (["--translator", "embedded"], "--base-url is for a language model, --translator openai:MODEL"),
-        (["--target-language", "xx"], "two-letter codes"),
-        (["--prompt", "Go."], "--prompt must hold {sentence} once"),
+        ({"target-language": "xx"}, "two-letter codes"),
+        ({"prompt": "Go."}, "prompt must hold {sentence} once"),
+        ({"beam": 4}, "a language model has no setting 'beam'"),
+        ({"timeout": "soon"}, "timeout must be a number"),
     ],
 )
-def test_options_that_do_not_fit(bitext, vectors, tmp_path, capsys, options, message):
-    assert main(words(tmp_path, vectors, "http://127.0.0.1:9", *options)) == 1
+def test_settings_that_do_not_fit(bitext, vectors, tmp_path, capsys, settings, message):
+    assert main(words(tmp_path, vectors, "http://127.0.0.1:9", **settings)) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "corpus.work").exists()
 
@@ -287,12 +289,12 @@ def test_a_server_that_is_not_there_leaves_nothing(bitext, vectors, tmp_path, ca
 
 def test_the_estimate_comes_first(bitext, vectors, tmp_path, capsys, caplog):
     with serving(paraphrased) as server:
-        prices = ["--price-input", "1000", "--price-output", "2000"]
-        assert main(words(tmp_path, vectors, server.url, *prices, "--estimate")) == 0
+        command = words(tmp_path, vectors, server.url, price_input=1000, price_output=2000)
+        assert main(["estimate", *command[1:7]]) == 0
         told = capsys.readouterr().out
-        assert told.startswith("small: 30 requests, about ") and "which cost about" in told
+        assert told.startswith("30 requests, about ") and "which cost about" in told
         assert not server.requests and not (tmp_path / "corpus").exists()
-        assert main(words(tmp_path, vectors, server.url, *prices)) == 0
+        assert main(command) == 0
     told = caplog.text
     # The server counted 10 and 5 tokens for each.
     said = "30 answers, 300 tokens of requests and 150 of answers, which cost 0.60"
@@ -303,7 +305,7 @@ def test_the_estimate_comes_first(bitext, vectors, tmp_path, capsys, caplog):
 def test_a_killed_command_goes_on(bitext, vectors, tmp_path):
     """Killed with -9 in the middle of the second shard; what had been answered is not asked again."""
     with serving(lambda sentence, *_: replace(paraphrased(sentence), stall=0.05)) as server:
-        command = words(tmp_path, vectors, server.url, "--concurrency", "2")
+        command = words(tmp_path, vectors, server.url, concurrency=2)
         process = subprocess.Popen([sys.executable, "-m", "paranmt_hf.cli", *command], env=dict(os.environ))
         deadline = time.monotonic() + 120
         while len(server.requests) < 14 and time.monotonic() < deadline:
@@ -319,7 +321,7 @@ def test_a_killed_command_goes_on(bitext, vectors, tmp_path):
     killed = bytes_of(tmp_path / "corpus")
     (tmp_path / "corpus").rename(tmp_path / "former")
     with serving(paraphrased) as again:
-        assert main(words(tmp_path, vectors, again.url, "--concurrency", "2")) == 0
+        assert main(words(tmp_path, vectors, again.url, concurrency=2)) == 0
     options = "paranmt.yaml"
     plainly = {name: content for name, content in bytes_of(tmp_path / "corpus").items() if options not in name}
     assert plainly == {name: content for name, content in killed.items() if options not in name}

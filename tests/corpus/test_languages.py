@@ -123,7 +123,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
     # In `left1's` the encoder knows a word, which it would not if it started from the tokens of the language.
     assert abs(expected[0]) > 1e-3
     (folder / "README.md").write_text("---\nlanguage: en\n---\n# Encoder\n")
-    with pytest.raises(InputError, match="is for en, as its card says, and not for de: give --scorer"):
+    with pytest.raises(InputError, match="is for en, as its card says, and not for de: give a scorer"):
         import_pairs(pairs, tmp_path / "other", scorer=ScorerConfig(name=str(folder)), release=release, engine=LOCAL)
     assert not (tmp_path / "other").exists()
     assert not (tmp_path / "other.work").exists()

@@ -73,10 +73,3 @@ def test_settings_of_the_way_there():
     assert (there.name, there.source_language, there.target_language) == ("there", "eng_Latn", "deu_Latn")
     assert (there.beam, there.hypotheses) == (4, 1)
     assert pivot_of("there", TranslatorConfig("back", target_language="eng")).target_language is None
-
-
-def test_one_translation_on_the_way_there(text, tmp_path):
-    with pytest.raises(InputError, match="the pivot gives one translation of each sentence"):
-        make(
-            text, tmp_path / "corpus", tmp_path / "vectors.txt", pivot=TranslatorConfig("there", hypotheses=2)
-        )  # fmt: skip

@@ -12,8 +12,6 @@ from paranmt_hf.corpus.record import (
     ReleaseRecord,
     StatisticsRecord,
     check_license,
-    parse_record,
-    record_bytes,
 )
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.errors import InputError
@@ -40,30 +38,31 @@ def record():
     )
     return ReleaseRecord(
         name="corpus",
-        version="0.1.0",
         schema_version=SCHEMA_VERSION,
         license="mit",
         settings={"pairs": {"kind": "lines"}, "scorer": {"name": "s"}, "release": {"license": "mit", "seed": 0}},
         dropped={"empty": 1},
         columns=["id", "reference"],
-        packages={"numpy": "2"},
+        versions={"numpy": "2"},
+        machine="x86_64",
+        paranmt_hf="0.1.0",
         configs={"default": files, "filtered": filtered},
         statistics=statistics,
     )
 
 
 def test_what_is_written_is_read(record, tmp_path):
-    (tmp_path / RELEASE_RECORD).write_bytes(record_bytes(record))
-    again = parse_record(tmp_path, "corpus")
+    (tmp_path / RELEASE_RECORD).write_bytes(record.to_bytes())
+    again = ReleaseRecord.parse(tmp_path, "corpus")
     assert again == record
-    assert record_bytes(again) == record_bytes(record)
+    assert again.to_bytes() == record.to_bytes()
     # A bound of tokens stays whole, so that a card says 30 and not 30.0.
     assert again.configs["filtered"].selection == {"para_score": [0.25, None], "reference_length": [None, 30]}
     assert isinstance(again.configs["filtered"].selection["reference_length"][1], int)
     text = (tmp_path / RELEASE_RECORD).read_text(encoding="utf8")
     assert list(json.loads(text)) == [
-        "name", "version", "schema_version", "license", "settings", "dropped", "columns", "packages", "configs",
-        "statistics", "warnings",
+        "settings", "versions", "machine", "paranmt_hf", "name", "schema_version", "license", "dropped", "columns",
+        "configs", "statistics", "warnings",
     ]  # fmt: skip
     assert '"reference": "É"' in text
     assert text.endswith("}\n")
@@ -71,9 +70,9 @@ def test_what_is_written_is_read(record, tmp_path):
 
 def test_record_of_an_earlier_version(record):
     values = record.to_json()
-    del values["warnings"], values["packages"], values["statistics"]["histograms"]
+    del values["warnings"], values["statistics"]["histograms"]
     older = ReleaseRecord.from_json(values)
-    assert (older.warnings, older.packages, older.statistics.histograms) == ([], {}, {})
+    assert (older.warnings, older.statistics.histograms) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -125,19 +124,19 @@ def test_damage_is_named(record, tmp_path, change, message):
     change(values)
     (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
     with pytest.raises(InputError, match=message):
-        parse_record(tmp_path, "it")
+        ReleaseRecord.parse(tmp_path, "it")
 
 
 def test_what_is_no_record(tmp_path):
     with pytest.raises(InputError, match="it is not a finished release: it holds no build.json"):
-        parse_record(tmp_path, "it")
-    with pytest.raises(InputError, match="is not a finished release: it is no folder"):
-        parse_record(tmp_path / "nothing", "it")
+        ReleaseRecord.parse(tmp_path, "it")
+    with pytest.raises(InputError, match="is not a finished release: it is not a folder"):
+        ReleaseRecord.parse(tmp_path / "nothing", "it")
     (tmp_path / RELEASE_RECORD).write_text("{")
     with pytest.raises(
         InputError, match="is damaged: it is not JSON .*; expected the record of a release; copy or build"
     ):
-        parse_record(tmp_path, "it")
+        ReleaseRecord.parse(tmp_path, "it")
 
 
 @pytest.mark.parametrize("licence", [None, 3, "", "CC BY", "Mit", "cc-by-4.0\nx: y"])

@@ -63,8 +63,8 @@ def development(tmp_path_factory):
     return str(path)
 
 
-def models(development, names=("word",), sts=()):
-    return ComparedModels(development, names, FAST, sts)
+def models(development, names=("word",)):
+    return ComparedModels(development, names, FAST)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def quarters(monkeypatch):
 
 
 def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarters):
-    settings = {"scores": ("para_score",), "sample": 25, "epochs": 6, "draw_seed": 3}
+    settings = {"scores": ("para_score",), "sample": 25, "epochs": 6}
     found = table5(corpus, tmp_path / "out", models(development), **settings)
     assert found.fresh
     samples = found.record.samples
@@ -98,7 +98,7 @@ def test_samples_of_folds_equal_a_plain_reading(corpus):
     order = sorted(zip(table["para_score"].to_pylist(), table["id"].to_pylist(), strict=True))
     fold_of = {number: 7 * rank // ROWS for rank, (_, number) in enumerate(order)}
     sizes = Counter(fold_of.values())
-    folds = paranmt_table5.draw_folds(rows, "para_score", [SampledPart(10, None, 0) for _ in range(7)])
+    folds = paranmt_table5.draw_folds(rows, "para_score", [SampledPart(10, None) for _ in range(7)])
     for index, fold in enumerate(folds):
         assert fold.rows == sizes[index]
         ids = fold.sample.table()["id"].to_pylist()
@@ -184,8 +184,8 @@ def test_sources_that_cannot_be_compared(corpus, development, tmp_path):
     with pytest.raises(InputError, match="there is no development set nowhere"):
         table4([corpus], out, models("nowhere"), by="origin")
     with pytest.raises(InputError, match="there is no file or folder nowhere"):
-        table4([corpus], out, models(development, sts=("nowhere",)), by="origin")
-    with pytest.raises(InputError, match="training names 'batch', which is not an option"):
+        paragram_figure1(corpus, out, models(development), sts=["nowhere"])
+    with pytest.raises(InputError, match="training names 'batch', which is not one of"):
         table4([corpus], out, ComparedModels(development, training={"batch": 1}), by="origin")
     with pytest.raises(InputError, match="models must be different"):
         models(development, ("word", "word"))
@@ -252,8 +252,7 @@ def test_names_from_data_stay_in_their_folder():
 def test_sizes(corpus, development, tmp_path):
     """The first pairs of the corpus, and sampled ones of which a smaller sample is a part of a larger one."""
     settings = {"sizes": (20, 5000), "order": "both"}
-    measured = models(development, sts=(development,))
-    found = paragram_figure1(corpus, tmp_path / "out", measured, **settings)
+    found = paragram_figure1(corpus, tmp_path / "out", models(development), sts=[development], **settings)
     samples = found.record.samples
     assert [(part.group, part.name, part.pairs, part.rows) for part in samples] == [
         (order, str(size), size, ROWS) for order in ("given", "random") for size in (20, ROWS)
@@ -273,9 +272,9 @@ def test_sizes(corpus, development, tmp_path):
 
 def test_the_pairs_of_sizes(corpus):
     rows = outcome.rows_of(corpus)
-    part, first = read_pairs(rows, 30, None, 0)
+    part, first = read_pairs(rows, 30, None)
     assert part.sample.seen == ROWS
     assert first["id"].to_pylist() == list(range(30))
     drawn = part.sample.table()["id"].to_pylist()
-    smaller = read_pairs(rows, 10, None, 0)[0].sample.table()["id"].to_pylist()
+    smaller = read_pairs(rows, 10, None)[0].sample.table()["id"].to_pylist()
     assert drawn[:10] == smaller and len(set(drawn)) == 30 and drawn != sorted(drawn)

@@ -65,7 +65,7 @@ def test_release_is_laid_out(release):
     assert header(plan.card)["source_datasets"] == ["extended|other"]
     assert 'load_dataset("org/corpus", revision="v1")' in plan.card
     assert "&id" not in plan.card and "$" not in plan.card
-    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['version']}." in plan.card
+    assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
 
 
@@ -348,7 +348,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["dataset", "FOLDER", "org/corpus", "--license-name", "x"], "go with --license other"),
         (["dataset", "FOLDER", "org/corpus", "--license", "other"], "--license other needs --license-name"),
         (["model", "FOLDER", "org/word", "--license", "apache"], "'apache' is no licence identifier of the Hub"),
-        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is no folder"),
+        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is not a folder"),
         (["model", "FOLDER", "org/word"], "a model needs a licence"),
         (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
         (["model", "NOWHERE", "org/word", "--license", "mit"], "there is no folder"),

@@ -33,7 +33,9 @@ def warm_up() -> None:
     ).split():
         importlib.import_module(module)
     for info in pkgutil.walk_packages(paranmt_hf.__path__, "paranmt_hf."):
-        importlib.import_module(info.name)
+        module = importlib.import_module(info.name)
+        if hasattr(module, "CHECKPOINT_SECONDS"):
+            module.CHECKPOINT_SECONDS = 0
     # The names of weights of all models, hundreds of patterns, which each fork would compile.
     importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("marian")
     if available("openai"):

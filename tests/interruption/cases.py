@@ -16,11 +16,13 @@ MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_pha
 TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
 
 
-def _build(root: Path, *more: str) -> list[str]:
-    words = ["build", "--source", f"{root}/sample.cs", "--reference", f"{root}/sample.en", "--translator", "embedded"]
-    # Greedy, for what is found by the search makes no difference here; what is drawn has no beam.
-    words += [] if "--sample" in more else ["--beam", "1"]
-    return [*words, "--backend", "transformers", "--out", f"{root}/out", "--rows-per-shard", "2", *SETTLED, *more]
+def _build(root: Path, *more: str, **settings: object) -> list[str]:
+    """Greedy search by transformers, because the results of another search are interrupted alike."""
+    chosen = {"name": "embedded", "backend": "transformers", "beam": 1, **settings}
+    (root / "translator.yaml").write_text("".join(f"{name}: {value}\n" for name, value in chosen.items()))
+    words = ["build", "--reference", f"{root}/sample.en", "--translator", f"{root}/translator.yaml"]
+    words += [] if "--pivot" in more else ["--source", f"{root}/sample.cs"]
+    return [*words, "--out", f"{root}/out", "--rows-per-shard", "2", *SETTLED, *more]
 
 
 def _import(root: Path) -> list[str]:
@@ -62,7 +64,7 @@ def _release(root: Path) -> None:
 
     pairs(root)
     _vectors(root / "vectors.txt")
-    if main([*_import(root), "--vectors", f"{root}/vectors.txt"]):
+    if main([*_import(root), "--scorer-vectors", f"{root}/vectors.txt"]):
         raise RuntimeError("there is no release")
 
 
@@ -98,7 +100,7 @@ def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **s
 def _sent2vec(root: Path) -> list[str]:
     rare = ["--min-count", "2", "--min-target-count", "2", "--threshold", "1"]
     size = ["--dimension", "8", "--ngrams", "2", "--buckets", "500", "--epochs", "2", "--checkpoint-seconds", "0"]
-    return ["train-sent2vec", "--data", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
+    return ["train-sent2vec", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
 
 
 def _two(root: Path) -> None:
@@ -160,8 +162,7 @@ def _search(root: Path, *words: str) -> list[str]:
 
 
 def _mine(root: Path, out: str, *words: str) -> list[str]:
-    common = ["--min-score", "0.3", "--checkpoint-seconds", "0"]
-    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", *common, *words]
+    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", "--min-score", "0.3", *words]
 
 
 def _sentences(root: Path) -> None:
@@ -223,7 +224,7 @@ def _tasks(root: Path) -> None:
 
 
 def _supervise(root: Path) -> list[str]:
-    words = ["supervise", "--data", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
+    words = ["supervise", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
     return [*words, "--out", f"{root}/out", "--epochs", "2", "--hidden", "4"]
 
 
@@ -282,17 +283,10 @@ CASES = [
     ),
     Case(
         "build, several hypotheses",
-        lambda root: _build(root, "--hypotheses", "3", "--sample", "--temperature", "0.7", *ONE),
+        lambda root: _build(root, "--hypotheses", "3", *ONE, sample="true", temperature=0.7),
         lambda root: bitext(root, 5),
     ),
-    Case(
-        "build, pivot",
-        lambda root: [
-            *("build", "--text", f"{root}/sample.cs", "--pivot", "embedded", "embedded", "--out", f"{root}/out"),
-            *("--backend", "transformers", "--beam", "1", "--rows-per-shard", "2", *SETTLED, *ONE),
-        ],
-        lambda root: bitext(root, 4),
-    ),
+    Case("build, pivot", lambda root: _build(root, "--pivot", "embedded", *ONE), lambda root: bitext(root, 4)),
     Case("supervise", _supervise, _task),
     Case(
         "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model
@@ -301,11 +295,16 @@ CASES = [
     _export("tokenizers", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
+    Case(
+        "encoder distill",
+        lambda root: ["encoder", "distill", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
+        _sentences,
+    ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("search index", _search, _sentences),
-    Case("search index, lists", lambda root: _search(root, "--method", "lists", "--lists", "4"), _sentences),
+    Case("search index, lists", lambda root: _search(root, "--lists", "4"), _sentences),
     Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
-    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--method", "lists", "--lists", "4"), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--lists", "4"), _sentences),
     Case(
         "annotate sample",
         lambda root: [

@@ -28,7 +28,7 @@ KILLED = -signal.SIGKILL
 # Of a result, and of its being scored again.
 OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\..*\.tmp"
 # A folder, or a file of rows.
-RESULT = r"out(\.jsonl|\.parquet)?"
+RESULT = r"out(\.jsonl|\.parquet|\.txt)?"
 Tree = dict[str, bytes | None]
 
 

@@ -111,11 +111,11 @@ def _asked(root: Path) -> list[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ["OPENAI_BASE_URL"] = server.url
     words = [
-        "paraphrase-corpus",
-        "--text",
+        "build",
+        "--reference",
         f"{root}/sample.en",
-        "--paraphraser",
-        "openai:small",
+        "--language-model",
+        "small",
         "--out",
         f"{root}/out",
     ]
@@ -123,7 +123,7 @@ def _asked(root: Path) -> list[str]:
 
 
 PARAPHRASING = [
-    *([Case("paraphrase-corpus", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
+    *([Case("build, language model", _asked, lambda root: bitext(root, 6))] if available("openai") else []),
     Case("paraphrase train", _train_paraphraser, pairs, SECONDS),
     Case("paraphrase text", lambda root: _generated(root, "text", "text.txt"), _paraphraser),
     Case("paraphrase text, templates", _templates, _controlled),

@@ -135,7 +135,7 @@ def test_damage_is_named(corpus):
         ({"settings": {**record["settings"], "encoder": {}}}, "its encoder has no name or no revision"),
         (
             {"load": {"name": "a", "vectors": "b"}},
-            "index.json is damaged: give either --scorer or --vectors",
+            "index.json is damaged: give either",
         ),
     ):
         (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))

@@ -174,7 +174,7 @@ def test_a_release(corpus):  # noqa: F811
     assert "an encoder found them near to each other" in card and "`id` is the rank of the pair, best first" in card
     assert not mined(corpus, "mined", top=3, **options).fresh
     assert not list(corpus.glob("*.work"))
-    with pytest.raises(InputError, match="was built with other settings: pairs.mining.top: was 3, now 2"):
+    with pytest.raises(InputError, match="was made with other settings: pairs.mining.top: was 3, now 2"):
         mined(corpus, "mined", top=2, **options)
 
 

@@ -102,9 +102,9 @@ def test_vocabulary_file(tmp_path, model):
     # Beside training data its words come after theirs.
     pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
     both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
-    assert distill_vectors(model, tmp_path / "v", **both, config=DistillConfig(words=5)).vectors.words == list("ebdag")
+    assert distill_vectors(model, tmp_path / "w", **both, config=DistillConfig(words=5)).vectors.words == list("ebdag")
     config = DistillConfig(words=4, min_count=2)
-    assert distill_vectors(model, tmp_path / "v", **both, config=config).vectors.words == list("ebag")
+    assert distill_vectors(model, tmp_path / "x", **both, config=config).vectors.words == list("ebag")
 
 
 def test_a_place_below_the_home_folder(tmp_path, model, monkeypatch):
@@ -138,7 +138,7 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model):
     with pytest.raises(InputError, match="cannot read the vocabulary .*damaged.gz: Error -3"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "damaged.gz")
     (tmp_path / "words").write_text("a\nb\n")
-    with pytest.raises(InputError, match="cannot write .*nowhere/v: there is no folder .*nowhere; make it first"):
+    with pytest.raises(InputError, match="nowhere/v cannot be written: there is no folder .*nowhere; make it first"):
         distill_vectors(model, tmp_path / "nowhere" / "v", vocabulary=tmp_path / "words")
-    with pytest.raises(InputError, match="cannot write .*words/v: there is no folder .*words; make it first"):
+    with pytest.raises(InputError, match="words/v cannot be written: there is no folder .*words; make it first"):
         distill_vectors(model, tmp_path / "words" / "v", vocabulary=tmp_path / "words")

@@ -27,7 +27,7 @@ def model(tmp_path, monkeypatch):
         ["encoder", "average", "word", "word", "--out", "word/new"],
         ["encoder", "average", "embedded", "word", "--out", "word/new"],
         ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
-        ["supervise", "--data", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
+        ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
         ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
         ["train", "--data", "word", "--init-from", "word", "--out", "word/new"],
         ["encoder", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],

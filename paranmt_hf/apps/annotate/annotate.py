@@ -1,9 +1,14 @@
-"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3."""
+"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3.
+
+An annotator sees the pairs in an order of their own, and of each pair the two sentences in an order of their own;
+neither score nor range nor number in the corpus is shown.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -14,14 +19,7 @@ import numpy as np
 
 from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, Answer, AnswerStore, Outdated, check_name
 from paranmt_hf.apps.annotate.answers_csv import NOTHING, Imported, add_answers, read_csv, to_csv
-from paranmt_hf.apps.annotate.sample import (
-    SAMPLE_FILE,
-    AnnotationConfig,
-    Sample,
-    draw_sample,
-    read_sample,
-    sample_bytes,
-)
+from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample, draw_sample
 from paranmt_hf.apps.annotate.table import (
     AnnotationTable,
     AnnotatorProgress,
@@ -33,177 +31,17 @@ from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_suffix, replacing
+from paranmt_hf.util.files import check_result_path, check_suffix, replacing, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.work import finished, folder_aside
+from paranmt_hf.util.run import Result, result_file, result_folder, run
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
-
-@dataclass(frozen=True)
-class Drawn:
-    """A sample in a folder, and whether it was drawn just now."""
-
-    folder: Path
-    sample: Sample
-    fresh: bool
-
-
-def sample_for_annotation(release: str | Path, out: str | Path, config: AnnotationConfig | None = None) -> Drawn:
-    """Draw a sample of a corpus for human evaluation.
-
-    Args:
-        release: Folder of a release, or its id on the Hub.
-        out: Folder of the sample; answers will lie in it too.
-        config: Which pairs.
-    """
-    out, config = result_folder(out), config or AnnotationConfig()
-    name, files, source = _located(str(release))
-    ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
-    identity = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
-    made = finished(out, identity, read_sample, lambda sample: sample.identity, made="drawn")
-    if made is not None:
-        return Drawn(out, made, fresh=False)
-    sample = draw_sample(files, config, corpus=name, identity=identity)
-    with folder_aside(out) as aside:
-        (aside / SAMPLE_FILE).write_bytes(sample_bytes(sample))
-    return Drawn(out, sample, fresh=True)
-
-
-def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
-    """Name of a release, its files, and what tells it from others."""
-    path = Path(release).expanduser()
-    if path.exists() or not is_id(split_revision(release)[0]):
-        folder = path.resolve()
-        files = release_files(folder)
-        return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
-    name, revision = split_revision(release)
-    fetched = fetch_release(name, revision, "default")
-    if fetched is None:
-        raise InputError(f"dataset {name!r} is no release of this program; `paranmt import` makes one of it")
-    return name, fetched[0], {"dataset": name, "revision": fetched[1]}
-
-
-def serve_annotation(
-    folder: str | Path,
-    *,
-    annotators: Sequence[str] = (),
-    port: int = 0,
-    announce: Callable[[str, str | None], None] = lambda address, annotator: None,
-) -> dict[str, AnnotatorProgress]:
-    """Show the page on which people rate, on this computer only, until Ctrl-C.
-
-    Args:
-        folder: Folder of the sample.
-        annotators: Who may rate; empty for anybody, by a name that they choose on the page.
-        port: Port on loopback; 0 takes any that is free.
-        announce: Gets the address of the page before the page is served, one for each of `annotators`.
-
-    Returns:
-        How far each annotator is.
-    """
-    for package in ("starlette", "uvicorn"):
-        require(package, "annotate")
-    sample = read_sample(Path(folder))
-    names = [check_name(name) for name in annotators]
-    if len({name.casefold() for name in names}) < len(names):
-        raise InputError(f"--annotator names somebody twice: {', '.join(names)}")
-    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
-        app, token = annotation_app(sample, store, names), new_token()
-        with listen(port) as listening:
-            people: list[str | None] = [*names] or [None]
-            for name in people:
-                announce(address(listening, token, **({"annotator": name} if name else {})), name)
-            # This is how the page is meant to be ended.
-            with suppress(KeyboardInterrupt):
-                serve(app, listening, token)
-        return {name: progress_of(found, len(sample.items)) for name, found in store.answers().items()}
-
-
-def _answers(folder: str | Path) -> tuple[Sample, AnswerStore]:
-    sample, path = read_sample(Path(folder)), Path(folder) / ANSWERS_FILE
-    if not path.is_file():
-        raise InputError(f"nobody has rated a pair of {folder} yet; `paranmt annotate serve {folder}` shows them")
-    return sample, AnswerStore(path, sample)
-
-
-def export_annotation(folder: str | Path, path: str | Path) -> int:
-    """Write all answers to a sample as CSV.
-
-    Args:
-        folder: Folder of the sample.
-        path: The file.
-
-    Returns:
-        Number of answers.
-    """
-    sample, store = _answers(folder)
-    with store:
-        answers = store.answers()
-    _check_writable(Path(path))
-    with replacing(Path(path).resolve()) as aside:
-        aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
-    return sum(answer.said != NOTHING for of_items in answers.values() for answer in of_items.values())
-
-
-def import_annotation(folder: str | Path, path: str | Path, *, replace: bool = False) -> Imported:
-    """Add the answers of a CSV file to those of a sample, all or none.
-
-    Args:
-        folder: Folder of the sample.
-        path: What `export_annotation` wrote, here or on another computer.
-        replace: Whether an answer of the file replaces another one of the same person to the same pair.
-    """
-    sample = read_sample(Path(folder))
-    answers = read_csv(Path(path), sample)
-    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
-        return add_answers(store, answers, Path(path), replace_others=replace)
-
-
-def summarise_annotation(folder: str | Path) -> AnnotationTable:
-    """Count what people say of each range, and measure how far they agree.
-
-    Args:
-        folder: Folder of the sample.
-    """
-    sample, store = _answers(folder)
-    with store:
-        return annotation_table(sample, store.answers())
-
-
-def write_table(table: AnnotationTable, path: str | Path) -> None:
-    """Write a table as JSON."""
-    _check_writable(Path(path))
-    with replacing(Path(path).resolve()) as aside:
-        aside.write_text(json.dumps(table.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf8")
-
-
-def draw_table(table: AnnotationTable, path: str | Path) -> None:
-    """Draw a table as a picture, a PNG or what else the ending says."""
-    path = Path(path)
-    check_picture(path)
-    with replacing(path.resolve()) as aside:
-        plot_table(table, aside, path.suffix.lower()[1:])
-
-
-def check_picture(path: Path) -> None:
-    """Check that a picture of the table can be written to a path."""
-    _check_writable(path)
-    check_suffix(path, "--picture", [".png", ".svg", ".pdf"])
-
-
-def _check_writable(path: Path) -> None:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}; make it first")
-
-
+logger = logging.getLogger(__name__)
 PAGE = Path(__file__).parents[2] / "assets" / "annotate"
 FILES = {"/": "annotate.html", "/annotate.css": "annotate.css", "/annotate.js": "annotate.js"}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -212,7 +50,179 @@ BODY_BYTES = 30_000
 KEYS = {"annotator", "strength", "fluency", "skipped", "note", "revision"}
 
 
-def presented(sample: Sample, annotator: str) -> list[tuple[int, bool]]:
+class SampledPairs(Result[AnnotationSample]):
+    """A sample for human evaluation; answers to it will be in its folder too."""
+
+    def summary(self) -> str:
+        """Numbers of pairs by range."""
+        sample, folder = self.record, shown_path(self.folder)
+        lines = [f"{folder}: {len(sample.items)} pairs" + ("" if self.fresh else " (was made already)")]
+        for index, part in enumerate(sample.ranges):
+            count = sum(item.range == index for item in sample.items)
+            fewer = ", which are all" if count == part.pairs else ""
+            lines.append(f"  {part.label:<20} {count:>6} of {part.pairs:>13,}{fewer}")
+        if sample.outside or sample.unscored:
+            lines.append(f"  not sampled: {sample.outside:,} outside all ranges, {sample.unscored:,} without a score")
+        return "\n".join([*lines, f"rate them: paranmt annotate serve {folder}"])
+
+
+def sample_for_annotation(
+    release: str | Path, out: str | Path, *, config: AnnotationConfig | None = None
+) -> SampledPairs:
+    """Sample pairs from ranges of the paraphrase score of a corpus, for people to rate.
+
+    Args:
+        release: Folder of a release, or its id on the Hub.
+        out: Folder of the sample, and of the answers to it.
+        config: Which pairs.
+    """
+    out, config = result_folder(out, AnnotationSample), config or AnnotationConfig()
+    name, files, source = _located(str(release))
+    ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
+    settings = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
+    return run(
+        out,
+        settings,
+        AnnotationSample,
+        lambda work, folder: draw_sample(files, config, corpus=name, settings=settings),
+        result=SampledPairs,
+        command="annotate sample",
+    )
+
+
+def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
+    """Name of a release, its files, and what identifies it."""
+    path = Path(release).expanduser()
+    if path.exists() or not is_id(split_revision(release)[0]):
+        folder = path.resolve()
+        files = release_files(folder)
+        return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
+    name, revision = split_revision(release)
+    fetched = fetch_release(name, revision, "default")
+    if fetched is None:
+        raise InputError(f"dataset {name!r} is not a release of this program; `paranmt import` makes one of it")
+    return name, fetched[0], {"dataset": name, "revision": fetched[1]}
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """How far each annotator of a sample is."""
+
+    progress: dict[str, AnnotatorProgress]
+
+    def summary(self) -> str:
+        """Numbers of pairs that are rated."""
+        return "\n".join(
+            f"{name}: {found.rated} of {found.pairs} rated, {found.skipped} skipped"
+            for name, found in self.progress.items()
+        )
+
+
+def serve_annotation(
+    folder: str | Path,
+    *,
+    annotators: Sequence[str] = (),
+    port: int = 0,
+    announce: Callable[[str], None] = logger.info,
+) -> Annotators:
+    """Serve the page on which people rate, on this computer only, until Ctrl-C.
+
+    Answers are stored at once; the same command continues later.
+
+    Args:
+        folder: Folder of a sample.
+        annotators: Names of the people who may rate; by default anybody, by a name that they choose on the page.
+        port: Port on this computer; 0 for any that is free.
+        announce: Gets the address of the page before it is served, one for each of `annotators`.
+    """
+    for package in ("starlette", "uvicorn"):
+        require(package, "annotate")
+    sample = AnnotationSample.read(folder)
+    names = [check_name(name) for name in annotators]
+    if len({name.casefold() for name in names}) < len(names):
+        raise InputError(f"annotators must be different, were {', '.join(names)}", option="annotators")
+    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
+        app, token = annotation_app(sample, store, names), new_token()
+        with listen(port) as listening:
+            for name in names:
+                announce(f"{name}: {address(listening, token, annotator=name)}")
+            if not names:
+                announce(f"open {address(listening, token)}")
+            # This is how the page is meant to be ended.
+            with suppress(KeyboardInterrupt):
+                serve(app, listening, token)
+        return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
+
+
+def _answers(folder: str | Path) -> tuple[AnnotationSample, AnswerStore]:
+    sample, path = AnnotationSample.read(folder), Path(folder) / ANSWERS_FILE
+    if not path.is_file():
+        raise InputError(f"nobody has rated a pair of {folder} yet; `paranmt annotate serve {folder}` shows them")
+    return sample, AnswerStore(path, sample)
+
+
+def summarise_annotation(folder: str | Path, *, picture: Path | None = None) -> AnnotationTable:
+    """Count the labels of each range, and measure how far annotators agree (ParaNMT-50M, table 3).
+
+    Args:
+        folder: Folder of a sample.
+        picture: PNG, SVG or PDF file for a picture of the labels (extra `plots`).
+    """
+    if picture is not None:
+        check_result_path(picture, "--picture")
+        check_suffix(picture, "--picture", [".png", ".svg", ".pdf"])
+    sample, store = _answers(folder)
+    with store:
+        table = annotation_table(sample, store.answers())
+    if picture is not None:
+        with replacing(picture.resolve()) as aside:
+            plot_table(table, aside, picture.suffix.lower()[1:])
+    return table
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Answers in a CSV file."""
+
+    file: Path
+    answers: int
+
+    def summary(self) -> str:
+        """The file, and the number of answers."""
+        return f"{shown_path(self.file)}: {self.answers:,} answers"
+
+
+def export_annotation(folder: str | Path, out: str | Path) -> Exported:
+    """Write all answers to a sample as CSV.
+
+    Args:
+        folder: Folder of a sample.
+        out: The CSV file.
+    """
+    sample, store = _answers(folder)
+    with store:
+        answers = store.answers()
+    file = result_file(out)
+    with replacing(file) as aside:
+        aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
+    return Exported(file, sum(answer.said != NOTHING for items in answers.values() for answer in items.values()))
+
+
+def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = False) -> Imported:
+    """Add the answers of a CSV file to those of a sample, all or none.
+
+    Args:
+        folder: Folder of a sample.
+        file: CSV, as `paranmt annotate export` writes it, here or on another computer.
+        replace: Replace other answers of the same person to the same pair.
+    """
+    sample = AnnotationSample.read(folder)
+    answers = read_csv(Path(file), sample)
+    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
+        return add_answers(store, answers, Path(file), replace_others=replace)
+
+
+def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
     """Order the pairs for an annotator: the same whenever they come back, another for each.
 
     Args:
@@ -229,7 +239,7 @@ def presented(sample: Sample, annotator: str) -> list[tuple[int, bool]]:
     return [(int(item), bool(sides[item])) for item in order]
 
 
-def annotation_app(sample: Sample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
+def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
     """Make the application.
 
     Args:
@@ -256,7 +266,7 @@ def annotation_app(sample: Sample, store: AnswerStore, names: Sequence[str] = ()
 class _Pages:
     """What the addresses answer."""
 
-    def __init__(self, sample: Sample, store: AnswerStore, names: Sequence[str]) -> None:
+    def __init__(self, sample: AnnotationSample, store: AnswerStore, names: Sequence[str]) -> None:
         self.sample, self.store, self.names = sample, store, names
         self._files = {address: (PAGE / name).read_bytes() for address, name in FILES.items()}
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from paranmt_hf.apps.annotate.sample import Sample
+from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError, WriteError
 
 ANSWERS_FILE = "answers.db"
@@ -64,7 +64,7 @@ class AnswerStore:
         sample: What the answers are to.
     """
 
-    def __init__(self, path: Path, sample: Sample) -> None:
+    def __init__(self, path: Path, sample: AnnotationSample) -> None:
         self.path, self._items = path, len(sample.items)
         with self._explained():
             # Whoever uses this object does so in one thread at a time, but not always in the same one.

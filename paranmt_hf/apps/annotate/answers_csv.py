@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
-from paranmt_hf.apps.annotate.sample import Sample
+from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
 
@@ -25,7 +25,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 NOTHING = Answer().said
 
 
-def sample_mark(sample: Sample) -> str:
+def sample_mark(sample: AnnotationSample) -> str:
     """What the lines of a sample's answers begin with: a letter, so that no spreadsheet takes it for a number."""
     return f"s{sample.checksum[:DIGITS]}"
 
@@ -38,8 +38,12 @@ class Imported:
     replaced: int
     unchanged: int
 
+    def summary(self) -> str:
+        """The numbers."""
+        return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
 
-def to_csv(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> str:
+
+def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Answer]]) -> str:
     """Write answers with the pairs that they are about, one line each.
 
     A cell of text that a spreadsheet would take for a formula has a `'` before it, which `read_csv` takes away.
@@ -65,7 +69,7 @@ def _safe(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
-def read_csv(path: Path, sample: Sample) -> list[tuple[str, int, Answer]]:
+def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Answer]]:
     """Read answers: who, to which item, and what. A line without any answer counts for nothing.
 
     Args:
@@ -112,7 +116,7 @@ def read_csv(path: Path, sample: Sample) -> list[tuple[str, int, Answer]]:
 class _Line:
     """The cells of one line by column."""
 
-    def __init__(self, path: Path, number: int, cells: Mapping[str, str], sample: Sample) -> None:
+    def __init__(self, path: Path, number: int, cells: Mapping[str, str], sample: AnnotationSample) -> None:
         self.path, self.number, self.cells, self.sample = path, number, cells, sample
 
     def parse(self) -> tuple[str, int, Answer]:
@@ -189,7 +193,7 @@ def add_answers(
             if not replace_others:
                 raise InputError(
                     f"{path}: {name} has another answer to item {item} here ({_said(stored)}) than in that file "
-                    f"({_said(answer)}); --replace takes those of the file"
+                    f"({_said(answer)}); `replace` takes those of the file"
                 )
             replaced += 1
         else:

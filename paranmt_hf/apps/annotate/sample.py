@@ -8,171 +8,49 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.apps.annotate.ranges import TABLE_3_RANGES, ScoreRange, equal_ranges, given_ranges, range_of
 from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.release import key_columns_of, read_tables
+from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, read_json, to_json
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.records import Record, made_with
+from paranmt_hf.util.settings import Range, Seed, check
 
-# Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
-PAPER = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-HALF = 16
-
-
-@dataclass(frozen=True)
-class ScoreRange:
-    """Scores above `low` and up to `high`; None is no bound. Bounds are numbers of float32, as the column is."""
-
-    low: float | None
-    high: float | None
-
-    @property
-    def label(self) -> str:
-        """How a table names it: `(0.2, 0.4]`."""
-        if self.low is None:
-            return "all" if self.high is None else f"up to {_shown(self.high)}"
-        return f"above {_shown(self.low)}" if self.high is None else f"({_shown(self.low)}, {_shown(self.high)}]"
-
-
-def _shortest(bound: float) -> float:
-    """Write a number of float32 with as few digits as tell it from its neighbours: 0.2."""
-    return float(str(np.float32(bound)))
-
-
-def _shown(bound: float) -> str:
-    text = f"{bound:.4g}"
-    return text if "." in text else f"{text}.0"
-
-
-def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
-    """Make a range between each two neighbours.
-
-    Args:
-        edges: Ascending scores, one more than there are ranges.
-    """
-    rounded = [_shortest(edge) for edge in edges]
-    if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
-        shown = " ".join(f"{edge:g}" for edge in edges)
-        raise InputError(
-            f"--ranges must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
-            f"{' '.join(map(str, PAPER))}"
-        )
-    return [ScoreRange(low, high) for low, high in zip(rounded, rounded[1:], strict=False)]
-
-
-def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
-    """Find the range of each score.
-
-    Args:
-        scores: float32 [row]; NaN where there is none.
-        ranges: Neighbours, ascending.
-
-    Returns:
-        Index of the range [row]; -1 for a score that is in none.
-    """
-    low = -np.inf if ranges[0].low is None else ranges[0].low
-    edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
-    # A score equal to an edge belongs to the lower range.
-    found = np.searchsorted(edges, scores, side="left") - 1
-    found[(found >= len(ranges)) | np.isnan(scores)] = -1
-    if ranges[0].low is None:
-        found[scores == -np.inf] = 0
-    return found
-
-
-def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
-    """Make ranges that hold equally many scores, exactly and in memory that does not grow with the scores.
-
-    The scores are read twice: floats are ordered as their bits are, so that counts of the upper half of the bits say
-    which upper half an edge has, and counts of the lower halves below that one the rest.
-
-    Args:
-        columns: Gives the scores anew at each call: float32 [row], without NaN.
-        count: Number of ranges.
-
-    Returns:
-        The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
-    """
-    upper = np.zeros(1 << HALF, np.int64)
-    for scores in columns():
-        upper += np.bincount(_keys(scores) >> np.uint32(HALF), minlength=1 << HALF)
-    total = int(upper.sum())
-    if not total:
-        raise InputError("no pair has a paraphrase score, so there is nothing to cut into ranges of equally many")
-    ranks = np.array([-(-index * total // count) - 1 for index in range(1, count)], np.int64)
-    ends = upper.cumsum()
-    halves = np.searchsorted(ends, ranks, side="right")
-    lower = {int(half): np.zeros(1 << HALF, np.int64) for half in halves}
-    for scores in columns():
-        keys = _keys(scores)
-        of = keys >> np.uint32(HALF)
-        for half, counts in lower.items():
-            counts += np.bincount(keys[of == half] & np.uint32((1 << HALF) - 1), minlength=1 << HALF)
-    edges = []
-    for rank, half in zip(ranks.tolist(), halves.tolist(), strict=True):
-        before = int(ends[half] - upper[half])
-        edges.append(half << HALF | int(np.searchsorted(lower[half].cumsum(), rank - before, side="right")))
-    found = [_shortest(edge) for edge in _scores(np.array(edges, np.uint32))]
-    if len(set(found)) < len(found):
-        double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
-        raise InputError(
-            f"--quantiles {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
-            "equally many; ask for fewer, or give --ranges"
-        )
-    return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
-
-
-def _keys(scores: np.ndarray) -> np.ndarray:
-    """Whole numbers [row] that are ordered as the scores are."""
-    # One zero, not two.
-    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
-    return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
-
-
-def _scores(keys: np.ndarray) -> np.ndarray:
-    return np.where(keys >> np.uint32(31), keys & np.uint32((1 << 31) - 1), ~keys).view(np.float32)
-
-
-SAMPLE_FILE = "sample.json"
 SCORES = ("id", "para_score", "trigram_overlap")
 TEXT = ("reference", "translation")
 
 
 @dataclass(frozen=True)
 class AnnotationConfig:
-    """Which pairs are drawn.
+    """Which pairs are rated.
 
     Attributes:
-        per_range: Pairs from each range.
-        ranges: Ascending bounds of the ranges.
-        quantiles: Number of ranges with equally many pairs each, in place of `ranges`.
-        seed: Decides which pairs.
+        per_range: Number of pairs from each range.
+        ranges: Ascending bounds of the ranges of the paraphrase score.
+        quantiles: Instead of `ranges`: number of ranges with equally many pairs each.
+        seed: Seed of the sample.
     """
 
-    per_range: int = setting(20, "pairs from each range", at_least=1, at_most=1000)
-    ranges: tuple[float, ...] = setting(PAPER, "bounds of the score ranges, ascending", at_least=-1, at_most=1)
-    quantiles: int | None = setting(
-        None, "in place of --ranges: so many ranges that hold equally many pairs", at_least=1, at_most=20
-    )
-    seed: int = seed_setting(0, "decides which pairs are drawn")
+    per_range: Annotated[int, Range(at_least=1, at_most=1000)] = 20
+    ranges: Annotated[tuple[float, ...], Range(at_least=-1, at_most=1)] = TABLE_3_RANGES
+    quantiles: Annotated[int | None, Range(at_least=1, at_most=20)] = None
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         check(self)
         given_ranges(self.ranges)
-        if self.quantiles is not None and tuple(self.ranges) != PAPER:
-            raise InputError("give either --ranges or --quantiles, not both")
+        if self.quantiles is not None and tuple(self.ranges) != TABLE_3_RANGES:
+            raise InputError("give either `ranges` or `quantiles`, not both")
 
 
 @dataclass(frozen=True)
@@ -204,7 +82,7 @@ class RangeSummary:
 
 
 @dataclass(frozen=True)
-class Item:
+class AnnotationItem:
     """A pair that was drawn; `id` is that of the corpus, `range` the index of its range."""
 
     id: int
@@ -215,70 +93,58 @@ class Item:
     translation: str
 
 
-@dataclass(frozen=True)
-class Sample:
+@dataclass(frozen=True, kw_only=True)
+class AnnotationSample(Record):
     """The content of `sample.json`.
 
     Attributes:
+        settings: What determines the sample: files with checksums, and the settings.
         corpus: Name of the release.
-        identity: What determined the sample: files with checksums, and the settings.
         pairs: Number of pairs in the corpus.
-        unscored: How many of them have no score.
+        unscored: Number of pairs without a score.
         ranges: The ranges, ascending.
-        items: The pairs, in an order that says nothing of their ranges.
-        checksum: Over the content that is judged: ranges and items. Answers belong to it.
+        items: The sampled pairs, in an order that is independent of their ranges.
+        checksum: Of what is rated: ranges and items. Answers belong to it.
     """
 
+    FILE: ClassVar[str] = "sample.json"
+    KIND: ClassVar[str] = "a sample for human evaluation (`paranmt annotate sample`)"
+
     corpus: str
-    identity: dict[str, Any]
     pairs: int
     unscored: int
     ranges: list[RangeSummary]
-    items: list[Item]
-    checksum: str = field(default="")
+    items: list[AnnotationItem]
+    checksum: str = ""
 
-    @property
-    def outside(self) -> int:
-        """Pairs of the corpus that have a score in none of the ranges."""
-        return self.pairs - self.unscored - sum(part.pairs for part in self.ranges)
-
-    def content_checksum(self) -> str:
-        """Compute the checksum, in hexadecimal digits."""
+    def __post_init__(self) -> None:
         content = [
             [[part.low, part.high] for part in self.ranges],
             [list(asdict(item).values()) for item in self.items],
         ]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        checksum = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        if self.checksum not in ("", checksum):
+            raise InputError("its pairs are not those of its checksum; it was edited after it was made")
+        if any(not 0 <= item.range < len(self.ranges) for item in self.items):
+            raise InputError("a pair is in a range that does not exist")
+        object.__setattr__(self, "checksum", checksum)
+
+    @property
+    def outside(self) -> int:
+        """Number of pairs of the corpus that have a score in none of the ranges."""
+        return self.pairs - self.unscored - sum(part.pairs for part in self.ranges)
 
 
-def read_sample(folder: Path) -> Sample:
-    """Read the sample in a folder."""
-    path = folder / SAMPLE_FILE
-    if not path.is_file():
-        raise InputError(f"{folder} holds no {SAMPLE_FILE}; expected a folder that `paranmt annotate sample` made")
-    sample = from_json(Sample, read_json(path, "a sample for human evaluation"), path)
-    if sample.checksum != sample.content_checksum():
-        raise InputError(
-            f"{path} was changed after it was drawn: its pairs are not those of its checksum; draw the sample anew"
-        )
-    if any(not 0 <= item.range < len(sample.ranges) for item in sample.items):
-        raise InputError(f"{path} is damaged: a pair lies in a range that is not there; draw the sample anew")
-    return sample
-
-
-def sample_bytes(sample: Sample) -> bytes:
-    """Give the content of `sample.json`."""
-    return (json.dumps(to_json(sample), indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str, identity: dict[str, Any]) -> Sample:
-    """Draw pairs from each range of the score.
+def draw_sample(
+    files: Sequence[Path], config: AnnotationConfig, *, corpus: str, settings: dict[str, Any]
+) -> AnnotationSample:
+    """Sample pairs from each range of the score.
 
     Args:
         files: Parquet files of a release, in order.
         config: Which pairs.
         corpus: Name of the release.
-        identity: What determines the sample.
+        settings: What determines the sample.
     """
     check_columns(files)
     if config.quantiles is None:
@@ -290,22 +156,22 @@ def draw_sample(files: Sequence[Path], config: AnnotationConfig, *, corpus: str,
         raise InputError(
             f"{files[0].parent}: none of {counted.rows:,} pairs has a paraphrase score; `paranmt score` computes it"
         )
-    for part, summary in zip(ranges, counted.summaries(), strict=True):
-        if not summary.pairs:
-            raise InputError(
-                f"{files[0].parent} has no pair whose score is in the range {part.label} (its scores are from "
-                f"{counted.lowest:.4g} to {counted.highest:.4g}); give other --ranges, or --quantiles for ranges of "
-                "equally many pairs"
-            )
-    sample = Sample(
+    summaries = counted.summaries()
+    if empty := next((part for part in summaries if not part.pairs), None):
+        raise InputError(
+            f"{files[0].parent} has no pair whose score is in the range {empty.label} (its scores are from "
+            f"{counted.lowest:.4g} to {counted.highest:.4g}); give other `ranges`, or `quantiles` for ranges of "
+            "equally many pairs"
+        )
+    return AnnotationSample(
+        settings=settings,
         corpus=corpus,
-        identity=identity,
         pairs=counted.rows,
         unscored=counted.unscored,
-        ranges=counted.summaries(),
+        ranges=summaries,
         items=_read_items(files, counted.drawn()),
+        **made_with("numpy", "pyarrow"),
     )
-    return Sample(**{**vars(sample), "checksum": sample.content_checksum()})
 
 
 def check_columns(files: Sequence[Path]) -> None:
@@ -399,7 +265,7 @@ def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: Annotati
     return counts
 
 
-def _read_items(files: Sequence[Path], drawn: np.ndarray) -> list[Item]:
+def _read_items(files: Sequence[Path], drawn: np.ndarray) -> list[AnnotationItem]:
     """Read the drawn pairs, from the row groups that hold one."""
     rows, ranges = drawn
     found: dict[int, dict[str, Any]] = {}
@@ -421,7 +287,7 @@ def _read_items(files: Sequence[Path], drawn: np.ndarray) -> list[Item]:
             raise InputError(
                 f"row (from 0) {row} of {files[0].parent} lacks a sentence; `paranmt import` leaves it out"
             )
-        items.append(Item(**{**values, "range": index}))
+        items.append(AnnotationItem(**{**values, "range": index}))
     return items
 
 

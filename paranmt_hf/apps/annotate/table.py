@@ -11,13 +11,11 @@ import numpy as np
 
 from paranmt_hf.apps.annotate.agreement import RESAMPLES, Agreement, agreement
 from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Answer
-from paranmt_hf.apps.annotate.sample import RangeSummary, Sample
+from paranmt_hf.apps.annotate.sample import AnnotationSample, RangeSummary
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import to_json
-from paranmt_hf.util.tables import write_table
-
-Style = Literal["markdown", "text"]
+from paranmt_hf.util.tables import markdown_table
 
 Question = Literal["paraphrase", "fluency"]
 QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
@@ -29,7 +27,10 @@ MEASURED: dict[str, tuple[Callable[[Answer], int | None], tuple[int, ...]]] = {
 }
 NAMES = {"paraphrase": "paraphrase, 3 labels", "fluency": "fluency, 3 labels", "strength": "paraphrase, 6 classes"}
 AGREED = ("equal", "linear", "quadratic")
-COLUMNS = "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus"
+COLUMNS = (
+    "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus; the rest is how often\n"
+    "each label was given, and its share in percent"
+)
 KAPPA = (
     "equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights; - where it is undefined:\n"
     "both gave one and the same label throughout, or rated nothing in common"
@@ -90,42 +91,28 @@ class AnnotationTable:
         ]
         return values
 
-    def text(self, *, percent: bool = False) -> str:
-        """Write the tables for a terminal.
-
-        Args:
-            percent: Whether to write shares of the labels in percent, as the paper does, and not counts.
-        """
-        return self._written("text", "", percent)
-
-    def markdown(self, *, percent: bool = False) -> str:
-        """Write the tables as Markdown; `percent` as for `text`."""
-        return self._written("markdown", "### ", percent)
-
-    def _written(self, style: Style, head: str, percent: bool) -> str:
+    def summary(self) -> str:
+        """Tables of the labels and of the agreement, in Markdown; shares of the labels in percent are in brackets."""
         said = [f"{name} ({_progress(progress)})" for name, progress in self.annotators.items()]
-        labels = "the rest are labels in percent" if percent else "the rest is how often each label was given"
         parts = [f"{self.corpus}: rated by {', '.join(said)}"]
         if len(self.each) > 1:
-            parts.append(f"{head}all annotators\n\n{_table(self._rows(self.together, percent), style)}")
+            parts.append(f"### all annotators\n\n{_table(self._rows(self.together))}")
         for name, counts in self.each.items():
-            parts.append(f"{head}{name}\n\n{_table(self._rows(counts, percent), style)}")
-        parts.append(f"{COLUMNS}; {labels}")
-        parts += self._agreement_parts(style, head)
-        return "\n\n".join(parts) + "\n"
+            parts.append(f"### {name}\n\n{_table(self._rows(counts))}")
+        return "\n\n".join([*parts, COLUMNS, *self._agreement_parts()])
 
-    def _rows(self, counts: Sequence[LabelCounts], percent: bool) -> list[list[str]]:
+    def _rows(self, counts: Sequence[LabelCounts]) -> list[list[str]]:
         header = ["range", "pairs", "overlap"]
         header += [f"{question} {label}" if label == 1 else str(label) for question in QUESTIONS for label in LABELS]
         rows = [header]
         for part, found in zip(self.ranges, counts, strict=True):
             cells = [part.label, f"{part.pairs:,}", _overlap(part)]
             for question in QUESTIONS:
-                cells += _labels(getattr(found, question), percent)
+                cells += _labels(getattr(found, question))
             rows.append(cells)
         return rows
 
-    def _agreement_parts(self, style: Style, head: str) -> list[str]:
+    def _agreement_parts(self) -> list[str]:
         if not self.agreement:
             return ["agreement needs two annotators"]
         if not any(found.all.items for found in self.agreement.values()):
@@ -141,8 +128,8 @@ class AnnotationTable:
         rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
         people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
         overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        parts = [f"{head}agreement of {people}\n\n{_table(rows, style)}", f"{KAPPA}\n{overall}"]
-        return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two(), style)]
+        parts = [f"### agreement of {people}\n\n{_table(rows)}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two())]
 
     def _rows_of_two(self) -> list[list[str]]:
         """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
@@ -153,7 +140,7 @@ class AnnotationTable:
         return rows
 
 
-def annotation_table(sample: Sample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
+def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
     """Count labels per range and measure agreement.
 
     Args:
@@ -211,7 +198,7 @@ def _counts(labels: Mapping[str, np.ndarray], people: Sequence[int], inside: np.
 
 
 def _agreements(
-    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: Sample
+    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: AnnotationSample
 ) -> dict[str, RangeAgreement]:
     found: dict[str, RangeAgreement] = {}
     for measure, (_, values) in MEASURED.items():
@@ -232,11 +219,9 @@ def _overlap(part: RangeSummary) -> str:
     return NOT_THERE if part.mean_overlap is None else f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
 
 
-def _labels(counts: Sequence[int], percent: bool) -> list[str]:
+def _labels(counts: Sequence[int]) -> list[str]:
     total = sum(counts)
-    if not percent:
-        return [str(count) for count in counts]
-    return [f"{100 * count / total:.1f}" if total else NOT_THERE for count in counts]
+    return [f"{count} ({100 * count / total:.1f})" if total else "0" for count in counts]
 
 
 def _agreement_cells(found: Agreement) -> list[str]:
@@ -258,8 +243,8 @@ def _said(name: str, found: Agreement) -> str:
     return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
 
 
-def _table(rows: Sequence[Sequence[str]], style: Style) -> str:
-    return write_table(rows[0], rows[1:], style)
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return markdown_table(rows[0], rows[1:])
 
 
 def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from paranmt_hf.apps.explore.explorer import PAGE_ROWS, Explorer, View
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_card import described_columns
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.files import check_result_path, check_suffix, replacing
+from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import LARGEST_SEED
+from paranmt_hf.util.run import result_file
+from paranmt_hf.util.settings import Advanced, Seed
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
 
+logger = logging.getLogger(__name__)
 FILES = {
     "page.html": "text/html",
     "page.css": "text/css",
@@ -34,12 +40,14 @@ FILES = {
     "page.js": "text/javascript",
 }
 NEIGHBOURS = 20
+REPORT_EXAMPLES, REPORT_NEIGHBOURS = 10, 5
 HINT = (
     "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE "
     "--index INDEX` takes it."
 )
 # Pages beyond this one are reached by a narrower filter.
 MAX_PAGE = 1_000_000
+ReleaseConfigName = Literal["default", "filtered", "sample"]
 # The nearest sentences to a sentence, best first, with their cosines.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
 
@@ -47,26 +55,28 @@ Neighbours = Callable[[str, int], list[tuple[str, float]]]
 def explore(
     folder: str | Path,
     *,
-    config: str = "default",
-    port: int = 0,
+    release_config: ReleaseConfigName = "default",
     index: str | Path | None = None,
-    opened: Callable[[str], None] = print,
+    port: int = 0,
+    opened: Callable[[str], None] = logger.info,
 ) -> None:
-    """Serve a page over a release until Ctrl-C, on loopback, to those who know its address.
+    """Show a release on a local page until Ctrl-C: filters, search, histograms, examples.
+
+    The page is served on this computer, to those who know its address.
 
     Args:
-        folder: The release.
-        config: Which config of it.
-        port: Where; 0 takes any port that is free.
-        index: Index that finds the nearest sentences, see `build_index`; without one the page has none.
-        opened: Called with the address when the page can be opened.
+        folder: A release.
+        release_config: Config of the release.
+        index: Index of the release (`paranmt search index`), for the nearest sentences of a sentence.
+        port: Port on this computer; 0 for any that is free.
+        opened: Gets the address when the page can be opened.
     """
     require("starlette", "explore")
     require("uvicorn", "explore")
     neighbours = _index_neighbours(index) if index is not None else None
-    with listen(port) as listening, Explorer(Path(folder), config=config) as explorer:
+    with listen(port) as listening, Explorer(Path(folder), config=release_config) as explorer:
         token = new_token()
-        opened(address(listening, token))
+        opened(f"open {address(listening, token)}\nCtrl-C ends it")
         serve(explore_app(explorer, folder=folder, neighbours=neighbours), listening, token)
 
 
@@ -164,29 +174,38 @@ def _whole(query: Mapping[str, str], name: str, largest: int) -> int:
     return int(text)
 
 
-REPORT_EXAMPLES = 10
-REPORT_NEIGHBOURS = 5
+@dataclass(frozen=True)
+class WrittenReport:
+    """A report of a release: its file, and the number of rows that it carries."""
+
+    file: Path
+    rows: int
+
+    def summary(self) -> str:
+        """The file and its rows."""
+        return f"{shown_path(self.file)}: carries {self.rows:,} of the pairs"
 
 
-def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None = None, seed: int = 0) -> int:
-    """Write one HTML file about a release, with the rows of its config `sample`.
+def write_report(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    encoder: str | Encoder | None = EMBEDDED,
+    seed: Annotated[Seed, Advanced] = 0,
+) -> WrittenReport:
+    """Write what `paranmt explore` shows as one HTML file, with the rows of the config `sample`.
 
     Histograms, ranges and counts are of all rows; filters and search work on the rows that the file carries.
 
     Args:
-        folder: The release.
-        out: The file.
-        encoder: Finds the neighbours among the references of the file; without it there are none.
-        seed: Decides the examples of each range.
-
-    Returns:
-        The number of rows that the file carries.
+        folder: A release.
+        out: The HTML file.
+        encoder: Finds the nearest references of a sentence: folder or Hub id; none for no neighbours.
+        seed: Seed of the examples of each range.
     """
-    if not 0 <= seed <= LARGEST_SEED:
-        raise InputError(f"--seed must be from 0 to {LARGEST_SEED:,}, was {seed}")
-    out = Path(out).expanduser()
-    check_result_path(out, "--out")
-    check_suffix(out, "--out", [".html", ".htm"])
+    out = result_file(out, [".html", ".htm"])
+    if isinstance(encoder, str):
+        encoder = None if encoder == "none" else load(encoder)
     folder = Path(folder)
     with Explorer(folder) as explorer:
         sample = [
@@ -205,9 +224,9 @@ def write_report(folder: str | Path, out: str | Path, *, encoder: Encoder | None
     if encoder is not None:
         found["neighbours"] = _report_neighbours([row["reference"] for row in sample], encoder)
         found["summary"]["neighbours"] = "The nearest of the references that this report carries."
-    with replacing(out.resolve()) as aside:
+    with replacing(out) as aside:
         aside.write_text(_page(found), encoding="utf8")
-    return len(sample)
+    return WrittenReport(out, len(sample))
 
 
 def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, list[tuple[int, float]]]:

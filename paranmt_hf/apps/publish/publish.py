@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from paranmt_hf.corpus.check_release import check_release, draw_histograms
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, parse_record, record_bytes
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
@@ -124,9 +124,9 @@ def publish_dataset(
 def _plan_release(folder: Path, record: ReleaseRecord, target: Target, notes: str) -> Plan:
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     checksums = {path: checksum for config in record.configs.values() for path, checksum in config.files.items()}
-    built = parse_record(folder, str(folder))
+    built = ReleaseRecord.parse(folder, str(folder))
     # As it lies there, unless it is published under another licence.
-    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record_bytes(record)
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
     missing = []
     if picture := draw_histograms(record):
         files[HISTOGRAMS_PICTURE] = picture

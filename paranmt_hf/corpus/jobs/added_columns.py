@@ -30,17 +30,9 @@ def added_columns(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in ADDED if name in names)
 
 
-def column_stages(
-    names: Sequence[str], authorship: AuthorshipConfig | None = None, language: str = ENGLISH
-) -> list[ColumnStage]:
-    """The stage that adds columns, if there are any to add.
-
-    Args:
-        names: As they were given.
-        authorship: How the classifier behind `human_score` learns.
-        language: ISO 639-1 code of that of the pairs.
-    """
-    return [ColumnStage(added_columns(names), authorship or AuthorshipConfig(), language)] if names else []
+def column_stages(names: Sequence[str], language: str = ENGLISH) -> list[ColumnStage]:
+    """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
+    return [ColumnStage(added_columns(names), AuthorshipConfig(), language)] if names else []
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import check_installed
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Count, Range, Seed, check
 
 Task = Literal["translate", "paraphrase"]
 
@@ -63,15 +63,14 @@ def make_template(prompt: str | None, task: Task, source: str | None, target: st
     names = re.findall(r"\{([a-z_]+)\}", prompt)
     if names.count("sentence") != 1 or set(names) - set(PLACES):
         raise InputError(
-            f"--prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; it "
+            f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; it "
             f"holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}"
         )
     if "source_language" in names and not named:
-        raise InputError("--prompt holds {source_language}, so --source-language must say which one it is")
+        raise InputError("prompt holds {source_language}, so source_language must name it")
     if named and "source_language" not in names:
         raise InputError(
-            f"--source-language {source} would change nothing: the prompt has no place for it; leave it out, or give "
-            "a --prompt with {source_language} in it"
+            f"source_language {source} changes nothing: the prompt has no {{source_language}}; leave it out, or add it"
         )
     return _filled(prompt, named, language_name(target))
 
@@ -85,60 +84,62 @@ def fill(template: str, sentence: str) -> str:
     return template.replace("{sentence}", sentence)
 
 
-# How a command tells a language model from a translation model.
+# Prefix of the names of language models in records.
 PREFIX = "openai:"
 KEY = "OPENAI_API_KEY"
 ADDRESS = "OPENAI_BASE_URL"
 HOSTED = "https://api.openai.com/v1"
-MOST_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
 class LanguageModelConfig:
     """Which language model answers, what it is asked, and how fast.
 
-    The key of the server is no setting: it is read from the environment, `OPENAI_API_KEY`, and written nowhere.
+    The key of the server is not a setting: it is read from the environment, `OPENAI_API_KEY`, and written nowhere.
+
+    Attributes:
+        name: Name of the model on the server.
+        base_url: Address of an OpenAI-compatible server, such as http://localhost:8000/v1 (default: OPENAI_BASE_URL,
+            else https://api.openai.com/v1).
+        prompt: The request, with {sentence} in the place of the sentence (default: see docs/language-models.md).
+        source_language: Two-letter code of the language of the sentences, for the prompt.
+        target_language: Two-letter code of the language of the answers (default: en).
+        request_temperature: 0 takes the most probable answer; higher values sample more freely.
+        request_seed: Seed of a request, if the server takes one.
+        max_answer_tokens: Maximum length of an answer in tokens of the model, its reasoning included.
+        max_length_ratio: Maximum ratio of the lengths of an answer and its sentence in characters, 20 more allowed.
+        concurrency: Number of requests at the same time.
+        retries: Number of tries after a failed one, with longer and longer waits.
+        timeout: Seconds after which a request has failed.
+        requests_per_minute: Maximum number of requests in any minute.
+        tokens_per_minute: Maximum number of tokens in any minute, of requests and answers.
+        price_input: Price of a million tokens of requests, for the estimate.
+        price_output: Price of a million tokens of answers, for the estimate.
     """
 
-    name: str = setting(help="name of the model as the server has it")
-    base_url: str | None = setting(
-        None,
-        "address of an OpenAI-compatible server, such as http://localhost:8000/v1 (default: OPENAI_BASE_URL, else "
-        "https://api.openai.com/v1); its key is read from OPENAI_API_KEY",
-    )
-    prompt: str | None = setting(
-        None, "what the model is asked, with {sentence} where the sentence goes (default: see docs/language-models.md)"
-    )
-    source_language: str | None = setting(None, "two-letter code of the language of the sentences, for the prompt")
-    target_language: str | None = setting(None, "two-letter code of the language of the answers (default: en)")
-    request_temperature: float = setting(0.0, "0 takes the likeliest answer, more draws", at_least=0, at_most=2)
-    request_seed: int = seed_setting(0, "seed of a request, where the server takes one")
-    max_answer_tokens: int = setting(
-        1024, "longest answer in tokens of the model, what it thinks included", at_least=1, at_most=1_000_000
-    )
-    max_length_ratio: float = setting(
-        3.0,
-        "an answer is of absurd length if it or the sentence beside it has more than so many times the characters of "
-        "the other, and 20 more",
-        at_least=1,
-        at_most=1000,
-    )
-    concurrency: int = setting(8, "requests at the same time", at_least=1, at_most=MOST_AT_ONCE)
-    retries: int = setting(
-        6, "tries after the first that failed, with longer and longer waits", at_least=0, at_most=100
-    )
-    timeout: float = setting(120.0, "seconds until a request counts as failed", above=0, at_most=86_400)
-    requests_per_minute: int | None = setting(None, "most requests in any minute", at_least=1)
-    tokens_per_minute: int | None = setting(None, "most tokens in any minute, of requests and answers", at_least=1)
-    price_input: float | None = setting(None, "price of a million tokens of requests, for the estimate", at_least=0)
-    price_output: float | None = setting(None, "price of a million tokens of answers, for the estimate", at_least=0)
+    name: str
+    base_url: str | None = None
+    prompt: str | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    request_temperature: Annotated[float, Range(at_least=0, at_most=2)] = 0.0
+    request_seed: Seed = 0
+    max_answer_tokens: Annotated[int, Range(at_least=1, at_most=1_000_000)] = 1024
+    max_length_ratio: Annotated[float, Range(at_least=1, at_most=1000)] = 3.0
+    concurrency: Annotated[int, Range(at_least=1, at_most=1000)] = 8
+    retries: Annotated[int, Range(at_least=0, at_most=100)] = 6
+    timeout: Annotated[float, Range(above=0, at_most=86_400)] = 120.0
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
+    price_input: Annotated[float | None, Range(at_least=0)] = None
+    price_output: Annotated[float | None, Range(at_least=0)] = None
 
     def __post_init__(self) -> None:
         check(self)
         if not self.name.strip() or self.name.startswith(PREFIX):
             raise InputError(f"a language model needs the name that the server has for it; got {self.name!r}")
         if (self.price_input is None) != (self.price_output is None):
-            raise InputError("give both --price-input and --price-output, or neither")
+            raise InputError("give both price_input and price_output, or neither")
         if self.base_url is not None:
             _checked_address(self.base_url)
         for code in (self.source_language, self.target_language):
@@ -164,8 +165,7 @@ class LanguageModelConfig:
         """
         if self.target_language not in (None, language):
             raise InputError(
-                f"--target-language {self.target_language} is not the language of the corpus, {language}; give "
-                f"--language {self.target_language} too, or leave it out"
+                f"target_language {self.target_language} is not the `language` of the corpus, {language}; leave it out"
             )
         return replace(self, target_language=language)
 
@@ -189,11 +189,6 @@ class LanguageModelConfig:
         }
 
 
-def is_language_model(name: str) -> bool:
-    """Tell whether the name of a translator is that of a language model: `openai:MODEL`."""
-    return name.startswith(PREFIX)
-
-
 def _checked_address(address: str) -> str:
     try:
         parts = urlsplit(address)
@@ -201,10 +196,10 @@ def _checked_address(address: str) -> str:
     except ValueError:
         known = False
     if not known:
-        raise InputError(f"--base-url must be an address such as http://localhost:8000/v1, not {address!r}")
+        raise InputError(f"base_url must be an address such as http://localhost:8000/v1, not {address!r}")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
-            f"--base-url must be an address alone, without user, password or anything behind `?`, because it is "
+            f"base_url must be an address alone, without user, password or anything behind `?`, because it is "
             f"written into files; a key goes into the environment, {KEY}"
         )
     return address.rstrip("/") + ("" if parts.path.strip("/") else "/v1")

@@ -45,7 +45,7 @@ class Cost:
     output_tokens: int
     price: float | None
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Say it in one line."""
         line = (
             f"{self.requests:,} requests, about {self.input_tokens:,} tokens of requests and "
@@ -66,7 +66,7 @@ def price(config: LanguageModelConfig, input_tokens: int, output_tokens: int) ->
     return (input_tokens * config.price_input + output_tokens * config.price_output) / 1e6
 
 
-def estimate(config: LanguageModelConfig, task: Task, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
+def cost_of(config: LanguageModelConfig, task: Task, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
     """Estimate what a corpus costs.
 
     Args:

@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.readers import AlignedText
-from paranmt_hf.corpus.bitext.readers import Report as ReadReport
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
 from paranmt_hf.corpus.language_models.answers import ANSWERS_FILE, Answer, Judge, KeptAnswers
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task, fill
-from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, estimate, money, price
+from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, money, price
 from paranmt_hf.corpus.language_models.server import Server
 from paranmt_hf.errors import InputError
 
@@ -70,10 +68,10 @@ class AskStage:
         done = work / f"1-{self.label}"
         left = [path for path in manifest.paths() if not (done / path.name).exists()]
         if left:
-            cost = estimate(self.config, self.task, map(pq.read_table, left))
+            cost = cost_of(self.config, self.task, map(pq.read_table, left))
             where = f"{self.config.name} at {self.config.address}"
             kept = " less what is kept from before" if (work / ANSWERS_FILE).exists() else ""
-            logger.info(f"{where}: {cost.describe()}{kept}")
+            logger.info(f"{where}: {cost.summary()}{kept}")
         finished = [done / path.name for path in manifest.paths() if (done / path.name).exists()]
         begun = any(pq.read_metadata(path).num_rows for path in finished)
         return replace(self, answers=work / ANSWERS_FILE, begun=begun)
@@ -188,17 +186,3 @@ def _check_useful(seen: int, good: int, reasons: Counter[str], path: Path) -> No
             f"of the first {seen:,} answers none is usable ({counts}): look at --prompt, the model and "
             f"--target-language; the answers are kept in {path}, delete its folder to begin anew"
         )
-
-
-def describe_cost(text: AlignedText, config: LanguageModelConfig, task: Task) -> str:
-    """Read a corpus and estimate what its requests cost; no server is asked.
-
-    Args:
-        text: Aligned text with `reference`, and `source` for translations.
-        config: The language model and its prices.
-        task: What it is to do.
-
-    Returns:
-        One line.
-    """
-    return f"{config.name}: {estimate(config, task, text.batches(ReadReport())).describe()}"

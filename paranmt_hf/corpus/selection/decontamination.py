@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Filter, Verdict, joined
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.tokens import TokenTable, expand
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
@@ -67,6 +69,11 @@ class EvaluationText:
         runs = np.maximum(counts - ngram + 1, 0)
         self._runs, _ = expand(np.arange(len(self._words)), self._bounds[:-1], runs)
         self._index()
+
+    @classmethod
+    def read(cls, *folders: str | Path) -> EvaluationText:
+        """Read the sentences of the evaluation sets in some folders."""
+        return cls(read_sentences(*folders).texts)
 
     def _index(self) -> None:
         """Sort the hashes; another seed, should two different runs ever have the same."""

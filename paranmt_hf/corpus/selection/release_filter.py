@@ -28,7 +28,7 @@ from paranmt_hf.corpus.selection.near_duplicates import FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.ranks import Sample, Tenths, parse_parts
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.sentences import read_sentences
+from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.settings import Advanced, Count, Range, Seed, Share, check
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, SelectionRecord, parse_record
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, SelectionRecord, identity_of
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files, write_release
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, read_made, write_card
+from paranmt_hf.corpus.release_run import Built, ReleaseConfig, write_card
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
@@ -36,15 +34,14 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_suffix, replacing, writing
+from paranmt_hf.util.files import check_suffix, replacing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import as_json, from_json, to_json
-from paranmt_hf.util.run import put_in_place, result_folder, work_folder
+from paranmt_hf.util.records import as_json, from_json, made_with, to_json
+from paranmt_hf.util.run import result_folder, run, work_folder, working
 from paranmt_hf.util.settings import RunOnly
-from paranmt_hf.util.work import finished, locked, remove, remove_leftover
-from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
+COMMAND = "select"
 
 
 class Selected(Built):
@@ -118,28 +115,38 @@ def select(
     _check_columns(filters, source)
     wanted = _settings(source, filters)
     file = _dropped_file(keep_dropped, out, wanted)
-    work = work_folder(out)
-    done = finished(
-        out, _what_counts(wanted), read_made, lambda record: _what_counts(record.settings), made="selected"
+
+    def make(work: Path, folder: Path) -> ReleaseRecord:
+        with _judged(source, filters, work) as (verdicts, counts):
+            return _write(source, filters, counts, wanted, verdicts, folder, file, name=out.name)
+
+    # What is judged already counts for other filters too, so each filter answers for its own settings.
+    selected = run(
+        out,
+        identity_of(wanted),
+        ReleaseRecord,
+        make,
+        result=Selected,
+        command=COMMAND,
+        holds=took_long,
+        read=read_record,
+        work_identity={},
     )
-    if done is not None and (file is None or file.exists()):
-        remove_leftover(out, "select")
-        return Selected(out, done, fresh=False)
-    with locked(work, "select", worth=took_long), Verdicts(work, source.rows.rows) as verdicts:
-        if not out.exists():
-            done = None
+    if file is not None and not file.exists():
+        with working(out, COMMAND, {}, took_long) as work, _judged(source, filters, work) as (verdicts, _):
+            for _ in _kept(source, filters, wanted, verdicts, file, every=False):
+                pass
+    return selected
+
+
+@contextmanager
+def _judged(source: _Source, filters: Sequence[Filter], work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
+    """Filter the rows, going on with what a work folder holds: the verdicts, and how many rows each filter dropped."""
+    with Verdicts(work, source.rows.rows) as verdicts:
         Judging(source.rows, filters, {"files": source.files}, work).run(verdicts)
         counts = verdicts.counts(len(filters))
         _check_left(source, filters, counts)
-        if done is None:
-            made = _write(source, filters, counts, wanted, verdicts, work / "release", file, name=out.name)
-            with writing(out):
-                put_in_place(work / "release", out)
-        else:
-            for _ in _kept(source, filters, wanted, verdicts, file, every=False):
-                pass
-        remove(work)
-    return Selected(out, done or made, fresh=done is None)
+        yield verdicts, counts
 
 
 def _open(release: str | Path) -> _Source:
@@ -153,7 +160,7 @@ def _open(release: str | Path) -> _Source:
     if fetched is None:
         raise InputError(f"dataset {name!r} is no release of this program; bring it in with `paranmt build` first")
     files, _ = fetched
-    return _Source(name, ReleaseRows(files), parse_record(files[0].parents[1], f"dataset {name!r}"))
+    return _Source(name, ReleaseRows(files), ReleaseRecord.parse(files[0].parents[1], f"dataset {name!r}"))
 
 
 def _check_columns(filters: Sequence[Filter], source: _Source) -> None:
@@ -192,17 +199,8 @@ def _settings(source: _Source, filters: Sequence[Filter]) -> dict[str, Any]:
     return as_json({**settings, "selection": selection})
 
 
-def _what_counts(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of the settings what follows from the others: counts, and the name of a release known by its files."""
-    selection = settings.get("selection")
-    if not isinstance(selection, Mapping):
-        return dict(settings)
-    filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
-    return {**settings, "selection": {**selection, "release": "", "filters": filters}}
-
-
 def _checksum(wanted: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(_what_counts(wanted), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(identity_of(wanted), sort_keys=True).encode()).hexdigest()
 
 
 def _dropped_file(path: str | Path | None, out: Path, wanted: Mapping[str, Any]) -> Path | None:
@@ -240,30 +238,29 @@ def _write(
     name: str,
 ) -> ReleaseRecord:
     """Write the release into a folder, and the dropped rows into their file."""
-    shutil.rmtree(folder, ignore_errors=True)
     old = source.record
     release = from_json(ReleaseConfig, wanted["release"], RELEASE_RECORD)
-    with writing(folder):
-        written = write_release(
-            _kept(source, filters, wanted, verdicts, file, every=True),
-            folder,
-            optional=OPTIONAL & set(old.columns),
-            seed=release.seed,
-            max_shard_bytes=release.max_shard_bytes,
-        )
-        recipe = [{**one, "dropped": count} for one, count in zip(wanted["selection"]["filters"], counts, strict=True)]
-        record = replace(
-            old,
-            name=name,
-            title=None,
-            version=__version__,
-            settings={**wanted, "selection": {**wanted["selection"], "filters": recipe}},
-            columns=written.schema.names,
-            packages={**old.packages, "pyarrow": version("pyarrow")},
-            configs=written.configs,
-            statistics=written.statistics.summary(),
-        )
-        write_card(folder, record)
+    written = write_release(
+        _kept(source, filters, wanted, verdicts, file, every=True),
+        folder,
+        optional=OPTIONAL & set(old.columns),
+        seed=release.seed,
+    )
+    recipe = [{**one, "dropped": count} for one, count in zip(wanted["selection"]["filters"], counts, strict=True)]
+    made = made_with("pyarrow")
+    record = replace(
+        old,
+        name=name,
+        title=None,
+        settings={**wanted, "selection": {**wanted["selection"], "filters": recipe}},
+        columns=written.schema.names,
+        versions={**old.versions, **made["versions"]},
+        machine=made["machine"],
+        paranmt_hf=made["paranmt_hf"],
+        configs=written.configs,
+        statistics=written.statistics.summary(),
+    )
+    write_card(folder, record)
     return record
 
 

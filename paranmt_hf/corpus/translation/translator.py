@@ -10,81 +10,66 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Range, Seed, check
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
-# Memory and time grow with these, and no translation of a sentence gains from more.
-MOST_BEAMS, MOST_TOKENS = 200, 10_000
-# Settings that do nothing without another one.
-NEEDS = {"temperature": "sample", "top_p": "sample", "draw_seed": "sample", "diversity": "beam_groups"}
+# Upper limits of memory and time, beyond which no translation improves.
+MAX_BEAMS, MAX_TOKENS = 200, 10_000
+Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
 
 
 @dataclass(frozen=True)
 class TranslatorConfig:
     """Which model translates, and how it searches.
 
-    Every field carries its help text, so that a command line can be made from this class.
-
-    Raises:
-        InputError: A value is outside its range.
+    Attributes:
+        name: Translation model: a folder, an id on the Hugging Face Hub, or `embedded`, the small one for captions.
+        revision: Branch, tag or commit of a model on the Hub.
+        backend: Engine; auto is ctranslate2 on a CPU if it is installed and fits the model.
+        beam: Number of beams (section 3: 12).
+        hypotheses: Number of translations of a sentence, each a row with its rank.
+        beam_groups: Number of groups of diverse beams (arXiv:1610.02424).
+        diversity: Penalty of a word for each hypothesis of an earlier group with it at the same place.
+        sample: Sample hypotheses at random instead of searching for the best.
+        temperature: Of samples: below 1 probable words are more frequent.
+        top_p: Of samples: only the most probable words with this total probability.
+        draw_seed: Seed of the samples.
+        batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
+        max_source_tokens: Maximum length of a source in pieces with the end token; longer ones are dropped.
+        max_target_tokens: Maximum length of a translation in pieces with the end token.
+        device: cpu, cuda or cuda:N (default: cuda if there is one).
+        dtype: Number format; auto is float32 on a CPU and float16 on a GPU; int8 needs ctranslate2.
+        source_language: Code of the source language, for NLLB and M2M100.
+        target_language: Code of the target language, for NLLB, M2M100 and multi-target OPUS-MT.
     """
 
-    name: str = setting(help="translation model: a folder or an id on the Hugging Face Hub")
-    revision: str | None = setting(None, "branch, tag or commit of a model on the Hub")
-    backend: Backend = setting(
-        "auto", "engine; auto takes ctranslate2 on a CPU where it is installed and fits the model"
-    )
-    beam: int = setting(12, "number of beams; the paper uses 12 (section 3)", at_least=1, at_most=MOST_BEAMS)
-    hypotheses: int = setting(
-        1, "so many translations of a sentence, each a row with its rank", at_least=1, at_most=MOST_BEAMS
-    )
-    beam_groups: int = setting(
-        1,
-        "diverse beams: so many groups, each avoids the words of those before (arXiv:1610.02424)",
-        at_least=1,
-        at_most=MOST_BEAMS,
-    )
-    diversity: float = setting(
-        1.0, "with --beam-groups: what a word loses for each hypothesis that has it at the same place", above=0
-    )
-    sample: bool = setting(False, "draw hypotheses by chance instead of searching for the best")
-    temperature: float = setting(1.0, "with --sample: below 1 the probable words come more often", above=0)
-    top_p: float = setting(
-        1.0, "with --sample: only the most probable words that reach this probability together", above=0, at_most=1
-    )
-    draw_seed: int = seed_setting(0, "with --sample: decides the draws")
-    batch_tokens: int | None = setting(
-        None,
-        "batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU)",
-        at_least=1,
-        at_most=10_000_000,
-    )
-    max_source_tokens: int = setting(
-        256,
-        "longest source in pieces, end token included; longer ones are dropped",
-        at_least=2,
-        at_most=MOST_TOKENS,
-    )
-    max_target_tokens: int = setting(
-        256, "longest translation in pieces, end token included", at_least=2, at_most=MOST_TOKENS
-    )
-    device: str | None = setting(None, "cpu, cuda or cuda:N (default: cuda if there is one)")
-    dtype: Dtype = setting(
-        "auto", "number format; auto is float32 on a CPU, float16 on a GPU; int8 only with ctranslate2"
-    )
-    source_language: str | None = setting(None, "code of the source language, for NLLB and M2M100")
-    target_language: str | None = setting(
-        None, "code of the target language, for NLLB, M2M100 and multi-target OPUS-MT"
-    )
+    name: str
+    revision: Annotated[str | None, Advanced] = None
+    backend: Annotated[Backend, Advanced] = "auto"
+    beam: Beams = 12
+    hypotheses: Beams = 1
+    beam_groups: Annotated[Beams, Advanced] = 1
+    diversity: Annotated[float, Range(above=0), Advanced] = 1.0
+    sample: Annotated[bool, Advanced] = False
+    temperature: Annotated[float, Range(above=0), Advanced] = 1.0
+    top_p: Annotated[float, Range(above=0, at_most=1), Advanced] = 1.0
+    draw_seed: Annotated[Seed, Advanced] = 0
+    batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), Advanced] = None
+    max_source_tokens: Annotated[int, Range(at_least=2, at_most=MAX_TOKENS), Advanced] = 256
+    max_target_tokens: Annotated[int, Range(at_least=2, at_most=MAX_TOKENS), Advanced] = 256
+    device: Annotated[str | None, Advanced] = None
+    dtype: Annotated[Dtype, Advanced] = "auto"
+    source_language: Annotated[str | None, Advanced] = None
+    target_language: Annotated[str | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -97,12 +82,8 @@ class TranslatorConfig:
         self._check_search()
 
     def _check_search(self) -> None:
-        for name, other in NEEDS.items():
-            if is_given(self, name) and not is_given(self, other):
-                given, needed = (word.replace("_", "-") for word in (name, other))
-                raise InputError(f"--{given} does nothing without --{needed}; give that too, or leave it out")
         if self.sample and self.beam_groups > 1:
-            raise InputError("give either --sample or --beam-groups: hypotheses are drawn or searched")
+            raise InputError("give either sample or beam_groups: hypotheses are sampled or searched")
         if not self.sample and self.hypotheses > self.beam:
             raise InputError(
                 f"{self.hypotheses} hypotheses need as many beams, and beam is {self.beam}: raise beam, or lower "

@@ -92,7 +92,7 @@ def _data(training: Sent2VecRecord) -> str:
 
 
 def _command(training: Sent2VecRecord) -> str:
-    words = ["paranmt train-sent2vec --data", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
+    words = ["paranmt train-sent2vec", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
     columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
     if columns and all(columns) and set(columns) != {"reference", "translation"}:
         words += ["--columns", *map(shlex.quote, dict.fromkeys(columns))]

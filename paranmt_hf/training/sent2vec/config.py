@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, check
 
 MOST = 1_000_000
 LARGEST_RATE = 1
@@ -28,69 +28,55 @@ _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "
 
 @dataclass(frozen=True)
 class Sent2VecConfig:
-    """How Sent2Vec is trained. What is None is that of the preset, for words alone or with n-grams; see `resolved`."""
+    """How Sent2Vec is trained; what is not given is that of the preset, for words alone or with n-grams (table 5).
 
-    preset: Literal["books", "wikipedia", "twitter"] = setting(
-        "wikipedia", "whose settings hold where nothing else is given (table 5)", changes_result=False
-    )
-    ngrams: int = setting(1, "words of the longest n-grams; 1 for words alone (section 2)", at_least=1, at_most=20)
-    dimension: int | None = setting(None, "size of a vector (table 5: 600 or 700)", at_least=1, at_most=100_000)
-    min_count: int | None = setting(None, "words that occur less often are left out (table 5)", at_least=1)
-    min_target_count: int | None = setting(
-        None, "words that occur less often are in contexts, but never predicted (table 5)", at_least=1
-    )
-    max_words: int | None = setting(None, "keep the most frequent so many words", at_least=1)
-    epochs: int | None = setting(None, "passes over the text (table 5)", at_least=1, at_most=MOST)
-    learning_rate: float = setting(
-        0.2, "rate at the beginning; it falls linearly to zero (table 5)", above=0, at_most=LARGEST_RATE
-    )
-    threshold: float | None = setting(
-        None,
-        "t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1; table 5)",
-        above=0,
-        at_most=1,
-    )
-    negatives: int = setting(10, "negatives of a target (table 5)", at_least=1, at_most=MOST_NEGATIVES)
-    dropped_ngrams: int | None = setting(
-        None, "K: n-grams of each sentence that are left out, drawn anew each time (section 2.4; table 5)", at_least=0
-    )
-    buckets: int = setting(
-        2_000_000,
-        "buckets that n-grams are hashed into; rows are for those that occur",
-        at_least=0,
-        at_most=MOST_BUCKETS,
-    )
-    min_ngram_count: int = setting(
-        1, "buckets that occur less often get no row (not in the paper)", at_least=1, at_most=255
-    )
-    placeholder_ngrams: Literal["train", "leave-out"] = setting(
-        "leave-out",
-        "n-grams that reach over the place of the target, which are met in training alone: leave them out, or "
-        "train them as the authors' program does",
-    )
-    cut: Literal["words", "blanks"] = setting(
-        "words", "how text is cut: lower-cased words as WORD reads them, or at blanks alone, for text cut before"
-    )
-    seed: int = seed_setting(1, "decides initial weights, targets, negatives and dropped n-grams")
-    threads: int = setting(
-        1,
-        "threads that train at once without locks; with more than one, equal runs differ a little",
-        at_least=1,
-        at_most=1024,
-    )
-    checkpoint_seconds: float = setting(
-        60.0,
-        "time between two checkpoints; the result does not depend on it",
-        at_least=0,
-        changes_result=False,
-    )
+    Attributes:
+        preset: Corpus of the paper whose settings are the defaults (table 5).
+        ngrams: Number of words of the longest n-grams; 1 for words alone (section 2).
+        dimension: Dimensions of a vector (table 5: 600 or 700).
+        min_count: Leave out words that occur less often (table 5).
+        min_target_count: Words that occur less often are in contexts, but are not predicted (table 5).
+        max_words: Maximum number of words, the most frequent ones.
+        epochs: Passes over the text (table 5).
+        learning_rate: Rate at the beginning; it falls linearly to zero (table 5).
+        threshold: t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1, table 5).
+        negatives: Number of negatives of a target (table 5).
+        dropped_ngrams: K: number of n-grams of each sentence that are left out at random (section 2.4, table 5).
+        buckets: Number of buckets that n-grams are hashed into; only those that occur get a vector.
+        min_ngram_count: Buckets that occur less often get no vector (not in the paper).
+        placeholder_ngrams: N-grams that contain the place of the target, which occur in training alone: leave them
+            out, or train them as the authors' program does.
+        cut: How text is cut: lower-cased words as WORD reads them, or at blanks alone, for text that is tokenised.
+        seed: Seed of the initial weights, targets, negatives and dropped n-grams.
+        threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.
+        checkpoint_seconds: Seconds between two checkpoints.
+    """
+
+    preset: Annotated[Literal["books", "wikipedia", "twitter"], RunOnly] = "wikipedia"
+    ngrams: Annotated[int, Range(at_least=1, at_most=20)] = 1
+    dimension: Annotated[int | None, Range(at_least=1, at_most=100_000)] = None
+    min_count: Count | None = None
+    min_target_count: Count | None = None
+    max_words: Annotated[Count | None, Advanced] = None
+    epochs: Annotated[int | None, Range(at_least=1, at_most=MOST)] = None
+    learning_rate: Annotated[float, Range(above=0, at_most=LARGEST_RATE), Advanced] = 0.2
+    threshold: Annotated[float | None, Range(above=0, at_most=1), Advanced] = None
+    negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), Advanced] = 10
+    dropped_ngrams: Annotated[int | None, Range(at_least=0), Advanced] = None
+    buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), Advanced] = 2_000_000
+    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), Advanced] = 1
+    placeholder_ngrams: Annotated[Literal["train", "leave-out"], Advanced] = "leave-out"
+    cut: Literal["words", "blanks"] = "words"
+    seed: Seed = 1
+    threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
+    checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
 
     def __post_init__(self) -> None:
         check(self)
         if self.ngrams > 1 and self.buckets < 1:
             raise InputError(
-                f"ngrams {self.ngrams} are hashed into buckets, and there are {self.buckets}; give --buckets 2000000, "
-                "or --ngrams 1"
+                f"ngrams {self.ngrams} are hashed into buckets, and there are {self.buckets}; give 2000000 `buckets`, "
+                "or 1 for `ngrams`"
             )
 
     def resolved(self) -> Sent2VecConfig:

@@ -141,7 +141,7 @@ class WordCounter:
             most = int(counts.max(initial=0))
             raise InputError(
                 f"no word occurs {least:,} times in the {lines:,} sentences, the most frequent one {most:,} times; "
-                "lower --min-count, or give more text"
+                "lower `min_count`, or give more text"
             )
         numbers = np.array([self._number_of[word] for word in kept])
         rows = np.zeros(self._next, np.int32)
@@ -152,7 +152,7 @@ class WordCounter:
         if words.counts[1] < (config.min_target_count or 1):
             raise InputError(
                 f"no word can be a target: {kept[0]!r}, the most frequent one, occurs {words.counts[1]:,} times, and "
-                f"--min-target-count is {config.min_target_count:,}; lower it, or give more text"
+                f"`min_target_count` is {config.min_target_count:,}; lower it, or give more text"
             )
         return words, rows
 
@@ -283,7 +283,7 @@ def _write_rows(folder: Path, words: Words, row_of: np.ndarray) -> tuple[TextOnD
     if sentences < 2:
         raise InputError(
             f"of {words.lines:,} sentences {sentences} have two words that occur often enough; expected many: lower "
-            "--min-count, or give more text, one sentence on a line"
+            "`min_count`, or give more text, one sentence on a line"
         )
     return TextOnDisk(folder, words, sentences, known, np.empty(0, np.int64)), checksums
 

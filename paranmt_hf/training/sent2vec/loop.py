@@ -17,7 +17,7 @@ from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.progress import Progress
 
 # Entries of the table in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`).
@@ -105,8 +105,8 @@ class Loop:
         if needed > (memory := total_memory()):
             raise InputError(
                 f"{rows:,} rows of {width:,} numbers take {needed / 1e9:,.0f} GB, and this machine has "
-                f"{memory / 1e9:,.0f} GB; lower --dimension, --max-words or --buckets, or raise --min-count or "
-                "--min-ngram-count"
+                f"{memory / 1e9:,.0f} GB; lower `dimension`, `max_words` or `buckets`, or raise `min_count` or "
+                "`min_ngram_count`"
             )
 
     def _refuse_no_targets(self, keep: np.ndarray) -> None:
@@ -114,7 +114,7 @@ class Loop:
         expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
         if expected < 1:
             raise InputError(
-                f"with --threshold {self.config.threshold:g} {expected:.2g} words of this text would be predicted in "
+                f"with `threshold` {self.config.threshold:g} {expected:.2g} words of this text would be predicted in "
                 f"{self.config.epochs} passes; raise it, such as to 1e-4 for a few million words"
             )
 
@@ -184,7 +184,7 @@ class Loop:
             self._checkpoint.unlink(missing_ok=True)
             raise InputError(
                 f"the loss is {loss} after {self.course.words:,} words: the weights grew beyond all bounds; lower "
-                "--learning-rate and begin anew"
+                "`learning_rate` and begin anew"
             )
         self.course.add(int(bounds[-1]), targets, loss)
         return loss / max(targets, 1)

@@ -18,6 +18,7 @@ from paranmt_hf.training.sent2vec.card import write_sent2vec_card
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Sent2VecRecord, Sent2VecSettings
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
@@ -37,6 +38,20 @@ class TrainedSent2Vec(Result[Sent2VecRecord]):
 
         return load(self.folder)
 
+    def summary(self) -> str:
+        """Size, speed and loss in a few lines."""
+        record, course, folder = self.record, self.record.course, shown_path(self.folder)
+        state = "" if self.fresh else " (was trained already)"
+        rows = f"{record.words:,} words" + (f" and {record.ngrams:,} buckets of n-grams" if record.ngrams else "")
+        rate = course.words / max(course.seconds, 1e-9)
+        return "\n".join(
+            [
+                f"{folder}: {record.dimension} dimensions, {rows}{state}",
+                f"  {course.words:,} words in {course.seconds:,.0f} s ({rate:,.0f} a second), loss {course.mean:.3f}",
+                f"load it: paranmt_hf.load({folder!r})",
+            ]
+        )
+
 
 def train_sent2vec(
     data: str | Path | Sequence[str | Path],
@@ -45,15 +60,17 @@ def train_sent2vec(
     columns: Sequence[str] | None = None,
     config: Sent2VecConfig | None = None,
 ) -> TrainedSent2Vec:
-    """Train an encoder on sentences: each word is predicted from the average of the rest of its sentence.
+    """Train an encoder on sentences: each word is predicted from the average of the rest of its sentence (Sent2Vec).
 
-    Killed at any moment and called again it goes on from the last checkpoint; with one thread it ends with the same
-    bytes.
+    After an interruption the same command continues from the last checkpoint; with one thread the result has the same
+    bytes as without the interruption.
 
     Args:
-        data: Text files with one sentence on a line, Parquet files, releases, or data sets on the Hub.
-        out: Folder of the encoder; work in progress lies beside it in `<out>.work`.
-        columns: Columns of Parquet, releases and data sets; by default both sides of pairs.
+        data: Text files with one sentence on a line (plain, .gz, .xz, .zst), Parquet files, releases, or datasets on
+            the Hub.
+        out: Folder of the encoder.
+        columns: Columns of Parquet files, releases and datasets; by default both sides of pairs, else the one column
+            of text.
         config: How it is trained.
     """
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)

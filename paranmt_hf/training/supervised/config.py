@@ -1,18 +1,22 @@
 """The settings of a supervised run, and its record `supervised.json`.
 
-Where the paper tuned a value and does not print it, the default is that of its authors' program
-(github.com/jwieting/iclr2016, `demo.sh`): the word model on SICK, the LSTM on SST.
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4. Where the paper tuned a value and does not print
+it, the default is that of its authors' program (github.com/jwieting/iclr2016, `demo.sh`): the word model on SICK, the
+LSTM on SST.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import check, is_given, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Range, Seed, check
 from paranmt_hf.util.tables import percent, text_table
+
+if TYPE_CHECKING:
+    pass
 
 Task = Literal["SICK-R", "SICK-E", "SST2", "SST5"]
 Way = Literal["scratch", "initialised", "regularised", "fixed"]
@@ -29,56 +33,40 @@ EPOCHS, EPOCHS_FIXED = 10, 20
 
 @dataclass(frozen=True)
 class SuperviseConfig:
-    """A task, how an encoder is used for it, and how both are trained (arXiv:1511.08198, section 4.4)."""
+    """A task, how an encoder is used for it, and how both are trained (arXiv:1511.08198, section 4.4).
 
-    task: Task = setting(
-        help="similarity (SICK-R), entailment (SICK-E), sentiment in two or in five classes (SST2, SST5)"
-    )
-    way: Way | None = setting(
-        None,
-        "scratch: random words or those of --vectors; initialised: the encoder of --init-from is trained further; "
-        "regularised: it is also pulled back to its weights; fixed: its vectors stay (default: regularised with "
-        "--init-from, else scratch)",
-    )
-    projection: int | None = setting(
-        None,
-        "fixed: dimensions of a learned projection of the vectors; table 6 has 1200 and 2400",
-        at_least=1,
-        at_most=MOST,
-    )
-    hidden: int | None = setting(
-        None, "width of the sigmoid layer (default: 50, SICK-E 150, SST 300)", at_least=1, at_most=MOST
-    )
-    epochs: int | None = setting(
-        None,
-        f"passes over the training items; the best one on the development items is kept (default: {EPOCHS}, fixed "
-        f"{EPOCHS_FIXED} as in table 6)",
-        at_least=1,
-        at_most=MOST,
-    )
-    batch_size: int = setting(25, "items of a batch", at_least=1, at_most=MOST)
-    optimizer: Optimizer | None = setting(None, "how steps are made (default: adam, SICK-E adagrad)")
-    learning_rate: float | None = setting(
-        None, "rate of the steps (default: adam 0.001, adagrad 0.05)", above=0, at_most=LARGEST_RATE
-    )
-    lambda_s: float = setting(
-        1e-6, "half of it weighs the squared norm of the head's parameters, biases included", at_least=0, at_most=MOST
-    )
-    lambda_c: float = setting(
-        1e-6,
-        "half of it weighs compositional parameters (those beside the tables; of fixed, the projection): their "
-        "squared norm, of regularised their squared distance from the encoder's",
-        at_least=0,
-        at_most=MOST,
-    )
-    lambda_w: float | None = setting(
-        None,
-        "half of it weighs the squared distance of the tables from where they began (default: 1e-05, SST 1e-06, of "
-        "initialised 0)",
-        at_least=0,
-        at_most=MOST,
-    )
-    seed: int = seed_setting(1, "decides random weights and the order of the items")
+    Attributes:
+        task: Similarity (SICK-R), entailment (SICK-E), sentiment in two or in five classes (SST2, SST5).
+        way: How the encoder is trained. `scratch`: from random words, or those of `vectors`; `initialised`: from the
+            encoder of `init_from`; `regularised`: likewise, and pulled back to its weights; `fixed`: its vectors do
+            not change. By default regularised with `init_from`, else scratch.
+        projection: Way `fixed`: dimensions of a learned projection of the vectors (table 6: 1200 and 2400).
+        hidden: Width of the sigmoid layer; by default 50, SICK-E 150, SST 300.
+        epochs: Passes over the training items, of which the best one on the development items is kept; by default 10,
+            way `fixed` 20 (table 6).
+        batch_size: Number of items of a batch.
+        optimizer: How steps are made; by default adam, SICK-E adagrad.
+        learning_rate: Rate of the steps; by default 0.001 with adam, 0.05 with adagrad.
+        lambda_s: Half of it weighs the squared norm of the parameters of the head, biases included.
+        lambda_c: Half of it weighs compositional parameters (those of the encoder that are not tables; way `fixed`: of
+            the projection): their squared norm, way `regularised` their squared distance from the encoder's.
+        lambda_w: Half of it weighs the squared distance of the tables from their initial values; by default 1e-5, SST
+            1e-6, way `initialised` 0.
+        seed: Seed of random weights and of the order of the items.
+    """
+
+    task: Task
+    way: Way | None = None
+    projection: Annotated[int | None, Range(at_least=1, at_most=MOST)] = None
+    hidden: Annotated[int | None, Range(at_least=1, at_most=MOST), Advanced] = None
+    epochs: Annotated[int | None, Range(at_least=1, at_most=MOST)] = None
+    batch_size: Annotated[int, Range(at_least=1, at_most=MOST), Advanced] = 25
+    optimizer: Annotated[Optimizer | None, Advanced] = None
+    learning_rate: Annotated[float | None, Range(above=0, at_most=LARGEST_RATE)] = None
+    lambda_s: Annotated[float, Range(at_least=0, at_most=MOST), Advanced] = 1e-6
+    lambda_c: Annotated[float, Range(at_least=0, at_most=MOST), Advanced] = 1e-6
+    lambda_w: Annotated[float | None, Range(at_least=0, at_most=MOST), Advanced] = None
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -92,11 +80,13 @@ class SuperviseConfig:
         way: Way = self.way or ("regularised" if start else "scratch")
         if (way == "scratch") == start:
             raise InputError(
-                "--way scratch begins without an encoder; leave out --init-from, or choose another way"
+                "way scratch starts without an encoder; leave out `init_from`, or choose another way"
                 if start
-                else f"--way {way} needs an encoder to begin with; name one with --init-from"
+                else f"way {way} needs an encoder to start from; name one with `init_from`",
+                option="way",
             )
-        self._refuse_unused(way)
+        if self.projection is not None and way != "fixed":
+            raise InputError(f"projection is for the way fixed, not for {way}; leave it out", option="projection")
         optimizer = self.optimizer or OPTIMIZER[self.task]
         lambda_w = 0.0 if way in ("initialised", "fixed") else LAMBDA_W[self.task]
         return replace(
@@ -108,23 +98,6 @@ class SuperviseConfig:
             learning_rate=self.learning_rate or LEARNING_RATE[optimizer],
             lambda_w=lambda_w if self.lambda_w is None else self.lambda_w,
         )
-
-    def _refuse_unused(self, way: Way) -> None:
-        """Refuse what would change nothing."""
-        fixed = way == "fixed"
-        for name, matters, purpose in (
-            ("projection", fixed, "--way fixed"),
-            ("lambda_w", not fixed, "ways that train the words"),
-            (
-                "lambda_c",
-                not fixed or self.projection is not None,
-                "compositional parameters; --way fixed has none but --projection",
-            ),
-        ):
-            if is_given(self, name) and not matters:
-                raise InputError(
-                    f"--{name.replace('_', '-')} would change nothing here: it is for {purpose}; leave it out"
-                )
 
 
 @dataclass(frozen=True)
@@ -141,7 +114,7 @@ class SupervisedSettings:
 
     Attributes:
         training: The task and how it is trained, resolved.
-        encoder: The encoder before training: its settings, or the checksum of the one that it begins with.
+        encoder: The encoder before training: its settings, or the checksum of the one that it starts from.
         data: Checksum of the task's items.
     """
 
@@ -156,7 +129,7 @@ class SupervisedRecord(Record):
 
     Attributes:
         settings: What determines the model.
-        inputs: Names of the encoder or of the file of word vectors that it began with.
+        inputs: Names of the encoder or of the file of word vectors that it started from.
         items: Number of items of each part.
         figures: Figures of `dev` and `test`: `accuracy`, or of SICK-R `pearson`, `spearman` and `mse`.
         epochs: The course of the run.

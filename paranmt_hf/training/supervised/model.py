@@ -24,7 +24,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.files import share_weights
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.records import from_json, read_json
 
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
@@ -129,7 +129,7 @@ def new_head(config: HeadConfig, seed: int) -> Head:
     if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
         raise InputError(
             f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes "
-            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --hidden or --projection"
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower `hidden` or `projection`"
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

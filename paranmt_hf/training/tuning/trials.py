@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +32,7 @@ from paranmt_hf.training.train import Quiet, fit
 from paranmt_hf.training.tuning.grid import KIND_OF, Order, apply
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
-from paranmt_hf.util.records import as_json, from_json, read_json, to_json
+from paranmt_hf.util.records import Record, as_json, from_json, read_json, to_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.tables import markdown_table, percent, text_table
 from paranmt_hf.util.yaml_files import as_yaml
@@ -67,27 +67,28 @@ class TuneTrial:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class TuneRecord:
-    """A search, as `tune.json` has it.
+@dataclass(frozen=True, kw_only=True)
+class TuneRecord(Record):
+    """The content of a search's `tune.json`.
 
     Attributes:
-        identity: What determined it, as JSON values.
+        settings: What determines it, as JSON values: the run that the trials vary, the grid, and how it is searched.
         pairs: Pairs that each trial learned from.
         combinations: Size of the grid.
         refused: Combinations that came up and were not tried, because their settings do not fit together.
         refusal: Why the last of these was refused.
         trials: The trials, in their order.
-        version: Version of this package.
     """
 
-    identity: dict[str, Any]
+    FILE: ClassVar[str] = RECORD
+    KIND: ClassVar[str] = "a search for settings (`paranmt tune`)"
+
+    settings: dict[str, Any]
     pairs: int
     combinations: int
     refused: int
     refusal: str | None
     trials: list[TuneTrial]
-    version: str
 
     def __post_init__(self) -> None:
         names = {frozenset(trial.settings) for trial in self.trials}
@@ -106,14 +107,6 @@ class TuneRecord:
     def ranked(self) -> list[TuneTrial]:
         """The trials, the best first and those that failed last."""
         return sorted(self.trials, key=lambda trial: (trial.spearman is None, -(trial.spearman or 0.0), trial.number))
-
-
-def read_tune(folder: Path) -> TuneRecord:
-    """Read the record of a search."""
-    path = folder / RECORD
-    if not path.is_file():
-        raise InputError(f"{folder} exists and is no search of this program; choose another --out or move it away")
-    return from_json(TuneRecord, read_json(path, "the outcome of a search for settings"), path)
 
 
 def _cells(trial: TuneTrial, names: Sequence[str]) -> list[str]:
@@ -157,11 +150,6 @@ def as_tsv(record: TuneRecord) -> str:
         settings = [_written(trial.settings[name]) for name in names]
         writer.writerow([trial.number, *settings, *("" if value is None else value for value in values)])
     return written.getvalue()
-
-
-def as_text(record: TuneRecord) -> str:
-    """Write the record as JSON."""
-    return f"{json.dumps(to_json(record), indent=1)}\n"
 
 
 def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:

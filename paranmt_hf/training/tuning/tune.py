@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,50 +17,37 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import TrainingRun, resolve
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.inputs import resolve
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
 from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply
 from paranmt_hf.training.tuning.trials import (
     OPTIONS,
-    RECORD,
     TABLE,
     Trials,
     TuneRecord,
     as_options,
-    as_text,
     as_tsv,
     holds_trials,
-    read_tune,
 )
-from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.records import as_json
-from paranmt_hf.util.run import is_free, put_in_place, result_folder, work_folder
-from paranmt_hf.util.work import finished, keep_identity, locked, remove, remove_leftover
-from paranmt_hf.version import __version__
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import Result, result_folder, run
 
 logger = logging.getLogger(__name__)
-COMMAND = "tune"
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Result[TuneRecord]):
     """The outcome of a search.
 
     Attributes:
-        folder: Where it is.
-        record: The trials.
         encoder: The best encoder settings.
         config: The best training settings, with the final number of epochs.
-        fresh: Whether this call searched; the outcome may have been there already.
-        final: The encoder that was trained with them, if that was asked for.
+        final: The encoder that was trained with them, if there is one.
     """
 
-    folder: Path
-    record: TuneRecord
     encoder: EncoderConfig
     config: TrainConfig
-    fresh: bool
     final: Trained | None = None
 
 
@@ -96,8 +82,9 @@ def tune(
     """
     grid = grid if isinstance(grid, Grid) else Grid(grid)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
-    tuning, out = tuning or TuneConfig(), result_folder(out)
-    final = _final_folder(final, out) if final is not None else None
+    tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord)
+    if final is not None and result_folder(final, TrainingRecord, option="final") == out:
+        raise InputError(f"{final} is the folder of the outcome; choose another place", option="final")
     if config.patience is not None:
         raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -105,27 +92,43 @@ def tune(
     order = Order(grid, tuning)
     sources = [data] if isinstance(data, str | Path) else list(data)
     whole = resolve(sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude)
-    record = finished(out, _identity(whole, order), read_tune, lambda record: record.identity, made="found")
-    fresh = record is None
-    if record is None:
-        record = _search(whole, encoder, order, out, _options(sources, selection, exclude))
-    else:
-        remove_leftover(out, COMMAND)
-    best_encoder, best_config = _best(record, encoder, config, tuning)
-    trained = None
-    if final is not None:
-        logger.info(f"training on all pairs for {best_config.epochs} epochs")
-        trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
-    return Tuned(out, record, best_encoder, best_config, fresh, trained)
+    searched = {name: list(values) for name, values in order.grid.values.items()}
+    # In another order of the names other combinations come first.
+    search = {**asdict(order.config), "names": order.grid.names}
+    settings = as_json({**whole.identity, "grid": searched, "search": search})
+    options = _options(sources, selection, exclude)
 
+    def make(work: Path, folder: Path) -> TuneRecord:
+        trials = Trials(whole, encoder, order, work)
+        trials.run()
+        record = TuneRecord(
+            settings=settings,
+            pairs=trials.pairs,
+            combinations=len(order.grid),
+            refused=trials.refused,
+            refusal=trials.refusal,
+            trials=trials.done,
+            **made_with("numpy", "torch"),
+        )
+        best = as_options(*_best(record, encoder, config, tuning), options)
+        for name, text in ((OPTIONS, best), (TABLE, as_tsv(record))):
+            (folder / name).write_text(text, encoding="utf8")
+        return record
 
-def _final_folder(final: str | Path, out: Path) -> Path:
-    """Where the final encoder goes; refused before the search where it cannot go there."""
-    folder = result_folder(final)
-    if folder == out or not (is_free(folder) or (folder / TRAINING_FILE).is_file()):
-        what = "is the folder of the outcome" if folder == out else "exists and is no encoder of this program"
-        raise InputError(f"--final {final} {what}; choose another place for the encoder")
-    return folder
+    tuned = run(
+        out,
+        settings,
+        TuneRecord,
+        make,
+        result=lambda folder, record, fresh: Tuned(folder, record, fresh, *_best(record, encoder, config, tuning)),
+        command="tune",
+        holds=holds_trials,
+    )
+    if final is None:
+        return tuned
+    logger.info(f"training on all pairs for {tuned.config.epochs} epochs")
+    trained = train(sources, final, encoder=tuned.encoder, config=tuned.config, selection=selection, exclude=exclude)
+    return replace(tuned, final=trained)
 
 
 def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
@@ -136,53 +139,12 @@ def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
     return replace(selection, max_pairs=min(most, selection.max_pairs or most))
 
 
-def _search(
-    whole: TrainingRun, encoder: EncoderConfig, order: Order, out: Path, options: Mapping[str, Any]
-) -> TuneRecord:
-    """Run the trials and put the outcome into place.
-
-    Args:
-        whole: The run that the trials vary.
-        encoder: Its encoder settings as they were given.
-        order: Which combinations are tried.
-        out: Folder of the outcome.
-        options: What `best.yaml` holds beside the settings.
-    """
-    work, identity = work_folder(out), _identity(whole, order)
-    with writing(out.parent):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    with locked(work, COMMAND, worth=holds_trials):
-        keep_identity(work, identity, worth=holds_trials, doing="search")
-        trials = Trials(whole, encoder, order, work)
-        trials.run()
-        record = TuneRecord(
-            identity, trials.pairs, len(order.grid), trials.refused, trials.refusal, trials.done, __version__
-        )
-        best = as_options(*_best(record, encoder, whole.config, order.config), options)
-        folder = work / "result"
-        shutil.rmtree(folder, ignore_errors=True)
-        with writing(out):
-            folder.mkdir()
-            for name, text in ((OPTIONS, best), (TABLE, as_tsv(record)), (RECORD, as_text(record))):
-                write_bytes(folder / name, text.encode())
-            put_in_place(folder, out)
-        remove(work)
-    return record
-
-
 def _best(
     record: TuneRecord, encoder: EncoderConfig, config: TrainConfig, tuning: TuneConfig
 ) -> tuple[EncoderConfig, TrainConfig]:
     """The best settings, with the final number of epochs."""
     best_encoder, best_config = apply(record.best.settings, encoder, config)
     return best_encoder, replace(best_config, epochs=tuning.final_epochs)
-
-
-def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
-    searched = {name: list(values) for name, values in order.grid.values.items()}
-    # In another order of the names other combinations come first.
-    search = {**asdict(order.config), "names": order.grid.names}
-    return as_json({**whole.identity, "grid": searched, "search": search})
 
 
 def _options(sources: Sequence[str | Path], selection: PairSelection, exclude: str | Path | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_for_annotation
 from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
-from paranmt_hf.apps.annotate.sample import AnnotationConfig, read_sample
+from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -46,7 +46,7 @@ def judged(release, tmp_path):
 @pytest.fixture
 def page(judged):
     """The sample, its store, and the address of the page."""
-    sample = read_sample(judged)
+    sample = AnnotationSample.read(judged)
     token = new_token()
     with AnswerStore(judged / "answers.db", sample) as store, listen(0) as listening:
         app = guarded(annotation_app(sample, store), token, listening.getsockname()[1])

@@ -12,15 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.sample import (
-    PAPER,
-    SAMPLE_FILE,
+    TABLE_3_RANGES,
     AnnotationConfig,
+    AnnotationSample,
     ScoreRange,
     equal_ranges,
     given_ranges,
     range_of,
-    read_sample,
-    sample_bytes,
 )
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.errors import InputError
@@ -91,37 +89,37 @@ def test_a_range_with_fewer_pairs_gives_all(tmp_path):
 
 def test_round_trip(tmp_path):
     sample = toy_sample(tmp_path)
-    (tmp_path / SAMPLE_FILE).write_bytes(sample_bytes(sample))
-    assert read_sample(tmp_path) == sample
-    assert sample.checksum == sample.content_checksum() != toy_sample(tmp_path, per_range=1).checksum
+    sample.write(tmp_path)
+    assert AnnotationSample.read(tmp_path) == sample
+    assert sample.checksum != toy_sample(tmp_path, per_range=1).checksum
 
 
 def test_a_mean_without_its_deviation(tmp_path):
-    values = json.loads(sample_bytes(toy_sample(tmp_path)))
+    values = toy_sample(tmp_path).to_json()
     values["ranges"][0]["std_overlap"] = None
-    (tmp_path / SAMPLE_FILE).write_text(json.dumps(values))
+    (tmp_path / AnnotationSample.FILE).write_text(json.dumps(values))
     with pytest.raises(InputError, match=r"is damaged: a range has a mean_overlap or a std_overlap, expected both"):
-        read_sample(tmp_path)
+        AnnotationSample.read(tmp_path)
 
 
 def edited(folder, **changes):
-    values = json.loads(sample_bytes(toy_sample(folder))) | changes
-    (folder / SAMPLE_FILE).write_text(json.dumps(values))
+    values = toy_sample(folder).to_json() | changes
+    (folder / AnnotationSample.FILE).write_text(json.dumps(values))
     return folder
 
 
 def test_what_is_no_sample(tmp_path):
-    with pytest.raises(InputError, match=r"holds no sample.json; expected a folder that `paranmt annotate sample`"):
-        read_sample(tmp_path)
-    items = json.loads(sample_bytes(toy_sample(tmp_path)))["items"]
+    with pytest.raises(InputError, match=r"holds no sample.json; expected a sample for human evaluation"):
+        AnnotationSample.read(tmp_path)
+    items = toy_sample(tmp_path).to_json()["items"]
     items[0]["translation"] = "another"
-    with pytest.raises(InputError, match="was changed after it was drawn"):
-        read_sample(edited(tmp_path, items=items))
+    with pytest.raises(InputError, match="was edited after it was made"):
+        AnnotationSample.read(edited(tmp_path, items=items))
     with pytest.raises(InputError, match="is damaged: expected a list under 'items', found 3"):
-        read_sample(edited(tmp_path, items=3))
-    (tmp_path / SAMPLE_FILE).write_text("{")
+        AnnotationSample.read(edited(tmp_path, items=3))
+    (tmp_path / AnnotationSample.FILE).write_text("{")
     with pytest.raises(InputError, match="is not JSON"):
-        read_sample(tmp_path)
+        AnnotationSample.read(tmp_path)
 
 
 def test_empty_ranges_and_missing_scores(tmp_path):
@@ -158,14 +156,14 @@ def test_a_null_sentence(tmp_path):
 def test_settings():
     with pytest.raises(InputError, match="per_range must be from 1 to 1,000, was 0"):
         AnnotationConfig(per_range=0)
-    with pytest.raises(InputError, match="either --ranges or --quantiles"):
+    with pytest.raises(InputError, match="either `ranges` or `quantiles`"):
         AnnotationConfig(ranges=(0.0, 1.0), quantiles=3)
     with pytest.raises(InputError, match="ascending scores"):
         AnnotationConfig(ranges=(1.0, 0.0))
 
 
 def test_the_ranges_of_the_paper():
-    ranges = given_ranges(PAPER)
+    ranges = given_ranges(TABLE_3_RANGES)
     assert [part.label for part in ranges] == ["(-0.1, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]"]
     scores = np.array([-0.2, -0.1, -0.09, 0.2, 0.20001, 0.4, 0.6, 0.8, 1.0, 1.1, np.nan], np.float32)
     # An edge belongs to the lower range; what is on the lowest edge, or above the highest, is in none.
@@ -181,7 +179,7 @@ def test_labels():
 
 def test_edges_that_make_no_ranges():
     for edges in ((0.5,), (0.2, 0.2), (0.1, 0.4, 0.3)):
-        with pytest.raises(InputError, match="--ranges must be at least two ascending scores"):
+        with pytest.raises(InputError, match="ranges must be at least two ascending scores"):
             given_ranges(edges)
 
 

@@ -60,27 +60,17 @@ def test_agreement(sample, answers):
     assert found["paraphrase"].all.interval is not None and low.interval is None
 
 
-def test_text(sample, answers):
-    text = annotation_table(sample, answers).text()
-    assert text.startswith("toy: rated by Ada (6 of 6), Grace (3 of 6, 1 skipped)\n\nall annotators\n\n")
-    lines = text.split("\n")
-    assert lines[4].split() == ["range", "pairs", "overlap", "paraphrase", *"123", "fluency", *"123"]
-    assert lines[5].split() == ["(0.0,", "0.5]", "5", "0.50", "±", "0.00", "3", "1", "1", "2", "2", "1"]
-    assert "agreement of 2 annotators" in text
-    assert lines[4].index("overlap") + len("overlap") == lines[5].index("0.00") + 4
-    percent = annotation_table(sample, {"Ada": answers["Ada"]}).text(percent=True)
-    assert "66.7  33.3   0.0" in percent
-    assert percent.rstrip().endswith("agreement needs two annotators")
-    assert "all annotators" not in percent
-
-
-def test_markdown(sample, answers):
-    text = annotation_table(sample, answers).markdown()
-    assert (
-        "### all annotators\n\n| range | pairs | overlap | paraphrase 1 | 2 | 3 | fluency 1 | 2 | 3 |\n| --- | ---: |"
-        in text
+def test_summary(sample, answers):
+    text = annotation_table(sample, answers).summary()
+    assert text.startswith(
+        "toy: rated by Ada (6 of 6), Grace (3 of 6, 1 skipped)\n\n### all annotators\n\n| range | pairs |"
     )
-    assert "| (0.0, 0.5] | 5 | 0.50 ± 0.00 | 3 | 1 | 1 | 2 | 2 | 1 |" in text
+    assert "| range | pairs | overlap | paraphrase 1 | 2 | 3 | fluency 1 | 2 | 3 |\n| --- | ---: |" in text
+    assert "| (0.0, 0.5] | 5 | 0.50 ± 0.00 | 3 (60.0) | 1 (20.0) | 1 (20.0) | 2 (40.0) | 2 (40.0) | 1 (20.0) |" in text
+    assert "### agreement of 2 annotators" in text
+    alone = annotation_table(sample, {"Ada": answers["Ada"]}).summary()
+    assert "2 (66.7) | 1 (33.3) | 0 (0.0)" in alone
+    assert alone.endswith("agreement needs two annotators") and "all annotators" not in alone
 
 
 def test_json(sample, answers):
@@ -100,20 +90,19 @@ def test_json(sample, answers):
 
 def test_nothing_in_common(sample, answers):
     ada, grace = {0: answers["Ada"][0]}, {1: Answer(3, 3)}
-    text = annotation_table(sample, {"Ada": ada, "Grace": grace}).text()
+    text = annotation_table(sample, {"Ada": ada, "Grace": grace}).summary()
     assert "agreement: Ada and Grace have no pair in common, so it cannot be measured" in text
-    text = annotation_table(sample, {"Ada": ada, "Grace": grace, "Zoe": {2: Answer(3, 3)}}).text()
+    text = annotation_table(sample, {"Ada": ada, "Grace": grace, "Zoe": {2: Answer(3, 3)}}).summary()
     assert "agreement: no two annotators have any pair in common" in text
 
 
 def test_more_than_two(sample, answers):
     three = {**answers, "Zoe": answers["Ada"]}
     table = annotation_table(sample, three)
-    assert "agreement of 3 annotators, mean over each two" in table.text()
-    header, *rows = [line.split() for line in table.text().rstrip().split("\n")[-4:]]
-    assert header == ["quadratic", "kappa", "of", "pairs", "paraphrase", "pairs", "fluency"]
-    assert [row[:2] for row in rows] == [["Ada,", "Grace"], ["Ada,", "Zoe"], ["Grace,", "Zoe"]]
-    assert rows[1][2:] == ["6", "1.00", "6", "1.00"] and rows[0][2:] == rows[2][2:]
+    assert "agreement of 3 annotators, mean over each two" in table.summary()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.summary().split("\n")[-3:]]
+    assert [row[0] for row in rows] == ["Ada, Grace", "Ada, Zoe", "Grace, Zoe"]
+    assert rows[1][1:] == ["6", "1.00", "6", "1.00"] and rows[0][1:] == rows[2][1:]
     kappas = [pair.quadratic for pair in table.agreement["strength"].all.pairs]
     assert len(kappas) == 3 and table.agreement["strength"].all.quadratic == pytest.approx(np.mean(kappas))
 

@@ -27,7 +27,7 @@ def write_pairs(path, scores, overlaps=None, first_id=0, group=4):
 
 
 def draw(files, **settings):
-    return draw_sample(files, AnnotationConfig(**settings), corpus="toy", identity={"of": "toys"})
+    return draw_sample(files, AnnotationConfig(**settings), corpus="toy", settings={"of": "toys"})
 
 
 def toy_sample(folder, per_range=2, **settings):

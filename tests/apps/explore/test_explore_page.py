@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def address(made):
     command = [sys.executable, "-m", "paranmt_hf.cli", "explore", str(made)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        yield process.stdout.readline().split()[1]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        yield process.stderr.readline().split()[1]
         process.terminate()
 
 

@@ -13,8 +13,8 @@ import pytest
 from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.answers import Answer, KeptAnswers
-from paranmt_hf.corpus.language_models.config import LANGUAGE_NAMES, LanguageModelConfig, fill, is_language_model
-from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, estimate, tokens_of
+from paranmt_hf.corpus.language_models.config import LANGUAGE_NAMES, LanguageModelConfig, fill
+from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, tokens_of
 from paranmt_hf.corpus.language_models.server import PassingError
 from paranmt_hf.errors import InputError
 
@@ -33,12 +33,12 @@ class TestSettings:
     def test_answers_are_in_the_language_of_the_corpus(self):
         assert LanguageModelConfig("m").answering_in("de").language == "de"
         assert LanguageModelConfig("m", target_language="de").answering_in("de").language == "de"
-        with pytest.raises(InputError, match="--target-language de is not the language of the corpus, en; give"):
+        with pytest.raises(InputError, match="target_language de is not the `language` of the corpus, en"):
             LanguageModelConfig("m", target_language="de").answering_in("en")
 
     @pytest.mark.parametrize("address", ["http://[x", "http://localhost:abc/v1", "localhost:8000"])
     def test_what_is_no_address(self, address):
-        with pytest.raises(InputError, match="--base-url must be an address such as http://localhost:8000/v1, not"):
+        with pytest.raises(InputError, match="base_url must be an address such as http://localhost:8000/v1, not"):
             LanguageModelConfig("m", base_url=address)
 
     def test_braces_of_a_sentence_are_text(self):
@@ -52,16 +52,16 @@ class TestSettings:
         [
             ({"name": " "}, "needs the name that the server has for it; got ' '"),
             ({"name": "openai:m"}, "needs the name that the server has"),
-            ({"prompt": "Translate."}, r"--prompt must hold \{sentence\} once.* it holds none of them"),
+            ({"prompt": "Translate."}, r"prompt must hold \{sentence\} once.* it holds none of them"),
             ({"prompt": "{sentence} {text}"}, r"it holds \{sentence\}, \{text\}"),
             ({"prompt": "{sentence} {sentence}"}, r"must hold \{sentence\} once"),
-            ({"prompt": "{source_language}: {sentence}"}, "so --source-language must say which one"),
-            ({"prompt": "{sentence}", "source_language": "cs"}, "cs would change nothing: the prompt has no place"),
+            ({"prompt": "{source_language}: {sentence}"}, "so source_language must name it"),
+            ({"prompt": "{sentence}", "source_language": "cs"}, "cs changes nothing: the prompt has no"),
             ({"target_language": "ces_Latn"}, "by their two-letter codes .* not 'ces_Latn'"),
             ({"base_url": "localhost:8000"}, "must be an address such as http://localhost:8000/v1"),
             ({"base_url": "http://me:secret@host/v1"}, "without user, password or anything behind"),
             ({"base_url": "http://host/v1?key=secret"}, "without user, password or anything behind"),
-            ({"price_input": 1.0}, "give both --price-input and --price-output"),
+            ({"price_input": 1.0}, "give both price_input and price_output"),
             ({"request_temperature": 3.0}, "request_temperature must be from 0 to 2, was 3.0"),
             ({"concurrency": 0}, "concurrency must be from 1 to 1,000, was 0"),
         ],
@@ -74,7 +74,7 @@ class TestSettings:
     def test_a_source_language_that_the_task_does_not_ask_for_is_refused(self):
         config = LanguageModelConfig("m", source_language="cs")
         assert "from Czech into English" in config.template("translate")
-        with pytest.raises(InputError, match="--source-language cs would change nothing"):
+        with pytest.raises(InputError, match="source_language cs changes nothing"):
             config.template("paraphrase")
         asked = LanguageModelConfig(
             "m", source_language="cs", prompt="{source_language} to {target_language}: {sentence}"
@@ -88,9 +88,6 @@ class TestSettings:
         assert LanguageModelConfig("m", base_url="http://a:1/api/").address == "http://a:1/api"
         monkeypatch.setenv("OPENAI_BASE_URL", "http://b/v2")
         assert LanguageModelConfig("m").address == "http://b/v2"
-
-    def test_names(self):
-        assert is_language_model("openai:m") and not is_language_model("openai/m")
 
 
 class TestMinuteLimits:
@@ -272,10 +269,10 @@ class TestKeptAnswers:
 def test_cost_by_hand():
     config = LanguageModelConfig("m", prompt="Ahoj {sentence}", price_input=3.0, price_output=15.0)
     table = pa.table({"source": ["muž", "a" * 26], "reference": ["man" * 10, "b" * 30]})
-    cost = estimate(config, "translate", [table, table])
+    cost = cost_of(config, "translate", [table, table])
     # Around each of 4 sentences: 10 for the template, 1 and 5 bytes for `Ahoj `; the sources have 4 + 26 bytes.
     assert (cost.requests, cost.input_tokens, cost.output_tokens) == (4, 4 * (10 + 1 + 1) + 60 // 3, 120 // 3)
     assert cost.price == pytest.approx((68 * 3 + 40 * 15) / 1e6)
-    assert cost.describe().startswith("4 requests, about 68 tokens of requests and 40 of answers, which cost about")
-    assert estimate(LanguageModelConfig("m"), "paraphrase", []).price is None
+    assert cost.summary().startswith("4 requests, about 68 tokens of requests and 40 of answers, which cost about")
+    assert cost_of(LanguageModelConfig("m"), "paraphrase", []).price is None
     assert tokens_of("") == 1

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,6 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.apps.publish.publish import plan_model
-from paranmt_hf.cli.old import _parser
-from paranmt_hf.cli.options import from_options
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
@@ -28,6 +27,7 @@ from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
 from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
+from tests.cli.commands import kept_options
 from tests.training.toys import random_text, synonyms
 
 SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
@@ -184,7 +184,7 @@ def test_rates_out_of_range():
 
 
 def test_weights_beyond_all_bounds(tmp_path, text, any_number):
-    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower --learning-rate"):
+    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower `learning_rate`"):
         train_sent2vec(text, tmp_path / "out", config=config(learning_rate=1e9, epochs=20))
     assert not (tmp_path / "out").exists()
 
@@ -209,7 +209,7 @@ def test_text_that_is_none(tmp_path, content, message):
 
 def test_too_large_for_memory(tmp_path, text, monkeypatch):
     monkeypatch.setattr(loop, "total_memory", lambda: 1000)
-    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower --dimension"):
+    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower `dimension`"):
         train_sent2vec(text, tmp_path / "out", config=config())
 
 
@@ -222,7 +222,7 @@ def test_settings_of_ngrams_change_nothing_of_words(unused):
 
 
 def test_no_word_would_be_predicted(tmp_path, text):
-    with pytest.raises(InputError, match=r"with --threshold 1e-15 .* words of this text would be predicted in 3"):
+    with pytest.raises(InputError, match=r"with `threshold` 1e-15 .* words of this text would be predicted in 3"):
         train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
     assert [path.name for path in tmp_path.iterdir()] == []
 
@@ -289,7 +289,6 @@ def test_published_with_a_card_that_is_true(pairs_of_words):
 
 def test_the_command_repeats_the_settings(pairs_of_words):
     (line,) = re.findall(r"^paranmt train-sent2vec .*$", (pairs_of_words.folder / "README.md").read_text(), re.M)
-    arguments = _parser("train-sent2vec").parse_args(line.split()[1:])
-    assert as_json(from_options(Sent2VecConfig, arguments).resolved()) == as_json(
-        pairs_of_words.record.settings.sent2vec
-    )
+    kept = {name.replace("-", "_"): value for name, value in kept_options(line.split()[1:]).items()}
+    given = {entry.name: kept[entry.name] for entry in fields(Sent2VecConfig) if entry.name in kept}
+    assert as_json(Sent2VecConfig(**given).resolved()) == as_json(pairs_of_words.record.settings.sent2vec)

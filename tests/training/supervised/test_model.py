@@ -39,7 +39,7 @@ def test_layers_are_those_of_the_paper(sides, projection):
 
 
 def test_a_head_that_no_machine_holds():
-    with pytest.raises(InputError, match=r"have 2,000,007,000,000 weights here, .* 40,000 GB, .*; lower --hidden or"):
+    with pytest.raises(InputError, match=r"have 2,000,007,000,000 weights here, .* 40,000 GB, .*; lower `hidden` or"):
         head_of(dimension=4, projection=10**6, hidden=10**6)
 
 

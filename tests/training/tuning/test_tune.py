@@ -20,7 +20,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
-from paranmt_hf.training.tuning.trials import as_tsv, read_tune, table_of
+from paranmt_hf.training.tuning.trials import TuneRecord, as_tsv, table_of
 from paranmt_hf.training.tuning.tune import tune
 from paranmt_hf.util.records import to_json
 from tests.training.toys import synonyms
@@ -73,7 +73,7 @@ def test_all_combinations_are_tried_and_the_best_is_kept(root, tuned):
     assert not again.fresh and again.record == record
     assert sorted(path.name for path in (root / "out").iterdir()) == ["best.yaml", "trials.tsv", "tune.json"]
     assert not (root / "out.work").exists()
-    with pytest.raises(InputError, match="was found with other settings: .*tune_pairs: was 50, now 40"):
+    with pytest.raises(InputError, match="was made with other settings: .*tune_pairs: was 50, now 40"):
         search(root, root / "out", tune_pairs=40)
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_record(tuned, tmp_path, change):
     change(values["trials"])
     (tmp_path / "tune.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are none, or have settings that differ"):
-        read_tune(tmp_path)
+        TuneRecord.read(tmp_path)
 
 
 def test_tables(tuned):
@@ -159,7 +159,7 @@ def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, samp
     with pytest.raises(KeyboardInterrupt):
         search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
     assert len(list((tmp_path / "out.work" / "runs").iterdir())) == 4
-    with pytest.raises(InputError, match="holds unfinished search with other settings: .*trials"):
+    with pytest.raises(InputError, match="holds unfinished work with other settings: .*trials"):
         search(root, tmp_path / "out", grid, sampler=sampler, trials=11)
     resumed = search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
     # Four of them were not trained again.
@@ -189,7 +189,7 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
     assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
     turned = dict(reversed(grid.items()))
     with pytest.raises(
-        InputError, match=r"holds unfinished search with other settings: search.names: was \['learning_r"
+        InputError, match=r"holds unfinished work with other settings: search.names: was \['learning_r"
     ):
         tune(root / "pairs.parquet", tmp_path / "out", turned, **given)
     resumed = tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
@@ -257,8 +257,8 @@ def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
-    for final, message in (("out", "is the folder of the outcome"), ("taken", "exists and is no encoder")):
-        with pytest.raises(InputError, match=f"--final .*{final} {message}.*; choose another place"):
+    for final, message in (("out", "is the folder of the outcome"), ("taken", "holds no training.json")):
+        with pytest.raises(InputError, match=f"{final} {message}.*; choose another place"):
             tune(root / "pairs.parquet", tmp_path / "out", GRID, **given, final=tmp_path / final)
     with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
         tune(root / "pairs.parquet", tmp_path / "out", GRID, **{**given, "config": replace(CONFIG, patience=2)})
@@ -280,7 +280,7 @@ def test_the_command(root, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "3 of 4 combinations, 40 pairs" in printed and "final: trained with it on 600 pairs" in printed
     record = json.loads((tmp_path / "out" / "tune.json").read_text())
-    assert record["identity"]["training"]["mega_batch"] == 1 and record["identity"]["training"]["epochs"] == 1
+    assert record["settings"]["training"]["mega_batch"] == 1 and record["settings"]["training"]["epochs"] == 1
     # The options beside the outcome repeat it.
     again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
     assert main(again) == 0

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.sentences import read_sentences
+from paranmt_hf.text.evaluation_sets import read_sentences
 
 
 def test_layouts(tmp_path):

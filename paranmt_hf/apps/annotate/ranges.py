@@ -1,0 +1,129 @@
+"""Ranges of the paraphrase score from which pairs are sampled: given, or with equally many pairs each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+
+# Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
+TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+HALF = 16
+
+
+@dataclass(frozen=True)
+class ScoreRange:
+    """Scores above `low` and up to `high`; None is no bound. Bounds are numbers of float32, as the column is."""
+
+    low: float | None
+    high: float | None
+
+    @property
+    def label(self) -> str:
+        """How a table names it: `(0.2, 0.4]`."""
+        if self.low is None:
+            return "all" if self.high is None else f"up to {_shown(self.high)}"
+        return f"above {_shown(self.low)}" if self.high is None else f"({_shown(self.low)}, {_shown(self.high)}]"
+
+
+def _shortest(bound: float) -> float:
+    """Write a number of float32 with as few digits as tell it from its neighbours: 0.2."""
+    return float(str(np.float32(bound)))
+
+
+def _shown(bound: float) -> str:
+    text = f"{bound:.4g}"
+    return text if "." in text else f"{text}.0"
+
+
+def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
+    """Make a range between each two neighbours.
+
+    Args:
+        edges: Ascending scores, one more than there are ranges.
+    """
+    rounded = [_shortest(edge) for edge in edges]
+    if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
+        shown = " ".join(f"{edge:g}" for edge in edges)
+        raise InputError(
+            f"ranges must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
+            f"{' '.join(map(str, TABLE_3_RANGES))}",
+            option="ranges",
+        )
+    return [ScoreRange(low, high) for low, high in zip(rounded, rounded[1:], strict=False)]
+
+
+def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
+    """Find the range of each score.
+
+    Args:
+        scores: float32 [row]; NaN where there is none.
+        ranges: Neighbours, ascending.
+
+    Returns:
+        Index of the range [row]; -1 for a score that is in none.
+    """
+    low = -np.inf if ranges[0].low is None else ranges[0].low
+    edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
+    # A score equal to an edge belongs to the lower range.
+    found = np.searchsorted(edges, scores, side="left") - 1
+    found[(found >= len(ranges)) | np.isnan(scores)] = -1
+    if ranges[0].low is None:
+        found[scores == -np.inf] = 0
+    return found
+
+
+def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
+    """Make ranges that hold equally many scores, exactly and in memory that does not grow with the scores.
+
+    The scores are read twice: floats are ordered as their bits are, so that counts of the upper half of the bits say
+    which upper half an edge has, and counts of the lower halves below that one the rest.
+
+    Args:
+        columns: Gives the scores anew at each call: float32 [row], without NaN.
+        count: Number of ranges.
+
+    Returns:
+        The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
+    """
+    upper = np.zeros(1 << HALF, np.int64)
+    for scores in columns():
+        upper += np.bincount(_keys(scores) >> np.uint32(HALF), minlength=1 << HALF)
+    total = int(upper.sum())
+    if not total:
+        raise InputError("no pair has a paraphrase score, so there is nothing to cut into ranges of equally many")
+    ranks = np.array([-(-index * total // count) - 1 for index in range(1, count)], np.int64)
+    ends = upper.cumsum()
+    halves = np.searchsorted(ends, ranks, side="right")
+    lower = {int(half): np.zeros(1 << HALF, np.int64) for half in halves}
+    for scores in columns():
+        keys = _keys(scores)
+        of = keys >> np.uint32(HALF)
+        for half, counts in lower.items():
+            counts += np.bincount(keys[of == half] & np.uint32((1 << HALF) - 1), minlength=1 << HALF)
+    edges = []
+    for rank, half in zip(ranks.tolist(), halves.tolist(), strict=True):
+        before = int(ends[half] - upper[half])
+        edges.append(half << HALF | int(np.searchsorted(lower[half].cumsum(), rank - before, side="right")))
+    found = [_shortest(edge) for edge in _scores(np.array(edges, np.uint32))]
+    if len(set(found)) < len(found):
+        double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
+        raise InputError(
+            f"`quantiles` {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
+            "equally many; ask for fewer, or give `ranges`"
+        )
+    return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
+
+
+def _keys(scores: np.ndarray) -> np.ndarray:
+    """Whole numbers [row] that are ordered as the scores are."""
+    # One zero, not two.
+    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
+    return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
+
+
+def _scores(keys: np.ndarray) -> np.ndarray:
+    return np.where(keys >> np.uint32(31), keys & np.uint32((1 << 31) - 1), ~keys).view(np.float32)

@@ -1,0 +1,226 @@
+"""Training for a supervised task: its items, the encoder, the head, and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.units import UnitCounter, lookup
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import pearson, spearman
+from paranmt_hf.evaluation.transfer.data import JUDGEMENTS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer.heads import target_distributions
+from paranmt_hf.hub.repository import plain_name
+from paranmt_hf.text.tokens import Bags, WordTokenizer
+from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
+from paranmt_hf.training.prepare import build_for
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
+from paranmt_hf.training.trainer import readings
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json, made_with
+
+CLASSES: Mapping[str, Sequence[str]] = {
+    "SICK-R": ("1", "2", "3", "4", "5"),
+    "SICK-E": JUDGEMENTS,
+    "SST2": ("negative", "positive"),
+    "SST5": ("very negative", "negative", "neutral", "positive", "very positive"),
+}
+# What the classes of the similarity task count as; its score is their expectation.
+VALUES: Mapping[str, Sequence[float]] = {"SICK-R": (1, 2, 3, 4, 5)}
+
+
+@dataclass(frozen=True)
+class TaskSetup:
+    """What a run starts from.
+
+    Attributes:
+        config: The settings, resolved.
+        task: The task's items.
+        encoder: The encoder's settings, resolved.
+        start: The encoder to start from, if there is one.
+        vectors: The file of word vectors, if there is one.
+    """
+
+    config: SuperviseConfig
+    task: TransferTask
+    encoder: EncoderConfig
+    start: SentenceEncoder | None
+    vectors: Path | None
+
+    @cached_property
+    def settings(self) -> SupervisedSettings:
+        """What determines the result."""
+        encoder = as_json(encoder_identity(self.encoder, self.start, self.vectors))
+        return SupervisedSettings(self.config, encoder, self.task.checksum)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Names, without their folders, of what the run begins with."""
+        start = {"init_from": plain_name(self.encoder.init_from)} if self.encoder.init_from else {}
+        return start | ({"vectors": self.vectors.name} if self.vectors else {})
+
+
+def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> TaskSetup:
+    """Read the items of a task, and find the encoder to start from."""
+    config = config.resolved(start=encoder.init_from is not None)
+    (task,), _ = read_tasks(data, [config.task])
+    _check_labels(task)
+    encoder, start, vectors = resolve_encoder(encoder)
+    return TaskSetup(config, task, encoder, start, vectors)
+
+
+def _check_labels(task: TransferTask) -> None:
+    """Refuse items of which there is nothing to learn, or nothing to measure."""
+    for name, part in task.parts.items():
+        if len(np.unique(part.labels)) < 2:
+            raise InputError(
+                f"all {len(part):,} {name} items of {task.name} have one label; expected at least two different ones "
+                f"in {task.files[list(task.parts).index(name)]}"
+            )
+
+
+def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
+    """Train the head, and the encoder below it; returns the model and its record."""
+    config, task = setup.config, setup.task
+    texts = list(dict.fromkeys(text for part in task.parts.values() for side in part.sides for text in side))
+    row_of = {text: row for row, text in enumerate(texts)}
+    items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
+    encoder = setup.start or _new_encoder(setup)
+    bags = _cut(encoder, texts)
+    unknown = _unknown_share(bags, items["train"], setup)
+    head = new_head(_head_config(config, encoder), config.seed)
+    source: Source
+    if config.way == "fixed":
+        source = FixedVectors(_encode(encoder, texts, task.name))
+    else:
+        source = TrainedEncoder(encoder, readings(take_apart(list(encoder))), bags)
+    trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
+
+    with padded(encoder.modules()):
+        labels = task.parts["dev"].labels
+        epochs = fit(
+            source,
+            head,
+            items["train"],
+            items["dev"],
+            config,
+            lambda shares: next(iter(_figures(task.name, shares, labels, "dev").values())),
+        )
+        figures = {
+            name: _figures(task.name, probabilities(source, head, items[name]), task.parts[name].labels, name)
+            for name in ("dev", "test")
+        }
+    if isinstance(source, TrainedEncoder):
+        source.put_back()
+    model = SupervisedModel(encoder, head.eval())
+    return model, _record(setup, model, epochs, figures, unknown, trained)
+
+
+def _items(task: str, part: Part, row_of: Mapping[str, int]) -> Items:
+    sentences = np.array([[row_of[text] for text in side] for side in part.sides], np.int64)
+    if task in VALUES:
+        targets = target_distributions(part.labels)
+    else:
+        targets = np.eye(len(CLASSES[task]), dtype=np.float32)[part.labels]
+    return Items(sentences, torch.from_numpy(targets))
+
+
+def _new_encoder(setup: TaskSetup) -> SentenceEncoder:
+    """Make an encoder whose vocabulary is that of the training items, and of the word vectors where there are some."""
+    counter = UnitCounter(setup.encoder.kinds)
+    for side in setup.task.parts["train"].sides:
+        counter.add(WordTokenizer().tables(side)[0])
+    return build_for(setup.encoder, counter.result(), setup.vectors, seed=setup.config.seed)
+
+
+def _cut(encoder: SentenceEncoder, texts: list[str]) -> dict[str, Bags]:
+    """All sentences as rows of the encoder's tables, by reader."""
+    (table,) = WordTokenizer().tables(texts)
+    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}
+    return {name: lookup(vocabulary).bags(table) for name, vocabulary in vocabularies.items()}
+
+
+def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: TaskSetup) -> float:
+    """Share of the training sentences' units that no encoder knows."""
+    bags_of_train = [bag.take(np.unique(train.sentences)) for bag in bags.values()]
+    known, units = sum(int(bag.known.sum()) for bag in bags_of_train), sum(len(bag.rows) for bag in bags_of_train)
+    if not known:
+        name = setup.inputs.get("init_from", setup.encoder.model)
+        raise InputError(
+            f"{name} knows none of the words of {setup.task.name}; choose an encoder of their language, or `way` "
+            "scratch"
+        )
+    return 1 - known / units
+
+
+def _head_config(config: SuperviseConfig, encoder: SentenceEncoder) -> HeadConfig:
+    assert config.hidden is not None
+    return HeadConfig(
+        task=config.task,
+        classes=list(CLASSES[config.task]),
+        values=list(map(float, VALUES[config.task])) if config.task in VALUES else None,
+        sides=2 if config.task.startswith("SICK") else 1,
+        dimension=encoder.get_embedding_dimension() or 0,
+        projection=config.projection,
+        hidden=config.hidden,
+    )
+
+
+def _encode(encoder: SentenceEncoder, texts: list[str], task: str) -> torch.Tensor:
+    """Vectors of all sentences [sentence, dimension]."""
+    with Progress(f"{task}: encoding", len(texts), least=1.0) as progress:
+        vectors = torch.from_numpy(np.asarray(encoder.encode(texts, show_progress_bar=False), np.float32))
+        progress.advance_to(len(texts))
+    return vectors
+
+
+def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> dict[str, float]:
+    """Figures of probabilities [item, class] against labels [item]; the first one decides which epoch is kept."""
+    if task not in VALUES:
+        return {"accuracy": float(np.mean(shares.argmax(axis=1) == labels))}
+    scores = shares @ np.array(VALUES[task])
+    try:
+        return {
+            "pearson": pearson(scores, labels),
+            "spearman": spearman(scores, labels),
+            "mse": float(np.mean((scores - labels) ** 2)),
+        }
+    except InputError as error:
+        where = f"{task}, {part} items (first: predictions, second: gold scores)"
+        raise InputError(f"{where}: {error}; lower `learning_rate`") from None
+
+
+def _record(
+    setup: TaskSetup,
+    model: SupervisedModel,
+    epochs: list[Epoch],
+    figures: dict[str, dict[str, float]],
+    unknown: float,
+    trained: int,
+) -> SupervisedRecord:
+    reached = [epoch.development for epoch in epochs]
+    return SupervisedRecord(
+        settings=setup.settings,
+        inputs=setup.inputs,
+        items={name: len(part) for name, part in setup.task.parts.items()},
+        figures=figures,
+        epochs=epochs,
+        best_epoch=1 + int(np.argmax(reached)),
+        dimension=model.head.config.dimension,
+        parameters=trained,
+        unknown=unknown,
+        notes=list(setup.task.notes),
+        **made_with("torch", "numpy", "sentence-transformers"),
+    )
