@@ -277,6 +277,12 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "publish",
+            "paranmt_hf.hub.publish:publish",
+            "put a release, an encoder or a paraphraser on the Hub",
+            "paranmt publish paranmt50m you/paranmt50m --dry-run",
+        ),
+        Command(
             "quickstart",
             "paranmt_hf.apps.quickstart:quickstart",
             "build a small corpus and an encoder offline, from nothing",
@@ -350,5 +356,4 @@ COMMANDS = {command.name: command for commands in GROUPS.values() for command in
 # Commands that are not converted yet, with their module in `cli/`.
 OLD = {
     "tune": "tune",
-    "publish": "publish",
 }
