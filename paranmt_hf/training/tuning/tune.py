@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
@@ -21,110 +20,162 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve
 from paranmt_hf.training.record import TRAINING_FILE
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply
-from paranmt_hf.training.tuning.trials import (
+from paranmt_hf.training.tuning.grid import (
+    Grid,
+    Order,
+    Preset,
+    TuneConfig,
+    apply,
+    parse_grid,
+    read_grid,
+    read_preset,
+)
+from paranmt_hf.training.tuning.record import (
     OPTIONS,
-    RECORD,
+    SHOWN_TRIALS,
     TABLE,
-    Trials,
     TuneRecord,
     as_options,
-    as_text,
     as_tsv,
-    holds_trials,
-    read_tune,
+    table_of,
 )
-from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.records import as_json
-from paranmt_hf.util.run import is_free, put_in_place, result_folder, work_folder
-from paranmt_hf.util.work import finished, keep_identity, locked, remove, remove_leftover
-from paranmt_hf.version import __version__
+from paranmt_hf.util.files import shown_path, write_bytes
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import Result, is_free, result_folder, run
+from paranmt_hf.util.settings import Count, PythonOnly, values_for
 
 logger = logging.getLogger(__name__)
-COMMAND = "tune"
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Result[TuneRecord]):
     """The outcome of a search.
 
     Attributes:
-        folder: Where it is.
-        record: The trials.
         encoder: The best encoder settings.
         config: The best training settings, with the final number of epochs.
-        fresh: Whether this call searched; the outcome may have been there already.
         final: The encoder that was trained with them, if that was asked for.
     """
 
-    folder: Path
-    record: TuneRecord
-    encoder: EncoderConfig
-    config: TrainConfig
-    fresh: bool
+    encoder: EncoderConfig = EncoderConfig()
+    config: TrainConfig = TrainConfig()
     final: Trained | None = None
+
+    def summary(self) -> str:
+        """The best trials."""
+        record, folder = self.record, shown_path(self.folder)
+        lines = [table_of(record)]
+        if len(record.trials) > SHOWN_TRIALS:
+            lines.append(f"... and {len(record.trials) - SHOWN_TRIALS} more in {folder}/{TABLE}")
+        lines.append(
+            "Spearman x 100 on the development set; train, dev: mean of 2cos(g1,g2) - cos(n1,g1) - cos(n2,g2)"
+        )
+        seconds = sum(trial.seconds for trial in record.trials)
+        tried = f"{len(record.trials)} of {record.combinations:,} combinations"
+        lines.append(f"{tried}, {record.pairs:,} pairs, {seconds:,.0f} s")
+        if record.refused:
+            lines.append(f"{record.refused} more do not fit together, such as: {record.refusal}")
+        best = f"paranmt train --config {folder}/{OPTIONS} --out FOLDER"
+        lines.append(f"the best is trial {record.best.number}: {best}")
+        if self.final is not None:
+            pairs = self.final.record.history.pairs
+            lines.append(f"{shown_path(self.final.folder)}: trained with it on {pairs:,} pairs")
+        return "\n".join(lines)
 
 
 def tune(
     data: str | Path | Sequence[str | Path],
     out: str | Path,
-    grid: Grid | Mapping[str, Sequence[Any]],
     *,
     development: str | Path,
-    encoder: EncoderConfig | None = None,
-    config: TrainConfig | None = None,
-    selection: PairSelection | None = None,
+    grid: Mapping[str, Sequence[Any]] | Sequence[str] = (),
+    grid_file: str | Path | None = None,
+    preset: str | None = None,
+    training: Mapping[str, Any] | None = None,
+    epochs: Count = 5,
     tuning: TuneConfig | None = None,
+    selection: Annotated[PairSelection | None, PythonOnly] = None,
     exclude: str | Path | None = None,
     final: str | Path | None = None,
 ) -> Tuned:
-    """Search for the best settings, as arXiv:1511.08198, section 4.2, does.
+    """Search for the settings of an encoder: train each on a sample, keep the best (arXiv:1511.08198, section 4.2).
 
-    Killed at any moment and called again it goes on with the trial that was cut off.
+    After an interruption the same command continues with the trial that was running.
 
     Args:
-        data: As of `train`.
-        out: Folder for the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
-        grid: Settings and their values.
-        development: Scored pairs whose similarities decide, by Spearman's rho; see `read_scored_pairs`.
-        encoder: Settings of the encoder that are not searched.
-        config: Settings of training that are not searched.
-        selection: Which pairs there are; trials get a sample of these.
+        data: Pairs, as of `paranmt train`.
+        out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
+        development: Scored pairs of phrases whose similarities decide, by Spearman's rho: a TSV or Parquet file with
+            sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
+        grid: Settings and their values: lambda-w=0,1e-5 batch-size=25,50.
+        grid_file: The same in YAML: a setting and a list of its values on each line.
+        preset: Grid of arXiv:1511.08198 for a kind of encoder: word, projection, dan, rnn, irnn, plstm; the other
+            grids change the values of single settings.
+        training: Other options of `paranmt train`, such as `model=lstm,dimension=100`.
+        epochs: Passes over the pairs of a trial (section 4.2).
         tuning: How the search goes.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out.
+        selection: Which pairs there are; trials get a sample of them.
+        exclude: Folder with STS sets: leave out pairs with their sentences.
         final: Folder of an encoder that is trained with the best settings on all pairs.
     """
-    grid = grid if isinstance(grid, Grid) else Grid(grid)
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
-    tuning, out = tuning or TuneConfig(), result_folder(out)
+    fixed, searched = _grid_of(preset, grid_file, grid)
+    given = values_for((EncoderConfig, TrainConfig), {**fixed, **(training or {})}, "training")
+    encoder, config = EncoderConfig(**given[0]), TrainConfig(**{"epochs": epochs, **given[1]})
+    selection, tuning, out = selection or PairSelection(), tuning or TuneConfig(), result_folder(out, TuneRecord)
     final = _final_folder(final, out) if final is not None else None
     if config.patience is not None:
         raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
-    order = Order(grid, tuning)
+    order = Order(searched, tuning)
     sources = [data] if isinstance(data, str | Path) else list(data)
     whole = resolve(sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude)
-    record = finished(out, _identity(whole, order), read_tune, lambda record: record.identity, made="found")
-    fresh = record is None
-    if record is None:
-        record = _search(whole, encoder, order, out, _options(sources, selection, exclude))
-    else:
-        remove_leftover(out, COMMAND)
-    best_encoder, best_config = _best(record, encoder, config, tuning)
+    identity = _identity(whole, order)
+    # Imports torch.
+    from paranmt_hf.training.tuning.trials import Trials, holds_trials
+
+    def make(work: Path, folder: Path) -> TuneRecord:
+        trials = Trials(whole, encoder, order, work)
+        trials.run()
+        record = TuneRecord(
+            settings=identity,
+            pairs=trials.pairs,
+            combinations=len(order.grid),
+            refused=trials.refused,
+            refusal=trials.refusal,
+            trials=trials.done,
+            **made_with("torch"),
+        )
+        best = as_options(*_best(record, encoder, config, tuning), _options(sources, selection, exclude))
+        write_bytes(folder / OPTIONS, best.encode())
+        write_bytes(folder / TABLE, as_tsv(record).encode())
+        return record
+
+    found = run(out, identity, TuneRecord, make, result=Result, command="tune", holds=holds_trials)
+    best_encoder, best_config = _best(found.record, encoder, config, tuning)
     trained = None
     if final is not None:
         logger.info(f"training on all pairs for {best_config.epochs} epochs")
         trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
-    return Tuned(out, record, best_encoder, best_config, fresh, trained)
+    return Tuned(found.folder, found.record, found.fresh, best_encoder, best_config, trained)
+
+
+def _grid_of(
+    preset: str | None, file: str | Path | None, grid: Mapping[str, Sequence[Any]] | Sequence[str]
+) -> tuple[dict[str, Any], Grid]:
+    """The settings that a preset fixes, and the grid: that of the preset, changed by a file, changed by `grid`."""
+    chosen = read_preset(preset) if preset else Preset({}, {})
+    values = grid if isinstance(grid, Mapping) else parse_grid(grid)
+    parts = [chosen.grid, read_grid(Path(file)) if file else {}, values]
+    return dict(chosen.settings), Grid({name.replace("_", "-"): some for part in parts for name, some in part.items()})
 
 
 def _final_folder(final: str | Path, out: Path) -> Path:
     """Where the final encoder goes; refused before the search where it cannot go there."""
     folder = result_folder(final)
     if folder == out or not (is_free(folder) or (folder / TRAINING_FILE).is_file()):
-        what = "is the folder of the outcome" if folder == out else "exists and is no encoder of this program"
-        raise InputError(f"--final {final} {what}; choose another place for the encoder")
+        what = "is the folder of the outcome" if folder == out else "exists and is not an encoder of this program"
+        raise InputError(f"final {final} {what}; choose another place for the encoder", option="final")
     return folder
 
 
@@ -134,40 +185,6 @@ def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
     if selection.first_pairs is not None:
         return replace(selection, first_pairs=min(most, selection.first_pairs))
     return replace(selection, max_pairs=min(most, selection.max_pairs or most))
-
-
-def _search(
-    whole: TrainingRun, encoder: EncoderConfig, order: Order, out: Path, options: Mapping[str, Any]
-) -> TuneRecord:
-    """Run the trials and put the outcome into place.
-
-    Args:
-        whole: The run that the trials vary.
-        encoder: Its encoder settings as they were given.
-        order: Which combinations are tried.
-        out: Folder of the outcome.
-        options: What `best.yaml` holds beside the settings.
-    """
-    work, identity = work_folder(out), _identity(whole, order)
-    with writing(out.parent):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    with locked(work, COMMAND, worth=holds_trials):
-        keep_identity(work, identity, worth=holds_trials, doing="search")
-        trials = Trials(whole, encoder, order, work)
-        trials.run()
-        record = TuneRecord(
-            identity, trials.pairs, len(order.grid), trials.refused, trials.refusal, trials.done, __version__
-        )
-        best = as_options(*_best(record, encoder, whole.config, order.config), options)
-        folder = work / "result"
-        shutil.rmtree(folder, ignore_errors=True)
-        with writing(out):
-            folder.mkdir()
-            for name, text in ((OPTIONS, best), (TABLE, as_tsv(record)), (RECORD, as_text(record))):
-                write_bytes(folder / name, text.encode())
-            put_in_place(folder, out)
-        remove(work)
-    return record
 
 
 def _best(
