@@ -48,8 +48,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import margin_loss
-from paranmt_hf.training.pair_store import PairStore, write_pairs
-from paranmt_hf.training.token_store import write_tokens
+from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 from paranmt_hf.training.train import fit
 from paranmt_hf.training.trainer import MegaBatchTrainer
 

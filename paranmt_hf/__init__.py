@@ -60,7 +60,7 @@ _NAMES = {
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate",
     "evaluate_contrast": "paranmt_hf.evaluation.contrast",
     "evaluate_lexicon": "paranmt_hf.lexicon.build",
-    "evaluate_overfitting": "paranmt_hf.training.pair_margins",
+    "evaluate_overfitting": "paranmt_hf.training.overfitting",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
@@ -250,7 +250,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
-    from paranmt_hf.training.pair_margins import evaluate_overfitting
+    from paranmt_hf.training.overfitting import evaluate_overfitting
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec

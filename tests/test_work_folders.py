@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus import release_run, score
+from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.score import rescore
@@ -17,6 +17,7 @@ from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
+from paranmt_hf.util import run
 from tests.toys import LOCAL, RELEASE, bytes_of, make
 from tests.training.toys import small, synonyms, write_data
 
@@ -97,14 +98,12 @@ def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, mom
         if moment == "before the swap":
             patch.setattr(release_run, "write_card", kill)
         elif moment == "in the swap":
-            patch.setattr(score, "put_in_place", kill)
+            patch.setattr(run, "_swap", kill)
         else:
-            patch.setattr(score, "clear", kill)
+            patch.setattr(run, "remove", kill)
         rescore(out, scorer=other, engine=LOCAL)
     if moment == "before the swap":
-        expected = (
-            f"^{work} holds unfinished scoring with other settings: scorer.name: was 'average of other.txt', now"
-        )
+        expected = f"^{work} holds unfinished work with other settings: scorer.name: was 'average of other.txt', now"
         with pytest.raises(InputError, match=expected):
             rescore(out, scorer=third, engine=LOCAL)
         # What determines the release that is there has not changed.
@@ -172,7 +171,7 @@ def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
 
     with monkeypatch.context() as patch:
         patch.setattr(release_run, what, full)
-        expected = f"^cannot (write|save) {tmp_path}/out.work/release.*: .*File too large; make room and run the same"
+        expected = f"^cannot (write|save) {tmp_path}/out.work.*: .*File too large; make room and run the same"
         try:
             with pytest.raises(WriteError, match=expected):
                 make(bitext, tmp_path / "out", vectors)

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, visible_cores
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, total_memory, visible_cores
 from paranmt_hf.version import __version__
 
 # A full cache has millions of files, so its size is added up for a limited time.

@@ -198,7 +198,7 @@ GROUPS: dict[str, list[Command]] = {
         ),
         Command(
             "evaluate overfitting",
-            "paranmt_hf.training.pair_margins:evaluate_overfitting",
+            "paranmt_hf.training.overfitting:evaluate_overfitting",
             "how far training pairs stand out from their negatives",
             "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),

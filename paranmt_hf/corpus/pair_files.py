@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,3 +98,15 @@ def is_release(source: str) -> bool | None:
     if not path.exists():
         return None
     return path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet")))
+
+
+def languages(data: Mapping[str, Any]) -> list[str]:
+    """ISO 639-1 codes of the languages of the sources of an identity of pairs; empty for English alone."""
+    # A release has a name or a revision on the Hub; other datasets have a kind.
+    releases = [
+        source
+        for source in data["sources"]
+        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
+    ]
+    named = {str(source.get("language", ENGLISH)) for source in releases}
+    return [] if named <= {ENGLISH} else sorted(named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,14 +26,12 @@ from paranmt_hf.corpus.pair_files import (
     is_release,
     language_of,
 )
-from paranmt_hf.corpus.release import FOLDERS, fetch_release, read_tables, release_files
+from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
-from paranmt_hf.corpus.validation import check_types
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.local_dataset import check_inside
 from paranmt_hf.text.letters import letters
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import Advanced, Count, Range, check
 
@@ -401,15 +399,3 @@ class Pairs:
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Reduce sentences [sentence] to words of their letters and digits in lower case."""
     return pc.utf8_trim_whitespace(letters(column, " "))
-
-
-def languages(data: Mapping[str, Any]) -> list[str]:
-    """ISO 639-1 codes of the languages of the sources of an identity of pairs; empty for English alone."""
-    # A release has a name or a revision on the Hub; other datasets have a kind.
-    releases = [
-        source
-        for source in data["sources"]
-        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
-    ]
-    named = {str(source.get("language", ENGLISH)) for source in releases}
-    return [] if named <= {ENGLISH} else sorted(named)

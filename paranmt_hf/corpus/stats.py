@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.diversity import (
+    HEADER,
     IDF,
     OTHER_TOKENS,
     TOKENS,
@@ -25,13 +26,15 @@ from paranmt_hf.corpus.diversity import (
     DocumentFrequencies,
     ParseFigures,
     corpus_figures,
+    figures_row,
+    notes_of,
     parse_figures,
+    plot_figures,
 )
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
-from paranmt_hf.corpus.stats_report import HEADER, figures_row, notes_of, plot_figures
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import Bags

@@ -22,7 +22,7 @@ from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import total_memory
 
 # A weight of 32 bits and the two moments of Adam.
 BYTES_TO_TRAIN = 12

@@ -15,6 +15,7 @@ from paranmt_hf.encoders.families import FILES
 from paranmt_hf.encoders.model_folder import AGAIN, MODULES, SETTINGS_FILE, check_module, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_tables import NOT_FINITE
 from paranmt_hf.encoders.saving import CLASSES
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import directions_before
@@ -25,6 +26,8 @@ from paranmt_hf.text.definitions import vocabulary_of
 
 # A letter of Linear B, which no vocabulary has.
 UNSEEN = "\U00010000"
+# Weights that are checked at once.
+VALUES_AT_ONCE = 2**22
 
 
 def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
@@ -90,7 +93,7 @@ def _resolve(reference: str, name: str) -> type:
 def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Module:
     """Load a module of a folder that was checked; no code of the model runs, and nothing is fetched."""
     try:
-        return kind.load(  # type: ignore[attr-defined]
+        module: torch.nn.Module = kind.load(  # type: ignore[attr-defined]
             str(model.folder),
             subfolder=entry["path"],
             local_files_only=True,
@@ -98,8 +101,13 @@ def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Mo
             # A configuration may ask for pickles.
             model_kwargs={"use_safetensors": True},
         )
+        for name, weight in module.named_parameters():
+            # In parts, which bounds the memory of the comparison.
+            if not all(bool(part.isfinite().all()) for part in weight.detach().flatten().split(VALUES_AT_ONCE)):
+                raise ValueError(NOT_FINITE.format(path=model.folder / entry["path"], name=name))
     except Exception as error:  # the tokenizers' errors have no class of their own
         raise _unreadable(model, entry, kind, error) from error
+    return module
 
 
 def _unreadable(model: Model, entry: dict[str, str], kind: type, error: Exception) -> InputError:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
     from paranmt_hf.text.tokens import TokenTable
 
-# Characters of a call up to which its sentences are averaged one by one; a sentence of more is never.
-FEW_CHARACTERS = 4096
+# Characters of a call up to which its sentences are averaged one by one, and of a sentence that ever is.
+FEW_CHARACTERS, LONGEST_SINGLE = 1024, 4096
 # Characters that are averaged one by one before the columns' packages are imported.
 CHARACTERS_BEFORE_IMPORT = 400_000
 # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
@@ -124,9 +124,10 @@ class StaticAverage:
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether sentences are to be averaged one by one."""
         characters = sum(map(len, sentences))
-        if characters <= FEW_CHARACTERS:
+        if characters <= FEW_CHARACTERS or (len(sentences) == 1 and characters <= LONGEST_SINGLE):
             return True
-        if "numba" in sys.modules or max(map(len, sentences)) > FEW_CHARACTERS:
+        # Next to torch the import of the columns' packages takes no time.
+        if not {"numba", "torch"}.isdisjoint(sys.modules) or max(map(len, sentences)) > LONGEST_SINGLE:
             return False
         self._characters_left -= characters
         return self._characters_left >= 0

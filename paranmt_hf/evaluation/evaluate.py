@@ -77,7 +77,8 @@ def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # no
     """Measure the speed of an encoder on one core of the CPU; None for a baseline, or if there are few sentences."""
     if getattr(encoder, "source", None) is None or len(set(sentences)) <= PASSES:
         return None
-    if encoder.device.type != "cpu":
+    device = getattr(encoder, "device", None)
+    if device is not None and device.type != "cpu":
         from paranmt_hf.encoders.loading import load
 
         encoder = load(encoder.source.folder, device="cpu")

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
-from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_similarity import (
     WordSimilarity,

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.pairs import languages
+from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.paraphraser_card import paraphraser_card

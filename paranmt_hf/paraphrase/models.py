@@ -47,9 +47,8 @@ from paranmt_hf.paraphrase.training_pairs import (
     first_columns,
 )
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.util.files import share_weights, write_bytes
+from paranmt_hf.util.files import new_folder, share_weights, write_bytes
 from paranmt_hf.util.records import from_json, made_with, read_json
-from paranmt_hf.util.work import folder_aside
 
 logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
@@ -158,7 +157,7 @@ def _initial_model(setup: TrainingSetup, left_out: LeftOut | None, folder: Path)
     """Make the model before the first step with its tokenizers, or read that of an earlier run."""
     config, text = setup.config, setup.text
     if not folder.exists():
-        with folder_aside(folder) as aside, quiet():
+        with new_folder(folder) as aside, quiet():
             if left_out is None:
                 texts = first_columns(text.pairs.batches(), "reference", "translation")
                 tokenizer = train_tokenizer(texts, config.pieces)

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from paranmt_hf.corpus.pairs import PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
 from paranmt_hf.errors import InputError

@@ -1,4 +1,4 @@
-"""Checkpoints that a kill or a full disk cannot damage: written aside, then put into place."""
+"""Atomic checkpoints, with checksums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 
-# In a folder: the checksum of each file beside it, and what says that all of them were written.
+# In a folder of several files: the checksum of each, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
 _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
@@ -29,18 +29,15 @@ def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[s
         path: The file.
         tensors: Weights and averages by name.
         state: Everything else, as JSON values.
-
-    Raises:
-        InputError: It cannot be written; the previous one stays.
     """
-    with replacing(path, advice=f"{AGAIN}, which goes on from the last checkpoint") as aside:
+    with replacing(path, advice=f"{AGAIN}, which continues from the last checkpoint") as aside:
         path.parent.mkdir(parents=True, exist_ok=True)
         about = json.dumps(state)
         save_file(tensors, aside, metadata={"state": about, "sha256": _checksum(tensors, about)})
 
 
 def _checksum(tensors: Mapping[str, torch.Tensor], about: str) -> str:
-    """SHA-256 over names and values; safetensors itself does not notice values that a disk has lost."""
+    """SHA-256 over names and values; safetensors does not notice values that a disk lost."""
     digest = hashlib.sha256(about.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
@@ -49,11 +46,7 @@ def _checksum(tensors: Mapping[str, torch.Tensor], about: str) -> str:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
-    """Read a checkpoint: tensors and state; None where there is none.
-
-    Raises:
-        InputError: It is damaged.
-    """
+    """Read a checkpoint: tensors and state; None if there is none."""
     if not path.exists():
         return None
     try:
@@ -67,29 +60,25 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
 
 
 def seal(folder: Path, state: dict[str, Any]) -> None:
-    """Mark a checkpoint that consists of several files as whole, and write down what they are.
+    """Mark a checkpoint that consists of several files as complete, with their checksums.
 
-    The first process does this; the generators of the others may still be on their way to the disk.
+    Rank 0 does this; the random states of other processes may not be written yet.
 
     Args:
-        folder: The checkpoint; a former mark does not count.
-        state: What the mark holds, as JSON values.
+        folder: The checkpoint; an earlier mark is replaced.
+        state: Content of the mark, as JSON values.
     """
     mark = json.dumps(state).encode()
     own = [path for path in sorted(folder.iterdir()) if path.is_file() and not _OF_OTHERS.fullmatch(path.name)]
     files = {path.name: checksum(path) for path in own if path.name not in (SEAL, COMPLETE)}
     write_bytes(folder / SEAL, json.dumps({**files, COMPLETE: hashlib.sha256(mark).hexdigest()}).encode())
-    # The mark is written last: a checkpoint without it was cut off and does not count.
+    # The mark is written last: a checkpoint without it is incomplete and ignored.
     write_bytes(folder / COMPLETE, mark)
 
 
 def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
-    """Read the mark of a checkpoint, or refuse one of which a file was lost or changed, as a disk does that fails.
-
-    Raises:
-        InputError: There is such a file.
-    """
-    advice = f"remove {folder} and run again, which goes on from the checkpoint before, or from the start"
+    """Read the mark of a checkpoint; one with a missing or changed file is refused."""
+    advice = f"remove {folder} and run again, which continues from the checkpoint before, or from the start"
     try:
         known: dict[str, str] = from_json(dict[str, str], read_json(folder / SEAL, "a checkpoint"), folder / SEAL)
     except InputError:
@@ -98,5 +87,5 @@ def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(f"{folder / name} is missing or damaged; {advice}")
     if COMPLETE not in known:
-        raise InputError(f"{folder / SEAL} says nothing of {COMPLETE}; {advice}")
+        raise InputError(f"{folder / SEAL} does not list {COMPLETE}; {advice}")
     return json.loads((folder / COMPLETE).read_bytes())

@@ -1,4 +1,4 @@
-"""The course of a run of averaging encoders: epochs, evaluations, early stop, checkpoints, going on after a kill."""
+"""A run of an engine of averaging encoders: epochs, evaluations, early stop, checkpoints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
-# What a trainer does with a mega-batch before its turn, given the generator for its random negatives.
+# Prepares a mega-batch before its turn, given the generator for its random negatives.
 Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
 
 
@@ -73,22 +73,22 @@ def evaluation_points(count: int, config: TrainConfig) -> set[int]:
 
 @dataclass
 class _Position:
-    """Where a run is: the epoch, and how many of its mega-batches are done."""
+    """Position of a run: the epoch, and the number of its mega-batches that are done."""
 
     epoch: int = 0
     mega: int = 0
 
 
 class Epochs:
-    """Runs the training of averaging encoders.
+    """Runs an engine over all epochs.
 
     Args:
         engine: The encoder under training.
-        store: The pairs, or the sentences of which a teacher alone tells something.
+        store: The pairs, or the sentences for a teacher alone.
         folder: For checkpoints.
-        evaluate: Scores the weights as they are on the development set; None if there is none.
-        prepare: Done with each mega-batch in a thread, while the trainer is at the one before.
-        processes: Those that train together; the first one scores, writes and tells. None if this one is alone.
+        evaluate: Scores the current weights on the development set, if there is one.
+        prepare: Called with each mega-batch in a thread, while the engine trains on the one before.
+        processes: Processes that train together, of which rank 0 scores, writes and prints; None for one process.
     """
 
     def __init__(
@@ -108,21 +108,21 @@ class Epochs:
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
         self._position = _Position()
-        # By what neighbours are found: the teacher's vector of each sentence, or the sum of those of each pair's two
-        # sides [item, dimension].
+        # Vectors by which neighbours are found: the teacher's of each sentence, or their sum over both sides of each
+        # pair [item, dimension].
         self._vectors: np.ndarray | None = None
 
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
 
-        With a development set the final weights are those that scored best; of several processes, in the first one.
+        With a development set the final weights are those that scored best; of several processes, those of rank 0.
 
         Raises:
-            InputError: The loss is not a number, or a checkpoint cannot be written.
+            DivergedError: A loss is not finite.
         """
         self._resume()
         if self._processes is not None:
-            # Before the first one writes another checkpoint.
+            # Before rank 0 writes another checkpoint.
             self._processes.check_same("checkpoint", self._step, self._position.epoch, self._position.mega)
         config, position = self.config, self._position
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
@@ -147,18 +147,18 @@ class Epochs:
                     if self._is_over():
                         break
                 position.epoch, position.mega = position.epoch + 1, 0
-        # If the encoder cannot be written now, nothing of this is lost.
+        # If the encoder cannot be written, nothing is lost.
         self._save()
         if self._first:
             self._finish()
         return self.history
 
     def _generator(self, mega: int) -> np.random.Generator:
-        """For the random negatives of a mega-batch of this epoch."""
+        """The random generator of a mega-batch of this epoch."""
         return np.random.default_rng([self.config.seed, self._position.epoch, mega, 1])
 
     def _prepared(self) -> Iterator[MegaBatch]:
-        """What is left of the epoch, each mega-batch prepared while the one before is in use."""
+        """The rest of the epoch, each mega-batch prepared while the one before is in use."""
         prepare, megas = self._prepare, self._mega_batches()
         if prepare is None:
             return megas
@@ -167,7 +167,7 @@ class Epochs:
         return _ahead(prepare(mega, self._generator(number)) for number, mega in numbered)
 
     def _mega_batches(self) -> Iterator[MegaBatch]:
-        """What is left of the epoch."""
+        """The rest of the epoch."""
         config, position, teacher = self.config, self._position, self.engine.teacher
         generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
         if isinstance(self.store, DistinctSentences):
@@ -186,7 +186,7 @@ class Epochs:
         return self.store.in_order(order, config.mega_pairs, start=position.mega)
 
     def _agreed(self, order: np.ndarray) -> np.ndarray:
-        """Make sure that all processes have the same order, which follows from products of floating-point numbers."""
+        """Check that all processes have the same order, which depends on floating-point products."""
         if self._processes is not None:
             self._processes.check_same("order of sentences", zlib.crc32(order.tobytes()))
         return order
@@ -243,7 +243,7 @@ class Epochs:
         self._position = _Position(state["epoch"], state["mega"])
         self.history = History.from_dict(state["history"])
         if self._first:
-            logger.info(f"going on after {self.history.pairs:,} {self.store.unit}")
+            logger.info(f"continuing after {self.history.pairs:,} {self.store.unit}")
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:

@@ -1,7 +1,6 @@
-"""The margin loss and mega-batches for a `SentenceTransformerTrainer` of one's own, with any model.
+"""The margin loss and mega-batches for your own `SentenceTransformerTrainer`, with any model.
 
-What `paranmt train` does by itself for its encoders, as two objects that plug into the stock trainer: `MegaBatchMiner`
-is its dataset and its batch sampler, `MarginLoss` its loss. See docs/training.md.
+`MegaBatchMiner` is the dataset and the batch sampler of the trainer, `MarginLoss` its loss. See docs/training.md.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class MarginLoss(nn.Module):
         Args:
             sentence_features: Features of the columns reference, translation, reference_negative and, if there is
                 one, translation_negative.
-            labels: There are none.
+            labels: Not used.
 
         Returns:
             The loss, a scalar.
@@ -61,14 +60,14 @@ class MarginLoss(nn.Module):
         return margin_loss(*vectors, margin=self.margin)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What stands in the card of a model that the trainer writes."""
+        """Values for the model card that the trainer writes."""
         return {"margin": self.margin}
 
 
 class MegaBatchMiner:
-    """Mini-batches with negatives that the model itself finds, anew for each mega-batch (ParaNMT-50M, section 4).
+    """Mini-batches with negatives that the model itself finds for each mega-batch (ParaNMT-50M, section 4).
 
-    The trainer asks for a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
+    The trainer reads a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
     the one before it. For one process, with `dataloader_num_workers=0`, which is the trainer's default.
 
     Args:
@@ -77,10 +76,10 @@ class MegaBatchMiner:
         mega_batch: M, mini-batches of a mega-batch.
         negatives: The most similar sentence (`max`), a random one (`rand`), or half of each (`mix`).
         one_sided: Only the reference gets a negative, which is another reference.
-        seed: Decides the order of pairs and what is random.
+        seed: Decides the order of pairs and random negatives.
 
     Attributes:
-        dataset: For the trainer: the pairs, with the negatives of the mega-batch in hand.
+        dataset: For the trainer: the pairs, with the negatives of the current mega-batch.
     """
 
     def __init__(
@@ -100,16 +99,12 @@ class MegaBatchMiner:
         self._model, self._mega_batch, self._negatives = model, mega_batch, negatives
         self._one_sided, self._seed = one_sided, seed
         self._pairs = pairs.select_columns(list(SIDES)).add_column("row", np.arange(len(pairs)))
-        # Negatives of each pair of the mega-batch in hand.
+        # Negatives of each pair of the current mega-batch.
         self._found: dict[int, list[str]] = {}
         self.dataset = self._pairs.with_transform(self._with_negatives)
 
     def _with_negatives(self, rows: Mapping[str, list[Any]]) -> dict[str, list[str]]:
-        """Rows as the trainer reads them: s, s', t and, with two sides, t'.
-
-        Raises:
-            InputError: A worker of the data loader reads them; negatives are found in the process that trains.
-        """
+        """Rows as the trainer reads them: s, s', t and, with two sides, t'."""
         if get_worker_info() is not None:
             raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
         unmined = [""] * (1 if self._one_sided else 2)
@@ -120,11 +115,7 @@ class MegaBatchMiner:
     def sampler(
         self, dataset: datasets.Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> DefaultBatchSampler:
-        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`.
-
-        Raises:
-            InputError: The trainer has another dataset than the miner's.
-        """
+        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`."""
         known = "row" in (getattr(dataset, "column_names", None) or ())
         if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
             raise InputError(
@@ -138,10 +129,10 @@ class MegaBatchMiner:
 
         Args:
             rows: Their indices [pair].
-            generator: For what is random.
+            generator: For random negatives.
 
         Returns:
-            The indices of those pairs of which each sentence that needs a negative has one, in the same order.
+            The indices of the pairs that have all negatives, in the same order.
         """
         table = self._pairs.select(rows)
         sides = [list(table[side]) for side in SIDES]
@@ -175,7 +166,7 @@ class _MegaBatchSampler(DefaultBatchSampler):
         self._miner, self._count, self.epoch = miner, count, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch."""
+        """Set the epoch, which decides the order."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -191,6 +182,6 @@ class _MegaBatchSampler(DefaultBatchSampler):
             for first in range(0, len(rows), self.batch_size):
                 batch = rows[first : first + self.batch_size].tolist()
                 if len(batch) == self.batch_size or not self.drop_last:
-                    # An evaluation between two steps mines, too.
+                    # An evaluation between two steps mines too.
                     miner._found = found
                     yield batch

@@ -1,25 +1,31 @@
-"""Pairs on disk as rows of the encoders' tables: written once, read in a seeded order in bounded memory."""
+"""Pairs on disk: as word tokens, and as rows of the encoders' tables, which are read in a seeded order.
+
+Text is tokenised once; counts, rows and keys all come from the tokens.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import Bags, TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.tokens import Bags, TokenHashes, TokenTable, WordTokenizer, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
 BLOCK_PAIRS = 1024
 BUFFER_BLOCKS = 256
-# Units that are looked at together.
-UNITS = 1 << 24
+# Units that are read together.
+READ_UNITS = 1 << 24
 ABOUT = "pairs.json"
+# In a folder of tokens.
+KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 
 class Reader(Protocol):
@@ -35,10 +41,10 @@ class MegaBatch:
     """Some pairs; sentences are the references and then the translations.
 
     Attributes:
-        bags: Rows of the sentences [2 x pair] under each reader; further sentences may stand behind them.
-        keys: A number for each sentence [2 x pair], uint64, equal for equal sentences.
-        errors: Position of a wrong translation of each pair's reference among the further sentences [pair]; -1 where
-            there is none. None if there are no further sentences.
+        bags: Rows of the sentences [2 x pair] under each reader, perhaps followed by further sentences.
+        keys: Key of each sentence [2 x pair], uint64, equal for equal sentences.
+        errors: Position of a wrong translation of each pair's reference among the further sentences [pair], or -1;
+            None if there are no further sentences.
     """
 
     bags: dict[str, Bags]
@@ -52,7 +58,7 @@ class MegaBatch:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences, further ones counted."""
+        """Number of sentences, with further ones."""
         return len(next(iter(self.bags.values())))
 
 
@@ -64,16 +70,13 @@ def write_pairs(
 ) -> PairStore:
     """Look up the rows of all pairs and write them.
 
-    Pairs with a side that no reader knows a unit of are left out and counted.
+    Pairs with a side of which no reader knows a unit are left out.
 
     Args:
         tables: Tokens of references and translations [pair], batch by batch.
         folder: Where to.
         readers: How sentences become rows, by name.
         rows: Number of rows of each reader's table.
-
-    Raises:
-        InputError: No pair is left.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +111,7 @@ def _row_type(rows: int) -> type[np.unsignedinteger[Any]]:
 
 
 class _SideWriter:
-    """Appends the rows of pairs: reference and translation of each pair after each other."""
+    """Appends the rows of pairs: the reference and then the translation of each pair."""
 
     def __init__(self, folder: Path, name: str, rows: int) -> None:
         self._name = name
@@ -127,12 +130,12 @@ class _SideWriter:
         self._end += len(joined.rows)
 
     def close(self) -> dict[str, str]:
-        """End the files; returns the checksum of each by its name."""
+        """Close the files; returns the checksum of each by its name."""
         return {f"{self._name}.rows": self._rows.close(), f"{self._name}.bounds": self._bounds.close()}
 
 
 def join(parts: Sequence[Bags]) -> Bags:
-    """Put the sentences of several tables after each other."""
+    """Concatenate the sentences of several tables."""
     ends = np.cumsum([0, *(len(part.rows) for part in parts)])
     bounds = [part.offsets[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
     return Bags(np.concatenate([part.rows for part in parts]), np.concatenate([[0], *bounds]))
@@ -147,7 +150,7 @@ class PairStore:
     Attributes:
         pairs: Number of pairs.
         left_out: Number of pairs with a side of which no unit is known.
-        unit: What they are called where they are counted.
+        unit: Name of a pair in messages.
     """
 
     unit = "pairs"
@@ -164,23 +167,21 @@ class PairStore:
             raise InputError(f"{folder} is damaged; remove that folder and run again") from None
 
     def is_whole(self) -> bool:
-        """Whether every file holds what was written; all of them are read for that."""
-        return all(
-            (self._folder / name).is_file() and checksum(self._folder / name) == wanted
-            for name, wanted in self._checksums.items()
-        )
+        """Whether every file is as it was written; reads all of them."""
+        files = ((self._folder / name, wanted) for name, wanted in self._checksums.items())
+        return all(path.is_file() and checksum(path) == wanted for path, wanted in files)
 
     def keys(self) -> np.ndarray:
-        """A number for each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
+        """Key of each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
         return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
 
     def rows_of(self, reader: str) -> np.ndarray:
-        """The rows that the pairs have under a reader [row], each once and ascending, int64."""
+        """The distinct rows of the pairs under a reader [row], ascending, int64."""
         bounds = self._mapped(f"{reader}.bounds", np.int64, 2 * self.pairs + 1)
         rows = self._mapped(f"{reader}.rows", _row_type(self._rows[reader]), int(bounds[-1]))
         used = np.zeros(self._rows[reader], bool)
-        for start in range(0, len(rows), UNITS):
-            used[rows[start : start + UNITS]] = True
+        for start in range(0, len(rows), READ_UNITS):
+            used[rows[start : start + READ_UNITS]] = True
         return np.flatnonzero(used)
 
     def everything(self) -> MegaBatch:
@@ -192,12 +193,12 @@ class PairStore:
         return MegaBatch(bags, self.keys().ravel())
 
     def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
-        """Read pairs in a given order, each from where it lies on disk.
+        """Read pairs in a given order.
 
         Args:
             order: The pairs [pair].
             size: Pairs of a mega-batch; the last one may be smaller.
-            start: Mega-batches to leave out, because they were done.
+            start: Number of mega-batches to skip.
         """
         everything = self.everything()
         for low in range(start * size, len(order), size):
@@ -210,8 +211,8 @@ class PairStore:
             size: Pairs of a mega-batch; the last one may be smaller.
             seed: Decides the order together with the epoch.
             epoch: Which pass, from 0.
-            start: Mega-batches to leave out, because they were done.
-            least: Leave out a last mega-batch of fewer pairs.
+            start: Number of mega-batches to skip.
+            least: Skip a last mega-batch of fewer pairs.
         """
         generator = np.random.default_rng([seed, epoch])
         blocks = generator.permutation(-(-self.pairs // BLOCK_PAIRS))
@@ -242,7 +243,7 @@ class PairStore:
         return min(BLOCK_PAIRS, self.pairs - block * BLOCK_PAIRS)
 
     def _read(self, blocks: np.ndarray) -> MegaBatch:
-        """Read blocks; sentences are reference and translation of each pair after each other."""
+        """Read blocks; sentences are the reference and then the translation of each pair."""
         keys, bags = [], {}
         with (self._folder / "keys").open("rb") as file:
             for block in blocks.tolist():
@@ -281,7 +282,7 @@ class PairStore:
 
 
 def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
-    """Take pairs out of a buffer and put all references first."""
+    """Take pairs from a buffer, with all references first."""
     # On disk pair p is the sentences 2p, its reference, and 2p + 1, its translation.
     sentences = np.concatenate([2 * pairs, 2 * pairs + 1])
     chosen = {name: bags.take(sentences) for name, bags in buffer.bags.items()}
@@ -290,11 +291,110 @@ def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
 
 
 def append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
-    """Join two mega-batches, references first."""
-    # Joined, the sentences are: references of the left, translations of the left, references of the right,
-    # translations of the right. They begin at 0, l, 2l and 2l + r, where l and r are the numbers of pairs.
+    """Join two mega-batches, with all references first."""
+    # Joined, the references and translations of the left and of the right begin at 0, l, 2l and 2l + r.
     references = [np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)]
     translations = [left.pairs + np.arange(left.pairs), 2 * left.pairs + right.pairs + np.arange(right.pairs)]
     order = np.concatenate([*references, *translations])
     bags = {name: join([left.bags[name], right.bags[name]]).take(order) for name in left.bags}
     return MegaBatch(bags, np.concatenate([left.keys, right.keys])[order])
+
+
+class _CorpusIds:
+    """Ids of tokens for a whole corpus; those of a tokenizer change when it forgets."""
+
+    def __init__(self) -> None:
+        self.index_of: dict[str, int] = {}
+        self._tokens: Iterable[str] = ()
+        self._ids = np.empty(0, np.int32)
+
+    def of(self, table: TokenTable) -> np.ndarray:
+        """Ids of a table's tokens [token], int32."""
+        if table.vocabulary is not self._tokens:
+            self._tokens, self._ids = table.vocabulary, np.empty(0, np.int32)
+        index_of = self.index_of
+        new = [index_of.setdefault(token, len(index_of)) for token in table.vocabulary[len(self._ids) :]]
+        self._ids = np.concatenate([self._ids, np.array(new, np.int32)])
+        return self._ids[table.ids]
+
+
+class TokenStore:
+    """The tokens of pairs, batch by batch as they were read.
+
+    Args:
+        folder: What `write_tokens` wrote.
+        vocabulary: The token of each id.
+        batches: Pairs of each batch.
+    """
+
+    def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
+        self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return sum(self._batches)
+
+    def tables(self) -> Iterator[tuple[TokenTable, TokenTable]]:
+        """Read the tokens of references and translations, batch by batch; all tables have one vocabulary."""
+        with (self._folder / IDS).open("rb") as ids, (self._folder / LENGTHS).open("rb") as lengths:
+            for pairs in self._batches:
+                sides = []
+                for _ in range(2):
+                    counts = np.fromfile(lengths, np.int32, pairs)
+                    offsets = np.zeros(len(counts) + 1, np.int64)
+                    np.cumsum(counts, out=offsets[1:])
+                    sides.append(TokenTable(np.fromfile(ids, np.int32, int(offsets[-1])), offsets, self._vocabulary))
+                if any(len(side) != pairs or len(side.ids) != side.offsets[-1] for side in sides):
+                    raise InputError(f"{self._folder} is cut off; remove that folder and run again")
+                yield sides[0], sides[1]
+
+    def drop_tokens(self) -> None:
+        """Delete the tokens; the keys stay."""
+        for name in (IDS, LENGTHS):
+            (self._folder / name).unlink(missing_ok=True)
+
+
+def write_tokens(
+    batches: Iterable[tuple[pa.Array, pa.Array]], folder: Path, count: Callable[[TokenTable], None] | None = None
+) -> TokenStore:
+    """Cut the text of pairs into word tokens and write these, and a key for each sentence.
+
+    Args:
+        batches: References and translations [pair], batch by batch.
+        folder: Where to.
+        count: Called with each table, to count its units.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CHECKSUM).unlink(missing_ok=True)
+    tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), _CorpusIds()
+    sizes: list[int] = []
+    ids, lengths, keys = (ChecksummedFile(folder / name) for name in (IDS, LENGTHS, KEYS))
+    for batch in batches:
+        tables = tokenizer.tables(*batch)
+        for table in tables:
+            if count is not None:
+                count(table)
+            ids.write(corpus_ids.of(table).tobytes())
+            lengths.write(table.lengths.tobytes())
+        keys.write(np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tobytes())
+        sizes.append(len(tables[0]))
+    ids.close()
+    lengths.close()
+    # A resumed run reads only the keys again.
+    write_bytes(folder / CHECKSUM, keys.close().encode())
+    return TokenStore(folder, list(corpus_ids.index_of), sizes)
+
+
+def keys_are_whole(folder: Path) -> bool:
+    """Tell whether the keys in a folder are as `write_tokens` wrote them."""
+    try:
+        return (folder / CHECKSUM).read_text(encoding="utf8") == checksum(folder / KEYS)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def read_keys(folder: Path) -> np.ndarray:
+    """Read the keys that `write_tokens` wrote: [pair, side], uint64, in the order of the pairs."""
+    return np.fromfile(folder / KEYS, np.uint64).reshape(-1, 2)

@@ -20,13 +20,15 @@ WIDENED_ROWS = 10_000
 
 
 class PairsWithErrors(PairStore):
-    """Pairs whose mega-batches bring wrong translations of their references along.
+    """Pairs whose mega-batches contain wrong translations of their references as further sentences.
+
+    A wrong translation differs from its reference in a number or a negation.
 
     Args:
         folder: The sound pairs, as `write_pairs` wrote them.
         errors: Pairs of references and their wrong translations, under the same readers.
-        share: Of the pairs for whose reference there are any, this share gets one, in [0, 1].
-        seed: Decides which pairs, and which one.
+        share: Share of the pairs whose reference has wrong translations that get one, in [0, 1].
+        seed: Decides which pairs, and which translation.
     """
 
     def __init__(self, folder: Path, errors: PairStore, share: float, seed: int) -> None:
@@ -38,7 +40,7 @@ class PairsWithErrors(PairStore):
         self._references = references[self._order]
 
     def count(self) -> int:
-        """Number of pairs for whose reference there is a wrong translation."""
+        """Number of pairs whose reference has a wrong translation."""
         return int(np.isin(self.keys()[:, 0], self._references).sum())
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
@@ -50,16 +52,16 @@ class PairsWithErrors(PairStore):
         return map(self._with_errors, super().in_order(order, size, start=start))
 
     def _with_errors(self, mega: MegaBatch) -> MegaBatch:
-        """Put a wrong translation of its reference beside each pair that gets one."""
+        """Add the wrong translations of a mega-batch."""
         references, translations = np.split(mega.keys, 2)
         first = np.searchsorted(self._references, references)
         counts = np.searchsorted(self._references, references, side="right") - first
-        # What a mega-batch holds decides, so that a run that goes on draws as one that was not interrupted.
+        # Seeded by the content of the mega-batch, so that a resumed run draws the same.
         generator = np.random.default_rng([self._seed, *mega.keys[:2].tolist()])
         chosen = (counts > 0) & (generator.random(mega.pairs) < self._share)
         drawn = first + (generator.random(mega.pairs) * counts).astype(np.int64)
         wrong = self._order[drawn[chosen]]
-        # A sentence is no negative of its copy.
+        # A sentence is not a negative of its copy.
         other = self._translations[wrong] != translations[chosen]
         chosen[chosen] = other
         # Pair p of a store is the sentences 2p, its reference, and 2p + 1, its translation.
@@ -71,15 +73,15 @@ class PairsWithErrors(PairStore):
 
 
 def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -> np.ndarray:
-    """Take wrong translations as negatives where they are more similar than those that were mined.
+    """Replace mined negatives by wrong translations that are more similar.
 
     Args:
-        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]); -1 for none, as `mega_batch.select` gives it.
+        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]), or -1, as `mega_batch.select` returns it.
         vectors: Vectors of all sentences of the mega-batch [sentence, dimension], wrong translations last.
-        errors: Position of the wrong translation of each pair [pair]; -1 for none.
+        errors: Position of the wrong translation of each pair [pair], or -1.
 
     Returns:
-        As `chosen`. A sentence without a negative stays without.
+        As `chosen`; a sentence without a negative stays without.
     """
     wrong = np.concatenate([errors, errors])[: len(chosen)]
     sentences = np.flatnonzero((wrong >= 0) & (chosen >= 0))
@@ -92,14 +94,14 @@ def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -
 
 
 class DistinctSentences:
-    """Each distinct sentence of some pairs once; two make what is called a pair, so that batches have their sizes.
+    """The distinct sentences of some pairs; two form a pair, so that batches keep their sizes.
 
     Args:
         store: The pairs.
 
     Attributes:
         pairs: Number of pairs of sentences.
-        unit: What they are called where they are counted.
+        unit: Name of a pair in messages.
     """
 
     unit = "pairs of sentences"
@@ -107,23 +109,23 @@ class DistinctSentences:
     def __init__(self, store: PairStore) -> None:
         self._everything = store.everything()
         _, first = np.unique(self._everything.keys, return_index=True)
-        # In the order of the data. One sentence too many for pairs is left out.
+        # In the order of the data; an odd sentence is left out.
         self._sentences = np.sort(first)[: len(first) // 2 * 2]
         self.pairs = len(self._sentences) // 2
 
     @property
     def keys(self) -> np.ndarray:
-        """A number for each of the sentences [sentence], uint64."""
+        """Keys of the sentences [sentence], uint64."""
         return self._everything.keys[self._sentences]
 
     def in_order(self, order: np.ndarray, batch_size: int, mega_batch: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read the sentences in a given order.
 
         Args:
-            order: All sentences [sentence]; those of a mini-batch stand together.
+            order: All sentences [sentence], mini-batch after mini-batch.
             batch_size: Pairs of a mini-batch, of two sentences each.
             mega_batch: Mini-batches of a mega-batch; the last one may have fewer.
-            start: Mega-batches to leave out, because they were done.
+            start: Number of mega-batches to skip.
         """
         size = 2 * batch_size * mega_batch
         for low in range(start * size, len(order), size):
@@ -138,10 +140,11 @@ class DistinctSentences:
 
 
 def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
-    """Order items so that every `size` of them in a row are neighbours.
+    """Order items so that groups of `size` of them are neighbours.
 
-    All items are halved along the line through two random ones, and so are the halves, down to `size` items; then
-    these groups are shuffled. A group that is not full comes last.
+    Among random sentences nearly all cosines are low, and a mini-batch of them says little about how similar similar
+    sentences are. All items are halved along the line through two random ones, and so are the halves, down to `size`
+    items; then these groups are shuffled. An incomplete group comes last.
 
     Args:
         vectors: Their vectors [item, dimension].
@@ -161,7 +164,7 @@ def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generat
         positions = along(vectors, items, ends[1] - ends[0])
         left = -(-len(items) // size) // 2 * size
         order = np.argpartition(positions, left)
-        # The right half, which holds what does not fill a group, waits longest.
+        # The right half, which contains the incomplete group, is processed last.
         waiting += [items[order[left:]], items[order[:left]]]
     *full, last = groups
     return np.concatenate([*(full[index] for index in generator.permutation(len(full)).tolist()), last])

@@ -26,10 +26,17 @@ from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.training.inputs import TrainingRun
-from paranmt_hf.training.pair_store import ABOUT, PairStore, Reader, write_pairs
+from paranmt_hf.training.pair_store import (
+    ABOUT,
+    PairStore,
+    Reader,
+    TokenStore,
+    keys_are_whole,
+    write_pairs,
+    write_tokens,
+)
 from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
-from paranmt_hf.training.token_store import TokenStore, keys_are_whole, write_tokens
 from paranmt_hf.util.files import write_bytes
 
 logger = logging.getLogger(__name__)

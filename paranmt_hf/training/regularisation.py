@@ -24,8 +24,8 @@ class Pull:
         weight: The weight, of any shape.
         strength: lambda, at least 0.
         centre: Values of the weight's shape; None for zeros.
-        rows: Rows of a table [row], each once, that alone are looked at: the others never leave the centre. The centre
-            has these rows, too, and the gradient is sparse.
+        rows: Distinct rows of a table [row] that are trained; the centre has these rows, and the gradient is sparse.
+            None for all rows.
     """
 
     weight: torch.Tensor
@@ -34,7 +34,7 @@ class Pull:
     rows: torch.Tensor | None = None
 
     def penalty(self) -> torch.Tensor:
-        """Strength times the squared distance from the centre, as a number that has a gradient."""
+        """Strength times the squared distance from the centre, a scalar that has a gradient."""
         weight = self.weight if self.rows is None else embedding(self.rows, self.weight, sparse=True)
         if self.centre is None:
             return self.strength * weight.square().sum()
@@ -43,26 +43,26 @@ class Pull:
 
 
 def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
-    """Add up what some weights pay for their distances; 0.0 where there are none."""
+    """Add up the penalties of weights; 0.0 if there are none."""
     return sum((pull.penalty() for pull in pulls), 0.0)
 
 
 def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
-    """Pull weights towards zeros; those that are not trained are left out, as all weights are at a strength of 0."""
+    """Pull weights towards zeros; weights that are not trained are left out, and all if the strength is 0."""
     return [Pull(weight, strength) for weight in weights if strength and weight.requires_grad]
 
 
 def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
-    """Pull weights towards the values that they have now; see `towards_zero`."""
+    """Pull weights towards their current values; see `towards_zero`."""
     return [Pull(weight, strength, weight.detach().clone()) for weight in weights if strength and weight.requires_grad]
 
 
 def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
-    """Pull the rows of a table that are ever trained towards the values that they have now; see `towards_zero`.
+    """Pull the rows of a table that are trained towards their current values; see `towards_zero`.
 
     Args:
         table: The table [row, dimension].
-        rows: The rows [row], each once.
+        rows: The distinct rows [row].
         strength: lambda.
     """
     return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []
@@ -72,12 +72,9 @@ def towards_given(module: nn.Module, centres: Mapping[str, torch.Tensor], streng
     """Pull the weights of a module towards given values; see `towards_zero`.
 
     Args:
-        module: The module; weights of it that have no centre are free.
+        module: The module; its weights without a centre are free.
         centres: Values by the names of weights, as in the module's `state_dict`.
         strength: lambda.
-
-    Raises:
-        InputError: A centre belongs to no weight of the module, or has another shape than its weight.
     """
     weights = dict(module.named_parameters())
     for name, centre in centres.items():

@@ -24,7 +24,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingRun
-from paranmt_hf.training.token_store import read_keys
+from paranmt_hf.training.pair_store import read_keys
 from paranmt_hf.util.files import replacing, write_bytes, writing
 from paranmt_hf.util.progress import Progress
 

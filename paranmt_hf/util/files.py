@@ -66,13 +66,50 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
         _OPEN.discard(aside.name)
 
 
+@contextmanager
+def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
+    """Let a `with` block fill a folder, which appears under its name when the block ends.
+
+    Args:
+        path: The folder; nothing or an empty folder may be there.
+        advice: What to do if there is no room.
+
+    Yields:
+        A new hidden folder in the same folder.
+
+    Raises:
+        WriteError: It cannot be written.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    with writing(path, advice=advice):
+        sweep_killed(path)
+        _OPEN.add(aside.name)
+        try:
+            aside.mkdir(parents=True)
+            yield aside
+            put_in_place(aside, path)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+            _OPEN.discard(aside.name)
+
+
+def put_in_place(made: Path, path: Path) -> None:
+    """Rename a finished folder, to a path where nothing or an empty folder is."""
+    if path.exists():
+        path.rmdir()
+    made.rename(path)
+
+
 def sweep_killed(path: Path) -> None:
-    """Delete what killed processes left next to a file when they replaced it."""
+    """Delete what killed processes left next to a file or folder that they wrote."""
     with suppress(OSError):
         for aside in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
             process = aside.name.removeprefix(f".{path.name}.").split("-")[0]
             if aside.name not in _OPEN and process.isdecimal() and not _is_another(int(process)):
-                aside.unlink()
+                if aside.is_dir():
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    aside.unlink()
 
 
 def _is_another(process: int) -> bool:

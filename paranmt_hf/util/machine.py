@@ -1,11 +1,14 @@
-"""What a process may use of its machine: cores, memory, room on disks."""
+"""What a process may use of its machine: cores, threads, memory, space on disks."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -13,8 +16,40 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def visible_cores() -> int:
-    """Cores that the process may run on, as the scheduler says."""
+    """Number of cores that the scheduler gives this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def total_memory() -> float:
+    """Bytes of memory of this machine; infinity if unknown."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return inf
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread in a `with` block, so that results do not depend on the number of threads."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Restore the number of threads of torch after a `with` block; torch is not imported for that."""
+    before = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            sys.modules["torch"].set_num_threads(before)
 
 
 def core_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float | None:
@@ -81,7 +116,7 @@ def _read(path: Path) -> str | None:
 
 
 def free_space(path: Path) -> int | None:
-    """Bytes that are free where a path is, or will be; None where the system does not tell."""
+    """Bytes that are free where a path is, or will be; None if unknown."""
     for folder in (path, *path.parents):
         try:
             return shutil.disk_usage(folder).free
@@ -94,11 +129,11 @@ def folder_size(folder: Path, seconds: float) -> tuple[int, bool]:
     """Add up the files of a folder, links not followed.
 
     Args:
-        folder: The folder; one that is not there has no files.
-        seconds: How long to look at most.
+        folder: The folder; a missing one has no files.
+        seconds: Maximum time.
 
     Returns:
-        Bytes, and whether all files were looked at.
+        Bytes, and whether all files were counted.
     """
     total, end = 0, time.monotonic() + seconds
     for size in _sizes(folder):

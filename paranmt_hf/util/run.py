@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import AGAIN, checksum, disk_full, write_bytes, write_failure, writing
+from paranmt_hf.util.files import AGAIN, checksum, disk_full, put_in_place, write_bytes, write_failure, writing
 from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences, read_json
 
 # Says whether a work folder holds what took long to make.
@@ -52,17 +52,20 @@ class Result(Generic[R]):
         return str(self.folder)
 
 
-def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = ()) -> Path:
+def result_folder(
+    out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = (), option: str = "out"
+) -> Path:
     """Resolve the folder of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
         out: The folder: new, empty, or with a result.
         kind: Record of the result; anything else in the folder is refused.
         sources: Files and folders that the result is made from, which it would change if it were inside.
+        option: Name of the parameter, for errors.
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another place", option="out", path=folder)
+        return InputError(f"{out} {reason}; choose another place", option=option, path=folder)
 
     folder = Path(out).expanduser().resolve()
     if not folder.name:
@@ -73,7 +76,7 @@ def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources:
         raise refusal(f"is below the file {file}")
     _refuse_inside(folder, sources)
     if kind is not None and not is_free(folder):
-        _read(folder, kind.read)
+        _read(folder, kind.read, option)
     return folder
 
 
@@ -275,18 +278,11 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     return record
 
 
-def _read(out: Path, read: Callable[[Path], R]) -> R:
+def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
     try:
         return read(out)
     except InputError as error:
-        raise InputError(f"{error}; {ADVICE}", option="out", path=out) from None
-
-
-def put_in_place(made: Path, out: Path) -> None:
-    """Rename a finished folder, to a path where nothing or an empty folder is."""
-    if out.exists():
-        out.rmdir()
-    made.rename(out)
+        raise InputError(f"{error}; {ADVICE}", option=option, path=out) from None
 
 
 @contextmanager

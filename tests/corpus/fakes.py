@@ -13,7 +13,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.work import locked
+from paranmt_hf.util.run import locked
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def make_input(folder: Path, shards: int = 4, rows: int = 5) -> Manifest:
 
 
 def run(folder: Path, *, seconds: float = 0.0, workers: int = 1, engine: str = "local", shards: int = 4) -> Manifest:
-    with locked(folder, "build", worth=lambda folder: True):
+    with locked(folder, "build", {}, lambda folder: True):
         source = make_input(folder / "input", shards)
         stage = UpperStage(str(folder / "log"), seconds)
         return run_job(source, folder / "output", stage, EngineConfig(engine, workers, threads=1))

@@ -28,6 +28,7 @@ def threads(request, monkeypatch):
     """Encode in columns of three sentences, on one thread or two."""
     monkeypatch.setattr(static_average, "BLOCK_SENTENCES", 3)
     monkeypatch.setattr(static_average, "FEW_CHARACTERS", 0)
+    monkeypatch.setattr(static_average, "LONGEST_SINGLE", 0)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -226,10 +227,11 @@ def test_real_text_equals_the_slow_path(shared_data):
     np.testing.assert_allclose(model.encode(texts)[:, :20], stock, atol=1e-6)
 
 
-@pytest.mark.parametrize("few", [0, 4096])
+@pytest.mark.parametrize("few", [0, 1024])
 def test_what_is_remembered_changes_nothing(monkeypatch, few):
     monkeypatch.setattr(static_average, "REMEMBERED_CHUNKS", 2)
     monkeypatch.setattr(static_average, "FEW_CHARACTERS", few)
+    monkeypatch.setattr(static_average, "LONGEST_SINGLE", few)
     model = encoder("word+trigram")
     expected = SentenceTransformer.encode(model, SENTENCES)
     for _ in range(3):

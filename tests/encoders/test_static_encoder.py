@@ -56,6 +56,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     """Each of the two ways to average."""
     if request.param == "columns":
         monkeypatch.setattr(static_average, "FEW_CHARACTERS", 0)
+        monkeypatch.setattr(static_average, "LONGEST_SINGLE", 0)
         monkeypatch.setattr(static_average, "BLOCK_SENTENCES", 3)
 
 

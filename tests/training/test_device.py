@@ -312,5 +312,5 @@ def test_too_little_memory_is_said(tmp_path, monkeypatch):
 
     trainer, plans = prepared(tmp_path, TrainConfig(batch_size=10, mega_batch=2), model="word")
     monkeypatch.setattr("paranmt_hf.training.device.engine.hardest", full)
-    with pytest.raises(InputError, match="a mega-batch of 20 pairs does not fit .* lower --mega-batch"):
+    with pytest.raises(InputError, match="a mega-batch of 20 pairs and the tables do not fit .* lower `mega_batch`"):
         trainer.train_on(plans[0], None)

@@ -9,8 +9,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.overfitting import mean_margin
-from paranmt_hf.training.pair_margins import OverfittingConfig, evaluate_overfitting
+from paranmt_hf.training.overfitting import OverfittingConfig, evaluate_overfitting, mean_margin
 from paranmt_hf.training.train import train
 from tests.training.toys import synonyms
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from paranmt_hf.corpus.pairs import languages
+from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import BAG, SEQUENCE
 from paranmt_hf.training.card import command, data, hub_datasets, limits, sources, summary

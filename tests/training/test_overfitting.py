@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import overfitting
@@ -25,7 +24,7 @@ def cos(left, right):
 
 def test_two_pairs_by_hand():
     # a = (1, 0) with b = (3, 4), and c = (0, 2) with d = (-1, 0).
-    vectors = torch.tensor([[1.0, 0], [0, 2], [3, 4], [-1, 0]])
+    vectors = np.array([[1.0, 0], [0, 2], [3, 4], [-1, 0]])
     # a and b: cos 0.6; the negatives of a are c (0) and d (-1), those of b are c (0.8) and d (-0.6).
     # c and d: cos 0; the negatives of c are a (0) and b (0.8), those of d are a (-1) and b (-0.6).
     found = margins(vectors, np.arange(4))
@@ -55,7 +54,7 @@ def test_plain_loops(monkeypatch):
     assert small == mean_margin(Fixed(vectors), first, second, pool=3)
     assert small != mean_margin(Fixed(vectors), first, second, pool=3, seed=2)
     # Encoded in three parts.
-    monkeypatch.setattr(overfitting, "ENCODED", 4)
+    monkeypatch.setattr(overfitting, "ENCODED_PAIRS", 4)
     assert small == mean_margin(Fixed(vectors), first, second, pool=3)
 
 

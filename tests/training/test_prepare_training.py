@@ -13,7 +13,7 @@ from paranmt_hf.hub import repository
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.token_store import read_keys, write_tokens
+from paranmt_hf.training.pair_store import read_keys, write_tokens
 from paranmt_hf.training.train import train
 from tests.training.toys import SMALL, random_text, small, synonyms, write_data
 
@@ -51,7 +51,7 @@ def test_tokens_are_read_back(tmp_path, size):
 
 def test_ids_hold_when_the_tokenizer_forgets(tmp_path, monkeypatch):
     """A tokenizer that forgets numbers its tokens anew; those of the store go on."""
-    monkeypatch.setattr("paranmt_hf.training.token_store.WordTokenizer", lambda: WordTokenizer(capacity=3))
+    monkeypatch.setattr("paranmt_hf.training.pair_store.WordTokenizer", lambda: WordTokenizer(capacity=3))
     sides = random_text(40)
     store = write_tokens(batches(sides, 5), tmp_path)
     stored = [[table.vocabulary[token] for token in table.ids] for tables in store.tables() for table in tables]

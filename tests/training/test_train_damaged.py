@@ -14,8 +14,7 @@ from paranmt_hf.encoders.units import lookup
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
-from paranmt_hf.training.pair_store import write_pairs
-from paranmt_hf.training.token_store import keys_are_whole, read_keys, write_tokens
+from paranmt_hf.training.pair_store import keys_are_whole, read_keys, write_pairs, write_tokens
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from tests.training.test_train_interrupted import Killed, interrupted, teacher_of

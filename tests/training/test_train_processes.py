@@ -79,7 +79,7 @@ def test_two_do_what_one_does_also_after_a_kill(tmp_path, data):
     assert not killed.exists()
     done, _ = run(data, killed, 2)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stderr.count("going on after 280 pairs") == 1
+    assert done.stderr.count("continuing after 280 pairs") == 1
     assert history(killed)["losses"] == history(two)["losses"]
     assert history(killed)["scores"] == history(two)["scores"]
     for left, right in zip(weights(killed), weights(two), strict=True):

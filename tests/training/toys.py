@@ -15,8 +15,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.pair_store import PairStore, write_pairs
-from paranmt_hf.training.token_store import write_tokens
+from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 
 Sentences = list[str]
 # A run that takes a second.

@@ -11,7 +11,7 @@ import pytest
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import ChecksummedFile, checksum, replacing, write_bytes, writing
+from paranmt_hf.util.files import ChecksummedFile, checksum, new_folder, replacing, write_bytes, writing
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
@@ -152,3 +152,21 @@ def test_a_full_disk_under_a_file_with_its_checksum():
     file = ChecksummedFile(Path("/dev/full"))
     with pytest.raises(WriteError, match="^cannot write /dev/full: No space left on device; make room"):
         file.write(bytes(1_000_000))
+
+
+def test_a_folder_appears_whole(tmp_path):
+    out = tmp_path / "out"
+    left = tmp_path / f".out.{os.getpid()}-0.tmp"
+    left.mkdir()
+    (left / "left by a kill").touch()
+    (tmp_path / "out").mkdir()
+    with new_folder(out) as aside:
+        (aside / "a").write_text("1")
+        assert not list(out.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (out / "a").read_text() == "1"
+    with pytest.raises(WriteError, match=f"^cannot write {out}: Directory not empty"), new_folder(out) as aside:
+        (aside / "b").touch()
+    for error in (KeyboardInterrupt, RuntimeError, InputError):
+        with pytest.raises(error, match="^mine$"), new_folder(tmp_path / "other"):
+            raise error("mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in out.iterdir()] == ["a"]

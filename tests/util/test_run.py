@@ -11,9 +11,9 @@ import pytest
 
 import paranmt_hf.util.run as module
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import checksum, put_in_place
 from paranmt_hf.util.records import FileRecord, Record, made_with
-from paranmt_hf.util.run import Result, clear, locked, put_in_place, result_file, result_folder, run, work_folder
+from paranmt_hf.util.run import Result, clear, locked, result_file, result_folder, run, work_folder
 from paranmt_hf.util.settings import setting
 
 

@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.apps.annotate.ranges import TABLE_3_RANGES, ScoreRange, equal_ranges, given_ranges, range_of
 from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.release import key_columns_of, read_tables
+from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.corpus.validation import check_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with

@@ -12,8 +12,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.pool import Pool
 from paranmt_hf.corpus.jobs.ray import run_on_ray
 from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard, sweep
+from paranmt_hf.util.machine import threads_kept
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.threads import threads_kept
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:

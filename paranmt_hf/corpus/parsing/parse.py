@@ -22,7 +22,8 @@ from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
-from paranmt_hf.corpus.pairs import Pairs, PairSelection, languages
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, TreeSource
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, tab_fie
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.work import folder_aside
+from paranmt_hf.util.files import new_folder
 
 # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
 MAX_CHARACTERS = 1_000_000
@@ -80,7 +80,7 @@ BYTE_VALUES = 256
 
 def write_index(file: TreeFile, folder: Path) -> None:
     """Write the index of a file of trees into a folder, atomically; takes 32 bytes of memory for each line."""
-    with folder_aside(folder) as aside:
+    with new_folder(folder) as aside:
         hashes = [np.empty(0, np.uint64)]
         with pa.OSFile(str(aside / TREES), "wb") as sink, pa.ipc.new_file(sink, INDEX_SCHEMA) as writer:
             for batch in file.batches():

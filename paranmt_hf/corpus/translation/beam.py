@@ -113,8 +113,6 @@ class _Best:
         """Take finished hypotheses [row, beam, position] with scores [row, beam], -inf where not finished."""
         some = (scores > -math.inf).any(dim=1)
         rows, tokens, scores = rows[some], tokens[some], scores[some]
-        if not len(rows):
-            return
         self.finished[rows] += (scores > -math.inf).sum(dim=1)
         count, position = self.scores.shape[1], tokens.shape[2]
         # Stable, so that of equal scores the one found first stays first.
@@ -177,7 +175,9 @@ def beam_search(
         ended = torch.isin(extended[:, :, -1], ends)
         # Only a hypothesis among the best `beams` may finish; at the limit all of them do.
         finishing = ended[:, :beams] | (step == longest)
-        best.add(rows, extended[:, :beams], (values[:, :beams] / (step + prefix)).masked_fill(~finishing, -math.inf))
+        if bool(finishing.any()):
+            scores = (values[:, :beams] / (step + prefix)).masked_fill(~finishing, -math.inf)
+            best.add(rows, extended[:, :beams], scores)
         going = (best.finished[rows] < beams).nonzero().flatten()
         if step == longest or not len(going):
             break

@@ -18,8 +18,8 @@ from paranmt_hf.corpus.translation.checkpoint import Checkpoint, read_weights
 from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device, resolve_dtype
 from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import new_folder, writing
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.work import folder_aside
 
 logger = logging.getLogger(__name__)
 
@@ -57,18 +57,15 @@ def converted(checkpoint: Checkpoint) -> Path:
     target = cache_folder() / key
     if target.is_dir():
         return target
-    doing, advice = "write a converted model to", "make room, or name another folder in PARANMT_CACHE"
-    try:
+    with writing(target, advice="make room, or name another folder in PARANMT_CACHE"):
         target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(target.parent.with_suffix(".lock")):
             if not target.is_dir():
                 logger.info("converting %s for CTranslate2 into %s", files.name, target)
-                with folder_aside(target, doing=doing, advice=advice) as aside:
+                with new_folder(target) as aside:
                     # The converter makes its own folder, and wants none there.
                     aside.rmdir()
                     _convert(checkpoint, aside)
-    except OSError as error:
-        raise InputError(f"cannot {doing} {target}: {error.strerror or error}; {advice}") from None
     return target
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
+from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.settings import Range, Seed, check
-from paranmt_hf.util.threads import one_thread
 
 if TYPE_CHECKING:
     import torch

@@ -1,1 +1,1 @@
-"""The training loop of averaging encoders on a GPU: rows stay there, a mega-batch is sent once and looked at once."""
+"""The engine of averaging encoders on a GPU: tables stay there, and each mega-batch synchronises once."""

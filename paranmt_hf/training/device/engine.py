@@ -1,10 +1,10 @@
-"""Trains averaging encoders on a device: what `AveragingTrainer` does, without a look back to the host inside a step.
+"""Trains averaging encoders on a device, without a synchronisation with the host inside a step.
 
-A mega-batch is sent once and looked at once, at its end, when the losses of its steps come back. What is not known
-before, how many units the sentences of a step have, has a bound; should a step have more, which the look tells, the
-mega-batch is run again with a larger bound, from the tables that it has not written to yet.
+A mega-batch is sent once, and its losses come back at its end. The number of units of the sentences of a step is not
+known before and has a bound. If a step has more, the mega-batch is run again with a larger bound, from the tables, to
+which nothing was written yet.
 
-Several processes share the pairs of every step. Each has the whole table and moves it alike, by the gradients of all.
+Several processes share the pairs of every step. Each has the whole table and updates it by the gradients of all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DeviceEngine:
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
         capturing: How steps are captured; None runs them one kernel at a time.
-        processes: Those that train together; None if this one is alone.
+        processes: Processes that train together; None for one process.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class DeviceEngine:
         self._device = tables[0].optimizer.table.device
         parts = owners(config.batch_size, config.batch_size, processes.count if processes is not None else 1)
         self._whole = tuple(np.bincount(parts).tolist())
-        # What a whole mini-batch's step reads and writes: its sentences, those of all processes, all negatives, the
-        # teacher, what came of it.
+        # What the step of a full mini-batch reads and writes: its sentences, those of all processes, the negatives,
+        # the teacher's vectors, and the result.
         own = self._whole[processes.rank if processes is not None else 0]
         self._own = torch.zeros(2 * own, dtype=torch.long, device=self._device)
         self._together = torch.zeros(2 * config.batch_size, dtype=torch.long, device=self._device)
         self._negatives = self._own[:0]
         self._taught = self._schedule.now[:0]
-        # The loss, the units under each table and, of several processes, the rows of each table that were sent.
+        # The loss, the units of each table and, of several processes, the rows of each table that were sent.
         columns = 1 + len(tables) * (1 if processes is None else 2)
         self._result = torch.zeros(columns, dtype=torch.float64, device=self._device)
         self._repeated = Repeated(self._whole_step, capturing)
@@ -73,7 +73,7 @@ class DeviceEngine:
         return [table.optimizer for table in self.tables]
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
-        """Do what the host can do for a mega-batch before the ones before it are done; arguments as of `train_on`."""
+        """Prepare a mega-batch on the host while earlier ones are trained on; arguments as of `train_on`."""
         readers = [table.reader for table in self.tables]
         pinned = self._device.type == "cuda"
         return make_plan(mega, generator, readers, self.config, self.teacher, pinned=pinned, processes=self._processes)
@@ -89,15 +89,14 @@ class DeviceEngine:
             Loss of each step.
 
         Raises:
-            DivergedError: A loss is not a number.
-            InputError: The device has too little memory.
+            DivergedError: A loss is not finite.
         """
         try:
             return self._train_on(mega, generator)
         except torch.cuda.OutOfMemoryError:
             raise InputError(
-                f"--device cuda: a mega-batch of {mega.pairs:,} pairs does not fit beside the tables into the memory "
-                "of the GPU; lower --mega-batch, or leave --device out"
+                f"`device` cuda: a mega-batch of {mega.pairs:,} pairs and the tables do not fit into the memory of "
+                "the GPU; lower `mega_batch`, or leave `device` out"
             ) from None
 
     def _train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
@@ -106,7 +105,7 @@ class DeviceEngine:
             return []
         done = self.tables[0].optimizer.step
         while True:
-            # The one look: a row for each step, then whether the vectors that were mined were numbers.
+            # The only synchronisation: a row for each step, then whether the vectors of mining were finite.
             results = self._look(self._run(plan, done))
             if not results[-1, 0]:
                 raise diverged(f"{done + 1}", float("nan"))
@@ -123,7 +122,7 @@ class DeviceEngine:
         return losses
 
     def _look(self, results: torch.Tensor) -> np.ndarray:
-        """Bring results of steps to the host, those of all processes as one: all of them see the same."""
+        """Copy the results of steps to the host, combined over all processes."""
         if self._processes is None:
             return results.cpu().numpy()
         everyone = self._processes.gather(results).cpu().numpy()
@@ -133,7 +132,7 @@ class DeviceEngine:
         return together
 
     def _had_room(self, most: list[int]) -> bool:
-        """Tell whether there was room for the most units, and rows to be sent, of a step; make it if there was not."""
+        """Tell whether the bounds of units and of rows to be sent were large enough; raise them if not."""
         count = len(self.tables)
         enough = all(units <= table.bound for units, table in zip(most, self.tables, strict=False))
         for units, table in zip(most, self.tables, strict=False):
@@ -148,7 +147,7 @@ class DeviceEngine:
         """Make all steps of a mega-batch on local copies of its rows.
 
         Returns:
-            Loss and units of each step, see `_result`; then whether the vectors were numbers [step + 1, column],
+            Loss and units of each step, see `_result`; then whether the vectors were finite [step + 1, column],
             float64.
         """
         results = torch.ones(len(plan.steps) + 1, len(self._result), dtype=torch.float64, device=self._device)
@@ -189,7 +188,7 @@ class DeviceEngine:
         return list(parts[0].split(own)), parts[1 + 4 * len(self.tables) :]
 
     def _mine(self, plan: Plan, sent: list[torch.Tensor], finite: torch.Tensor) -> None:
-        """Find the negative of each sentence, any where it has none; says in `finite` whether vectors were numbers."""
+        """Find the negative of each sentence, any if it has none; writes into `finite` whether vectors were finite."""
         drawn = sent[2 if plan.exclusions is not None else 0].long() if plan.drawn is not None else None
         if plan.exclusions is not None:
             vectors = self._combine([table.encode_all() for table in self.tables])
@@ -205,7 +204,7 @@ class DeviceEngine:
         self._negatives[: len(chosen)].copy_(chosen)
 
     def _hardest(self, plan: Plan, sent: list[torch.Tensor], vectors: torch.Tensor) -> torch.Tensor:
-        """Mine the negatives of the sentences that ask, see `Plan`; those of other sentences stay at 0."""
+        """Mine the negatives of the queries of this process (see `Plan`); those of other sentences stay 0."""
         exclusions = sent[0], sent[1]
         if plan.asking is None:
             return hardest(vectors, exclusions, _bounds(plan, len(vectors)))
@@ -239,7 +238,7 @@ class DeviceEngine:
             What `_result` has.
         """
         loss, units, slopes = self._slopes(own, shares, together)
-        # Without a pair the loss is a zero, and so are the units.
+        # Without a pair the loss and the units are zero.
         counts = [part.count for part in units] or [loss] * len(self.tables)
         results = [loss.double(), *(count.double() for count in counts)]
         moved = [table for table in self.tables if not table.fixed]
@@ -253,7 +252,7 @@ class DeviceEngine:
             table.complete(gradient)
         if self.config.clip is not None and moved:
             norm = torch.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()
-            # Above the limit this is a factor below one; 0 / 0 cannot be, for the limit is above 0.
+            # Below 1 if the norm is above the limit; never 0 / 0, because the limit is above 0.
             factor = (self.config.clip / norm).clamp(max=1)
             for gradient in gradients:
                 gradient.mul_(factor)
@@ -287,10 +286,10 @@ class DeviceEngine:
     def _summed(
         self, processes: Processes, units: Sequence[Units], slopes: Sequence[torch.Tensor]
     ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Add up the gradients under the pairs of all processes.
+        """Add up the gradients of the pairs of all processes.
 
         Args:
-            processes: Those that train together.
+            processes: The processes that train together.
             units: The units of this process's sentences under each table; empty if it has none.
             slopes: The gradient of these sentences under each table.
 
@@ -314,9 +313,9 @@ class DeviceEngine:
     def _loss(
         self, vectors: list[torch.Tensor], own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor
     ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        """Weigh the margin loss and the teacher's term, see `combined_loss`; with the gradient under each table.
+        """Compute `combined_loss` and its gradient with respect to the vectors of each table.
 
-        Of several processes each gives its part of the loss, and the gradient of the whole loss under its own pairs.
+        Each of several processes returns its part of the loss, and the gradient of the whole loss for its own pairs.
         """
         config, roles = self.config, 3 if self.config.one_sided else 4
         if self.teacher is None:
@@ -325,7 +324,7 @@ class DeviceEngine:
             return loss, [slope] * len(vectors) if self.mode == "add" else slope.split(widths, dim=1)
         leaves = [part.requires_grad_() for part in vectors]
         combined, terms = self._combine(leaves), []
-        # A sum over pairs: each process has the terms of its own ones.
+        # A sum over pairs: each process has the terms of its own pairs.
         part = len(own) / (2 * sum(shares))
         if config.margin_weight:
             terms.append(config.margin_weight * part * margin_loss(*combined.chunk(roles), margin=config.margin))
@@ -340,7 +339,7 @@ class DeviceEngine:
 
 
 def _bounds(plan: Plan, asking: int) -> np.ndarray:
-    """Bounds in the exclusions of the sentences that ask [asking + 1]."""
+    """Bounds of the queries in the exclusions [query + 1]."""
     assert plan.exclusions is not None
     return np.searchsorted(plan.exclusions[0], np.arange(asking + 1))
 
@@ -363,7 +362,7 @@ def device_engine(
         teacher: The teacher's vectors, if similarities are learned too.
         device: Where it is trained.
         capturing: How steps are captured; on a GPU as a CUDA graph if left out, elsewhere not at all.
-        processes: Those that train together; None if this one is alone.
+        processes: Processes that train together; None for one process.
     """
     if capturing is None and device.type == "cuda":
         capturing = Capturing()

@@ -1,4 +1,4 @@
-"""Steps of one shape as a CUDA graph: launched as a whole, without the host's cost for each kernel."""
+"""Steps of one shape as a CUDA graph, which is launched as a whole, without a cost on the host for each kernel."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 
 logger = logging.getLogger(__name__)
 Step = Callable[[], None]
-# Steps that run plainly before one is captured, so that libraries have set up what they need.
+# Steps that run without a graph first, so that libraries allocate what they need.
 WARM_UP = 3
 
 
 class Capturing:
-    """How steps are captured on a GPU; `warm_up` runs one, `capture` makes of one what runs it again."""
+    """Captures steps on a GPU: `warm_up` runs a step, `capture` returns a function that replays it."""
 
     def warm_up(self, step: Step) -> None:
-        """Run a step on a stream of its own, as torch asks for before a capture."""
+        """Run a step on a stream of its own, as torch requires before a capture."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -25,16 +25,16 @@ class Capturing:
         torch.cuda.current_stream().wait_stream(stream)
 
     def capture(self, step: Step) -> Step:
-        """Capture a step; that does not run it."""
+        """Capture a step without running it."""
         graph = torch.cuda.CUDAGraph()
-        # Meanwhile the thread that prepares the next mega-batch asks for pinned memory, which "global" would refuse.
+        # The thread that prepares the next mega-batch allocates pinned memory, which the mode "global" refuses.
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             step()
         return graph.replay
 
 
 class Repeated:
-    """Runs one step again and again: captured where that is possible, else plainly.
+    """Runs one step repeatedly, captured if possible.
 
     The step must read and write the same memory each time, and run the same operations on it.
 

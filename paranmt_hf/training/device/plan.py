@@ -1,4 +1,4 @@
-"""What the host prepares of a mega-batch: everything that follows from its ids alone.
+"""What the host prepares for a mega-batch: everything that follows from its ids alone.
 
 Negatives are known on the device only. But whether a sentence can have one follows from its exclusions, so the pairs
 of each step, and with them the shapes of all that a step computes on, are known beforehand.
@@ -28,8 +28,7 @@ class TablePlan:
         ids: Position in `rows` of each unit [unit].
         starts: First unit of each sentence [sentence].
         lengths: Units of each sentence [sentence].
-        own_units: Most units that the sentences of a step's own pairs have in any process, their negatives not
-            counted.
+        own_units: Largest number of units of the pairs of a step in any process, without their negatives.
     """
 
     rows: np.ndarray
@@ -41,19 +40,19 @@ class TablePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(MegaBatch):
-    """A mega-batch with what is known of its steps beforehand.
+    """A mega-batch with what is known about its steps beforehand.
 
     Attributes:
         tables: The rows under each table.
-        steps: Positions of the sentences of each step's pairs that are this process's, references first [2 x pair].
+        steps: Positions of the sentences of each step's pairs of this process, references first [2 x pair].
         shares: Pairs of each step that each process has.
-        exclusions: Which of the sentences that ask for a negative excludes which of those that are searched, sorted by
-            the former, both [exclusion]; None if nothing is mined.
-        drawn: Negative of each sentence that was drawn at random; -1 where it is mined; None if nothing is drawn.
-        asking: Positions of the sentences for which this process mines [asking]; None if it is the only one.
-        together: Positions of the sentences of each step's pairs of all processes, one process after the other
+        exclusions: Position among the queries of mining and position of a candidate that it excludes, sorted by the
+            former, both [exclusion]; None if nothing is mined.
+        drawn: Negative of each sentence that was drawn at random, -1 if it is mined; None if nothing is drawn.
+        asking: Positions of the queries of this process [query]; None for one process.
+        together: Positions of the sentences of each step's pairs of all processes, in the order of their ranks
             [2 x pair]; None unless the teacher compares them.
-        parcel: All numbers of the above that go to the device, one after the other.
+        parcel: All integers above that are sent to the device, concatenated.
         taught: The teacher's vectors of the sentences [sentence, teacher dimension], float16.
     """
 
@@ -70,7 +69,7 @@ class Plan(MegaBatch):
 
 @dataclass(frozen=True)
 class _Negatives:
-    """What is known of negatives: as in `Plan`, and whether each sentence has one."""
+    """What is known about negatives: as in `Plan`, and whether each sentence has one."""
 
     exclusions: tuple[np.ndarray, np.ndarray] | None
     drawn: np.ndarray | None
@@ -79,12 +78,12 @@ class _Negatives:
 
 
 def owners(pairs: int, batch_size: int, processes: int) -> np.ndarray:
-    """Say which process each pair of a mega-batch belongs to [pair]: each has an even part of every mini-batch.
+    """Assign each pair of a mega-batch to a process [pair]: each has an even part of every mini-batch.
 
     Args:
         pairs: Pairs of the mega-batch.
         batch_size: Pairs of a mini-batch; the last one may have fewer.
-        processes: How many there are.
+        processes: Number of processes.
     """
     whole, rest = (
         np.repeat(np.arange(processes), np.diff(np.arange(processes + 1) * size // processes))
@@ -111,14 +110,14 @@ def make_plan(
         readers: Name of the reader of each table.
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
-        pinned: Put what is sent into memory that a GPU can read while the host goes on.
-        processes: Those that train together; None if this one is alone.
+        pinned: Put what is sent into pinned memory.
+        processes: Processes that train together; None for one process.
     """
     count, rank = (processes.count, processes.rank) if processes is not None else (1, 0)
     owner = owners(mega.pairs, config.batch_size, count)
     negatives = _negatives(mega, generator, config, owner, rank if processes is not None else None)
     complete = np.flatnonzero(np.logical_and.reduce(negatives.has_one.reshape(-1, mega.pairs)))
-    # By mini-batch, and in it by process: the pairs of each of these parts stand together.
+    # The pairs are grouped by mini-batch, and in it by process.
     part = complete // config.batch_size * count + owner[complete]
     minis = -(-mega.pairs // config.batch_size)
     sizes = np.bincount(part, minlength=minis * count)
@@ -158,7 +157,7 @@ def make_plan(
 def _negatives(
     mega: MegaBatch, generator: np.random.Generator, config: TrainConfig, owner: np.ndarray, rank: int | None
 ) -> _Negatives:
-    """Find what is known of negatives; `owner` says whose each pair is, and with a rank only its own pairs ask."""
+    """Find what is known about negatives; `owner` is the process of each pair, and `rank` that of the queries."""
     exclusions = drawn = asking = None
     has_one = np.ones(mega.pairs if config.one_sided else 2 * mega.pairs, bool)
     if not config.margin_weight:
@@ -168,11 +167,11 @@ def _negatives(
         whose = np.tile(owner, 1 if config.one_sided else 2)
         searched: int | np.ndarray = len(whose)
         if config.mine_over == "rank":
-            # Whom a sentence may not have matters only where it is searched.
+            # Exclusions matter only among the candidates of a process.
             among = whose[exclusions[0]] == whose[exclusions[1]]
             exclusions = exclusions[0][among], exclusions[1][among]
             searched = np.bincount(whose)[whose]
-        # All are allowed that a sentence does not exclude; itself it does.
+        # A sentence excludes itself.
         has_one = np.bincount(exclusions[0], minlength=len(has_one)) < searched
         if rank is not None:
             asking = np.flatnonzero(whose == rank)
@@ -188,14 +187,14 @@ def _negatives(
 def _of_asking(
     exclusions: tuple[np.ndarray, np.ndarray], asks: np.ndarray, config: TrainConfig
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose the exclusions of the sentences that ask, numbered as these are; so are the others, if only they are."""
+    """Choose the exclusions of the queries, numbered among them; so are the candidates with `mine_over` rank."""
     sentences, columns = (numbers[asks[exclusions[0]]] for numbers in exclusions)
     number = asks.cumsum() - 1
     return number[sentences], number[columns] if config.mine_over == "rank" else columns
 
 
 def _exclusions(mega: MegaBatch, *, one_sided: bool) -> tuple[np.ndarray, np.ndarray]:
-    """List which sentences may not be whose negatives, see `excluded`; one-sided, among the references."""
+    """List exclusions, see `excluded`; one-sided, among the references."""
     sentences, columns = excluded(mega.keys)
     if one_sided:
         among = (sentences < mega.pairs) & (columns < mega.pairs)
@@ -204,8 +203,8 @@ def _exclusions(mega: MegaBatch, *, one_sided: bool) -> tuple[np.ndarray, np.nda
 
 
 def _plan_table(bags: Bags, pairs: np.ndarray, part: np.ndarray) -> TablePlan:
-    """Plan a table; `part` says for each of the pairs of all steps with which others one process has it in a step."""
-    # Bounds of memory are known, and numbers small: marking rows costs less than sorting units.
+    """Plan a table; `part` is the group of mini-batch and process of each pair."""
+    # Marking rows costs less than sorting units.
     used = np.zeros(int(bags.rows.max(initial=0)) + 1, bool)
     used[bags.rows] = True
     used[0] = True

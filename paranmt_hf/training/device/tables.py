@@ -23,9 +23,9 @@ from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule
 
 # Rows that are brought up to date together.
 PART_ROWS = 1 << 16
-# Shapes are multiples of this, so that few of them occur.
+# Shapes are multiples of this, so that few different ones occur.
 GRAIN = 256
-# Room that is left when memory is made larger.
+# Spare room when memory is enlarged.
 ROOM = 1.1
 
 
@@ -162,9 +162,9 @@ class Units:
     """The units of some sentences, in a shape that does not depend on them.
 
     Attributes:
-        rows: Local row of each unit [bound]; behind the last unit the row that is none.
-        sentences: Which of the sentences each unit is in [bound]; behind the last unit their number.
-        share: What a unit of each sentence contributes to its mean [sentence].
+        rows: Local row of each unit [bound], padded with the unused row.
+        sentences: Sentence of each unit [bound], padded with the number of sentences.
+        share: Weight of a unit in the mean of each sentence [sentence].
         count: Number of units, which may be larger than the bound.
     """
 
@@ -180,10 +180,10 @@ class DeviceTable:
     Args:
         reader: Name of the reader whose rows it holds.
         optimizer: The table and its optimiser.
-        pull: Weight of the squared distance from the initial table (arXiv:1511.08198, equation 1); with it every row
-            has a gradient in every step, so all rows take part.
-        frozen: Keep row 0, of unknown units, at zeros.
-        fixed: Keep all rows as they are.
+        pull: lambda_w, the weight of the squared distance from the initial table (arXiv:1511.08198, equation 1);
+            with it every row has a gradient in every step.
+        frozen: Whether row 0, of unknown units, stays zeros.
+        fixed: Whether the rows are not trained.
     """
 
     def __init__(
@@ -192,33 +192,33 @@ class DeviceTable:
         self.reader, self.optimizer, self.frozen, self.fixed = reader, optimizer, frozen, fixed
         self._pull = pull
         self._device = optimizer.table.device
-        # Most units of a step, and most distinct rows that a process sends in a step; 0 if that is not known yet.
+        # Bounds of the units of a step, and of the rows that a process sends in a step; 0 if not known yet.
         self.bound = self.row_bound = 0
         self._everything = torch.arange(len(optimizer.table), device=self._device) if pull else None
         self._initial = optimizer.table.clone() if pull else None
         self._zero = torch.zeros(1, dtype=torch.long, device=self._device)
-        # The rows of the mega-batch with their averages; the local row of each unit; the sentences' units among them.
+        # The rows of the mega-batch with their state; the local row of each unit; the units of each sentence.
         self._local = [optimizer.table[:0] for _ in (optimizer.table, *optimizer.averages)]
         self._rows = self._ids = self._starts = self._lengths = self._places = self._zero[:0]
         self._sizes = 0, 0
 
     @property
     def shapes(self) -> Hashable:
-        """Changes when the memory of a step or its shapes do."""
+        """A key that changes when the memory or the shapes of a step change."""
         return len(self._local[0]), len(self._ids), len(self._starts), self.bound, self.row_bound
 
     def load(self, plan: TablePlan, sent: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
-        """Begin a mega-batch: read its rows, and note the units of its sentences.
+        """Begin a mega-batch: read its rows and the units of its sentences.
 
         Args:
-            plan: What is known of it on the host.
+            plan: Its plan on the host.
             sent: Its rows, ids, starts and lengths on the device.
         """
         rows, ids, starts, lengths = sent
         if self._everything is not None:
             ids, rows = rows.index_select(0, ids), self._everything
         self._make_room(rows=len(rows), units=len(ids), sentences=len(starts))
-        # A guess until it proves too small: negatives are as long as the pairs, and somewhat longer.
+        # A first guess: negatives are somewhat longer than the pairs.
         self.raise_bound(int(2 * plan.own_units * ROOM) if not self.bound else plan.own_units)
         self._rows = rows.long()
         self.optimizer.read(self._rows, self._local)
@@ -232,13 +232,13 @@ class DeviceTable:
         self.optimizer.write(self._rows, self._local)
 
     def raise_bound(self, units: int) -> None:
-        """Make room for so many units of a step."""
+        """Raise the bound of the units of a step."""
         if units > self.bound:
             self.bound = _round_up(units)
             self._places = torch.arange(self.bound, device=self._device)
 
     def fit_row_bound(self, rows: int) -> None:
-        """Have so many rows of a step sent, and some more; from the first time on only if more are needed."""
+        """Set the bound of the rows that are sent in a step, at first, and raise it later if it is too small."""
         if not self.row_bound or rows > self.row_bound:
             self.row_bound = _round_up(int(rows * ROOM))
 
@@ -255,7 +255,7 @@ class DeviceTable:
         # Unit p of those listed is unit p + shift of the mega-batch, a shift for each sentence.
         shifts = torch.cat([self._starts.index_select(0, sentences) - (ends - lengths), self._zero])
         where = self._places + shifts.index_select(0, owner)
-        # The last of the ids is of the row that is none.
+        # The last of the ids is that of the unused row.
         where = where.masked_fill(owner == len(sentences), len(self._ids) - 1)
         return Units(self._ids.index_select(0, where), owner, lengths.clamp(min=1).reciprocal(), ends[-1])
 
@@ -267,19 +267,19 @@ class DeviceTable:
         return sums[:-1] * units.share[:, None]
 
     def gradient(self, units: Units, gradient: torch.Tensor) -> torch.Tensor:
-        """Gradient of the local rows under some sentences [row, dimension] from theirs [sentence, dimension]."""
+        """Gradient of the local rows [row, dimension] from that of some sentences [sentence, dimension]."""
         rows = self.no_gradient()
         rows.index_add_(0, units.rows, _of_units(units, gradient))
         return rows
 
     def no_gradient(self) -> torch.Tensor:
-        """Gradient of the local rows under no sentence [row, dimension]."""
+        """A gradient of zeros for the local rows [row, dimension]."""
         return torch.zeros_like(self._local[0])
 
     def sparse_gradient(
         self, units: Units | None, gradient: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """List the distinct rows under some sentences with their gradients, as `gradient` gives those of all rows.
+        """List the distinct rows of some sentences with their gradients.
 
         Args:
             units: The units of the sentences; None if there is none.
@@ -297,7 +297,7 @@ class DeviceTable:
         return listed, own[:bound], count
 
     def complete(self, gradient: torch.Tensor) -> None:
-        """Add to the gradient of the local rows [row, dimension] what is no matter of sentences."""
+        """Add the regularisation to the gradient of the local rows [row, dimension]; clear that of a frozen row."""
         if self._initial is not None:
             pulled = slice(len(self._initial))
             gradient[pulled].add_(self._local[0][pulled] - self._initial, alpha=2 * self._pull)
@@ -309,10 +309,10 @@ class DeviceTable:
         self.optimizer.update(self._local, gradient)
 
     def _make_room(self, *, rows: int, units: int, sentences: int) -> None:
-        """Make memory larger where it is too small; what is in it is lost."""
+        """Enlarge memory that is too small; its content is lost."""
         table = self.optimizer.table
         if rows >= len(self._local[0]):
-            # One row more than there are: the row that is none. Ids name its place, so they are made anew too.
+            # With an additional unused row. Ids contain its position, so they are allocated again too.
             size = min(_round_up(int(rows * ROOM)), len(table)) + 1
             self._local = [table.new_zeros(size, table.shape[1]) for _ in self._local]
             units, self._ids = max(units, len(self._ids) - 1), self._ids[:0]
@@ -334,21 +334,21 @@ def _round_up(number: int) -> int:
 
 
 def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """List each of some rows once, in a shape that does not depend on them.
+    """List the distinct ones of some rows, in a shape that does not depend on them.
 
     Args:
-        rows: Rows [unit]; the last row of the table is none.
-        count: Rows of the table.
-        bound: Rows that are listed.
+        rows: Rows [unit]; the last row of the table is unused.
+        count: Number of rows of the table.
+        bound: Length of the list.
 
     Returns:
-        The rows, ascending, then the row that is none again and again [bound]; the place of each row of the table in
-        that list, behind its end where it has none [row]; and their number, which may be above the bound.
+        The rows, ascending, padded with the unused row [bound]; the position of each row of the table in that list, or
+        its length [row]; and the number of distinct rows, which may be above the bound.
     """
     used = torch.zeros(count, dtype=torch.int32, device=rows.device).index_fill_(0, rows, 1)
     used[-1:].zero_()
     places = (used.cumsum(0) - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
     listed = torch.full((bound + 1,), count - 1, device=rows.device)
-    # What has no place meets behind the end, which is cut off.
+    # Rows that are not listed are written behind the end, which is cut off.
     listed.scatter_(0, places, torch.arange(count, device=rows.device))
     return listed[:bound], places, used.sum()

@@ -17,7 +17,7 @@ from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
 from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.progress import Progress
 
 # Entries of the table in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`).

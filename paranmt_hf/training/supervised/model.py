@@ -24,7 +24,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.files import share_weights
-from paranmt_hf.util.memory import total_memory
+from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.records import from_json, read_json
 
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"

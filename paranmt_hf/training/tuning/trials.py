@@ -23,7 +23,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve
-from paranmt_hf.training.pair_margins import MarginPairs
+from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.prepare import prepare
 from paranmt_hf.training.train import Quiet, fit
 from paranmt_hf.training.tuning.grid import Order, apply

@@ -18,7 +18,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve
-from paranmt_hf.training.record import TRAINING_FILE
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
 from paranmt_hf.training.tuning.grid import (
     Grid,
@@ -41,7 +41,7 @@ from paranmt_hf.training.tuning.record import (
 )
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import as_json, made_with
-from paranmt_hf.util.run import Result, is_free, result_folder, run
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Count, PythonOnly, values_for
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,8 @@ def tune(
     given = values_for((EncoderConfig, TrainConfig), {**fixed, **(training or {})}, "training")
     encoder, config = EncoderConfig(**given[0]), TrainConfig(**{"epochs": epochs, **given[1]})
     selection, tuning, out = selection or PairSelection(), tuning or TuneConfig(), result_folder(out, TuneRecord)
-    final = _final_folder(final, out) if final is not None else None
+    if final is not None and result_folder(final, TrainingRecord, option="final") == out:
+        raise InputError(f"{final} is the folder of the outcome; choose another place", option="final")
     if config.patience is not None:
         raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -168,15 +169,6 @@ def _grid_of(
     values = grid if isinstance(grid, Mapping) else parse_grid(grid)
     parts = [chosen.grid, read_grid(Path(file)) if file else {}, values]
     return dict(chosen.settings), Grid({name.replace("_", "-"): some for part in parts for name, some in part.items()})
-
-
-def _final_folder(final: str | Path, out: Path) -> Path:
-    """Where the final encoder goes; refused before the search where it cannot go there."""
-    folder = result_folder(final)
-    if folder == out or not (is_free(folder) or (folder / TRAINING_FILE).is_file()):
-        what = "is the folder of the outcome" if folder == out else "exists and is not an encoder of this program"
-        raise InputError(f"final {final} {what}; choose another place for the encoder", option="final")
-    return folder
 
 
 def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:

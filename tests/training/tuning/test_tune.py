@@ -258,8 +258,8 @@ def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     given = {"development": root / "phrases.tsv", "training": FAST}
-    for final, message in (("out", "is the folder of the outcome"), ("taken", "exists and is not an encoder")):
-        with pytest.raises(InputError, match=f"final .*{final} {message}.*; choose another place"):
+    for final, message in (("out", "is the folder of the outcome"), ("taken", "holds no training.json")):
+        with pytest.raises(InputError, match=f"{final} {message}.*; choose another place"):
             tune(root / "pairs.parquet", tmp_path / "out", grid=GRID, **given, final=tmp_path / final)
     with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
         tune(root / "pairs.parquet", tmp_path / "out", grid=GRID, **{**given, "training": {"patience": 2}})
