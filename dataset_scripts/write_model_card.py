@@ -6,9 +6,10 @@
 # ///
 """Measure a trained encoder and write its card and the record that the card is rendered from.
 
-    python dataset_scripts/write_model_card.py models/word --name word --sts sts --about about.yaml --out model_cards
+    python dataset_scripts/write_model_card.py models/word --name word --sts sts --about about.yaml --license mit \
+        --out model_cards
 
-`about.yaml` holds what no program can know: `summary`, `data`, `commands` (a list), `license`, `license_text`. The
+`about.yaml` holds what no program can know: `summary`, `data`, `commands` (a list), `license_text`. The
 record, `model_cards/word.json`, holds the results; `model_cards/word.md` is rendered from it and from nothing else.
 """
 
@@ -25,8 +26,9 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
-from paranmt_hf.hub.model_card import model_card
-from paranmt_hf.training.card import model_record, read_about
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import read_about
+from paranmt_hf.training.card import encoder_card, trained_values
 from paranmt_hf.training.record import TrainingRecord
 
 
@@ -46,22 +48,23 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--sts", type=Path, required=True)
     parser.add_argument("--about", type=Path, required=True)
+    parser.add_argument("--license", required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     sets = read_sts(arguments.sts)
     encoder = load(arguments.model, device="cpu")
     (results,) = evaluate([arguments.model], data=sets, speed=True)
-    about = read_about(arguments.about)
-    record = model_record(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
+    about = read_about(arguments.about, License(arguments.license))
+    record = trained_values(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
     # The course of training stays with the weights.
-    record.pop("picture", None)
+    record["picture"] = None
     record["precisions"] = {"float32": record["precisions"]["as stored"]}
     for precision in ("float16", "int8") if encoder.average is not None else ():
         record["precisions"][precision] = stored(arguments.model, precision, sets)
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (arguments.out / f"{arguments.name}.json").write_text(f"{text}\n", encoding="utf8")
-    (arguments.out / f"{arguments.name}.md").write_text(model_card(record), encoding="utf8")
+    (arguments.out / f"{arguments.name}.md").write_text(encoder_card(record), encoding="utf8")
 
 
 if __name__ == "__main__":

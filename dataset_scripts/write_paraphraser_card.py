@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.paraphraser_card import paraphraser_card
 from paranmt_hf.hub.repository import weights_checksum
-from paranmt_hf.paraphrase.card import card_values
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.results import (
     CanonicalResults,

@@ -9,7 +9,7 @@ from paranmt_hf.version import __version__
 
 # Public names and where they live; loaded when first used, so that importing the package stays cheap.
 _NAMES = {
-    "AboutModel": "paranmt_hf.training.card",
+    "About": "paranmt_hf.hub.publish",
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
     "WordWeighting": "paranmt_hf.evaluation.word_weights",
@@ -77,10 +77,7 @@ _NAMES = {
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
-    "plan_dataset": "paranmt_hf.apps.publish.publish",
-    "plan_model": "paranmt_hf.apps.publish.publish",
-    "publish_dataset": "paranmt_hf.apps.publish.publish",
-    "publish_model": "paranmt_hf.apps.publish.publish",
+    "publish": "paranmt_hf.hub.publish",
     "rescore": "paranmt_hf.corpus.score",
     "rotate_encoder": "paranmt_hf.training.rotate",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -98,7 +95,7 @@ _NAMES = {
 }
 
 __all__ = [
-    "AboutModel",
+    "About",
     "AnnotationConfig",
     "AugmentConfig",
     "WordWeighting",
@@ -167,10 +164,7 @@ __all__ = [
     "mined_negatives",
     "paraphrase_file",
     "parse_pairs",
-    "plan_dataset",
-    "plan_model",
-    "publish_dataset",
-    "publish_model",
+    "publish",
     "rescore",
     "rotate_encoder",
     "sample_for_annotation",
@@ -197,7 +191,6 @@ if TYPE_CHECKING:
     )
     from paranmt_hf.apps.annotate.sample import AnnotationConfig
     from paranmt_hf.apps.explore.explore import write_report
-    from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
     from paranmt_hf.corpus.bitext.inputs import TextInput
     from paranmt_hf.corpus.build import build
     from paranmt_hf.corpus.builder import ParaNMTBuilder
@@ -226,6 +219,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.licenses import License
+    from paranmt_hf.hub.publish import About, publish
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
     from paranmt_hf.paraphrase.adversarial import find_adversarial
@@ -245,7 +239,6 @@ if TYPE_CHECKING:
     from paranmt_hf.search.indexed_vectors import IndexConfig
     from paranmt_hf.search.mine import MineConfig, mine
     from paranmt_hf.training.average import average_encoders
-    from paranmt_hf.training.card import AboutModel
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner

@@ -74,7 +74,7 @@ class CommandParser(argparse.ArgumentParser):
         return words
 
     def kinds(self, title: str) -> argparse._SubParsersAction[CommandParser]:
-        """Make room for commands below this one, such as `paranmt publish model`.
+        """Make room for commands below this one, such as `paranmt publish`.
 
         Args:
             title: What they are, in one upper-case word.

@@ -283,6 +283,12 @@ GROUPS: dict[str, list[Command]] = {
     ],
     "more": [
         Command(
+            "publish",
+            "paranmt_hf.hub.publish:publish",
+            "put a release, an encoder or a paraphraser on the Hub",
+            "paranmt publish paranmt50m you/paranmt50m --dry-run",
+        ),
+        Command(
             "quickstart",
             "paranmt_hf.apps.quickstart:quickstart",
             "build a small corpus and an encoder offline, from nothing",
@@ -354,6 +360,4 @@ GROUPS: dict[str, list[Command]] = {
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
 
 # Commands that are not converted yet, with their module in `cli/`.
-OLD = {
-    "publish": "publish",
-}
+OLD: dict[str, str] = {}

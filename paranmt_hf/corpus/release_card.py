@@ -1,8 +1,10 @@
-"""The card of a release: its record and the schema, turned into what the template takes."""
+"""The card of a release: the values of its template, from its record and the schema."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,10 +13,13 @@ from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.corpus.schema import ANSWERED, COLUMNS, PIVOTED, meanings
 from paranmt_hf.corpus.statistics import text_histogram
-from paranmt_hf.hub.dataset_card import dataset_card
+from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
+# Parts of the settings that say where a corpus comes from.
+SOURCES = ("bitext", "text", "pairs")
 # Files of a release by their paths, beside its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
@@ -31,30 +36,123 @@ def release_card(
 
     Args:
         record: Its record.
-        picture: Whether the histograms lie beside the card as a picture.
-        repository: Id on the Hub; without one the card speaks of the folder.
+        picture: Whether the histograms are next to the card as a picture.
+        repository: Id on the Hub; without one the card is that of the folder.
         version: Name of a version on the Hub, for the example.
-        notes: Markdown of the publisher's own, which becomes a section.
+        notes: The publisher's own section, in Markdown.
 
     Returns:
         YAML header and Markdown text.
     """
-    drawn = text_histogram(record.statistics.histogram)
+    settings, columns = record.settings, described_columns(record)
+    configs = {
+        name: {**vars(config), "chosen": _chosen(name, config.selection)} for name, config in record.configs.items()
+    }
     values = {
+        **vars(record),
+        "kind": pair_kind(record),
         "made_by": record.made_by,
+        "language": record.language,
+        "wanted": settings.get("pairs", {}).get("wanted"),
+        "hypotheses": settings.get("translator", {}).get("hypotheses", 1),
+        "translator": (settings.get("translator") or settings.get("paraphraser") or {}).get("model", ""),
+        "pivot": settings.get("pivot", {}).get("model", ""),
+        "configs": configs,
+        "columns": columns,
+        "names": record.columns,
+        "made": {part: _filled(value) for part, value in settings.items() if part != "selection"},
+        "selections": _selections(settings.get("selection")),
         "picture": HISTOGRAMS_PICTURE if picture else None,
-        "text_histogram": drawn,
+        "text_histogram": text_histogram(record.statistics.histogram),
         "repository": repository,
         "revision": version,
-        "notes": notes,
+        "notes": notes.strip(),
     }
-    return dataset_card({**record.to_json(), **values, "columns": described_columns(record)})
+    return render("release", _header(record, columns), values)
+
+
+def pair_kind(record: ReleaseRecord) -> str:
+    """How the pairs came about: imported, mined, paraphrased, answered (by a language model), pivoted or built."""
+    settings = record.settings
+    if settings.get("pairs", {}).get("kind") == "mined":
+        return "mined"
+    if "paraphraser" in settings:
+        return "paraphrased"
+    if str(settings.get("translator", {}).get("model", "")).startswith(PREFIX):
+        return "answered"
+    if "pivot" in settings:
+        return "pivoted"
+    return "built" if record.made_by is None else "imported"
+
+
+def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """The header of the card, as the Hub reads it."""
+    kind, made_by = pair_kind(record), record.made_by
+    found = kind not in ("mined", "imported") or made_by != "machine"
+    generated = kind not in ("mined", "imported") or made_by == "machine"
+    creators = ["found"] * (found or kind == "imported") + ["machine-generated"] * generated
+    source = next((record.settings[part] for part in SOURCES if part in record.settings), {})
+    features = [{"name": column["name"], "dtype": column["type"]} for column in columns]
+    header: dict[str, Any] = {
+        "pretty_name": " ".join((record.title or record.name).split()),
+        **License(record.license, record.license_name, record.license_link).header,
+        "language": [record.language],
+        "multilinguality": ["monolingual"],
+        "language_creators": creators,
+        "source_datasets": [f"extended|{source['dataset']}" if source.get("kind") == "hub" else "extended|other"],
+        "task_categories": ["sentence-similarity", "text-generation"],
+        "size_categories": [size_category(record.configs["default"].rows)],
+        "tags": ["paraphrase", *(["back-translation"] * (kind in ("built", "pivoted", "answered"))), "paranmt"],
+        "configs": [],
+        "dataset_info": [],
+    }
+    for name, config in record.configs.items():
+        folder = next(iter(config.files)).split("/")[0]
+        files = [{"split": "train", "path": f"{folder}/train-*.parquet"}]
+        default = {"default": True} if name == "default" else {}
+        header["configs"].append({"config_name": name, **default, "data_files": files})
+        # Without `splits`: `datasets` would compare them with the rows that `filters=` leaves, and refuse. The counts
+        # are in the card's table and in build.json.
+        sizes = {"download_size": config.file_bytes, "dataset_size": config.bytes}
+        header["dataset_info"].append({"config_name": name, "features": features, **sizes})
+    return header
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    names = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
+    return next((name for power, name in enumerate(names, 3) if rows < 10**power), "100M<n<1B")
+
+
+def _chosen(name: str, selection: Mapping[str, Any]) -> str:
+    """Which rows a config has."""
+    if name == "default":
+        return "all"
+    if name == "sample":
+        return f"at most 1,000 sampled at random, seed {selection['seed']}"
+    parts = []
+    for column, (low, high) in selection.items():
+        parts += [f"{column} >= {low:.4f}"] if low is not None else []
+        parts += [f"{column} <= {high}"] if high is not None else []
+    return ", ".join(parts)
+
+
+def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
+    """A part of the settings without what is not set, and without the words at the top of the card."""
+    if not isinstance(value, Mapping):
+        return value
+    return {k: v for k, v in value.items() if v not in (None, [], {}) and k not in ("title", "description")}
+
+
+def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """The releases that the rows were selected from, the first selection first."""
+    return [] if not selection else [*_selections(selection.get("before")), selection]
 
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     """Give the name, the type and the meaning of each column of a release."""
     language = LANGUAGES.get(record.language, "English")
-    source = next((record.settings[part] for part in ("bitext", "text", "pairs") if part in record.settings), {})
+    source = next((record.settings[part] for part in SOURCES if part in record.settings), {})
     said = meanings(record.made_by, source, language)
     if "pivot" in record.settings:
         said |= PIVOTED

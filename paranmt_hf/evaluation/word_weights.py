@@ -1,4 +1,4 @@
-"""How much each word counts in an average of word vectors: the baselines of the papers.
+"""How much each word counts in an average of word vectors, and how often words occur: the baselines of the papers.
 
 PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), table 4; SIF
 (Arora et al. 2017, "A simple but tough-to-beat baseline for sentence embeddings").
@@ -6,15 +6,20 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (ar
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.word_counts import WordCounts
-from paranmt_hf.util.settings import Advanced, Count, Range, check
+from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.settings import Advanced, Count, check
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
 # The names of the weightings in results.
@@ -28,6 +33,12 @@ WEIGHTINGS: Mapping[Weighting, str] = {
 # Those that need to know how often words occur.
 BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"
+# The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3.
+SIF_A = 1e-3
+# No corpus has more words than 18 digits count.
+_LINE = re.compile(rb"\S+[ \t]\d{1,18}")
+# Lines by which a list is told from a text.
+_FIRST = 10
 
 
 @dataclass(frozen=True)
@@ -39,14 +50,12 @@ class WordWeighting:
             most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
         frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
             word and its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        sif_a: The a of SIF's weights a / (a + p(w)).
         blacklist: Number of the most frequent words that blacklist leaves out.
         norms_of: Encoder or file of word vectors whose norms weigh the words.
     """
 
     weighting: tuple[Weighting, ...] = ("average",)
     frequencies: str = RANK
-    sif_a: Annotated[float, Range(above=0), Advanced] = 1e-3
     blacklist: Annotated[Count, Advanced] = 25
     norms_of: str | None = None
 
@@ -78,7 +87,7 @@ def word_weights(
     Args:
         weighting: One of `WEIGHTINGS`.
         words: The words.
-        config: The a of SIF, the size of the blacklist.
+        config: The size of the blacklist.
         counts: How often words occur, for those of `BY_FREQUENCY`.
         norms: L1 norm of each word's vector in another table, for `norms`; a word without one gets their mean.
 
@@ -94,7 +103,7 @@ def word_weights(
     assert counts is not None
     found = counts.of(words)
     if weighting == "sif":
-        return config.sif_a / (config.sif_a + found / counts.total)
+        return SIF_A / (SIF_A + found / counts.total)
     if weighting == "inverse-frequency":
         return 1 / np.maximum(found, 1)
     left_out = set(counts.most_frequent(config.blacklist))
@@ -122,7 +131,7 @@ def describe(weighting: Weighting, config: WordWeighting, counts: WordCounts | N
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":
         return (
-            f"SIF: a = {config.sif_a:g}; the first principal component of the sentences of each data set is removed. "
+            f"SIF: a = {SIF_A:g}; the first principal component of the sentences of each data set is removed. "
             f"{source}",
         )
     if weighting == "blacklist":
@@ -132,3 +141,89 @@ def describe(weighting: Weighting, config: WordWeighting, counts: WordCounts | N
     if weighting == "norms":
         return (f"Scaled by norms: each word weighs the L1 norm of its vector in {config.norms_of}.",)
     return ()
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """How often words occur.
+
+    Attributes:
+        counts: Occurrences of each word; a word that is not there was not seen.
+        source: Where they come from, for people.
+    """
+
+    counts: Mapping[str, float]
+    source: str
+
+    def __post_init__(self) -> None:
+        if not self.total:
+            raise InputError(f"{self.source} holds no word, so no word has a frequency; name a text or another list")
+
+    @cached_property
+    def total(self) -> float:
+        """Occurrences of all words together."""
+        return float(sum(self.counts.values()))
+
+    def of(self, words: Sequence[str]) -> np.ndarray:
+        """Occurrences of words [word], float64; 0 for one that was not seen."""
+        return np.array([self.counts.get(word, 0) for word in words], np.float64)
+
+    def most_frequent(self, number: int) -> list[str]:
+        """The words with the most occurrences; of equal ones the first in the order of their characters."""
+        return sorted(self.counts, key=lambda word: (-self.counts[word], word))[:number]
+
+
+def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
+    """Guess counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1.
+
+    Args:
+        words: Words, most frequent first.
+        source: Where their order comes from.
+    """
+    return WordCounts(
+        {word: len(words) / rank for rank, word in enumerate(words, 1)}, f"order of words in {source} (Zipf's law)"
+    )
+
+
+def is_count_list(path: Path) -> bool:
+    """Tell whether a file is a list for `read_counts`: most of its first lines are a word and a whole number."""
+    check_regular(path)
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            first = [line.strip() for line, _ in zip(lines, range(_FIRST), strict=False)]
+    except (OSError, EOFError, zlib.error):
+        return False
+    filled = [line for line in first if line]
+    return 2 * sum(_LINE.fullmatch(line) is not None for line in filled) > len(filled)
+
+
+def read_counts(path: Path) -> WordCounts:
+    """Read a list of words and their counts, such as `enwiki_vocab_min200.txt` of Arora et al. (2017).
+
+    A line is a word, a blank or tab, and a whole number; empty lines are passed over. Words are taken in lower case,
+    and the counts of equal ones are added up.
+    """
+    check_regular(path)
+    counts: dict[str, float] = {}
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not (stripped := line.strip()):
+                    continue
+                if not _LINE.fullmatch(stripped):
+                    raise InputError(
+                        f"{path}, line {number}: expected a word and how often it occurs, found "
+                        f"{stripped[:40].decode('utf8', 'replace')!r}"
+                    )
+                word, count = stripped.split()
+                try:
+                    lowered = word.decode("utf8").lower()
+                except UnicodeDecodeError:
+                    raise InputError(
+                        f"{path}, line {number}: expected text in UTF-8, found "
+                        f"{stripped[:40].decode('utf8', 'replace')!r}; save the file in that encoding"
+                    ) from None
+                counts[lowered] = counts.get(lowered, 0) + int(count)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    return WordCounts(counts, str(path))

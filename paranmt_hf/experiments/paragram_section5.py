@@ -15,7 +15,7 @@ from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
-from paranmt_hf.evaluation.word_counts import WordCounts
+from paranmt_hf.evaluation.word_weights import WordCounts
 from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
 

@@ -13,8 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
-from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
-from paranmt_hf.evaluation.word_weights import RANK
+from paranmt_hf.evaluation.word_weights import RANK, WordCounts, counts_by_rank
 from paranmt_hf.experiments.paragram_table8 import COMMON_WORDS, check_spaces
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.settings import Advanced

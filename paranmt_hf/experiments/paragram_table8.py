@@ -11,8 +11,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words_in_order
-from paranmt_hf.evaluation.word_counts import counts_by_rank
-from paranmt_hf.evaluation.word_weights import RANK
+from paranmt_hf.evaluation.word_weights import RANK, counts_by_rank
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.settings import Advanced

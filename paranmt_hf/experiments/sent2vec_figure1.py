@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.evaluation.results import Evaluation
-from paranmt_hf.evaluation.word_weights import RANK
+from paranmt_hf.evaluation.word_weights import RANK, SIF_A
 from paranmt_hf.experiments.paragram_section6 import WordNorms, norms_of_words
 from paranmt_hf.experiments.paragram_table8 import COMMON_WORDS, check_spaces
 from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
@@ -18,7 +18,6 @@ PARTS = 30
 # Words of each part that are drawn.
 DRAWN = 150
 # The a of SIF's weights a / (a + p).
-SIF_A = 1e-3
 NAMED_WORDS = 10
 
 

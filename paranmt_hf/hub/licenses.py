@@ -24,7 +24,7 @@ IDS = frozenset(
     """.split()
 )
 OTHER = "other"
-NAMED_OTHERWISE = "for a licence that the Hub does not list give 'other' with --license-name and --license-link"
+NAMED_OTHERWISE = "for a licence that the Hub does not list give `other` with `license_name` and `license_link`"
 
 
 def similar(id: str) -> list[str]:
@@ -58,23 +58,29 @@ class License:
             near = similar(self.id)
             meant = f"did you mean {' or '.join(near)}? If not, " if near else ""
             raise InputError(
-                f"{self.id!r} is no licence identifier of the Hub (its list of {AS_OF}): {meant}{NAMED_OTHERWISE}"
+                f"{self.id!r} is not a licence id of the Hub (its list of {AS_OF}): {meant}{NAMED_OTHERWISE}",
+                option="license",
             )
         if self.id != OTHER:
             if self.name or self.link:
                 raise InputError(
-                    f"--license-name and --license-link are for --license other, not for {self.id!r}; leave them out"
+                    f"license_name and license_link are for the license 'other', not for {self.id!r}; leave them out",
+                    option="license_name",
                 )
             return
         if not (self.name and self.link):
             raise InputError(
-                "--license other needs --license-name (such as my-license-1.0) and --license-link (the address of its "
-                "text), so that users of it know what they may do"
+                "license other needs `license_name` (such as my-license-1.0) and `license_link` (the address of its "
+                "text), so that its users know what they may do",
+                option="license",
             )
         if not re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", self.name):
             raise InputError(
-                f"--license-name must be lower-case letters, digits, '.' and '-', such as my-license-1.0, was "
-                f"{self.name!r}"
+                f"license_name must be lower-case letters, digits, '.' and '-', such as my-license-1.0, was "
+                f"{self.name!r}",
+                option="license_name",
             )
         if not re.fullmatch(r"https?://[^\s<>()\"'`|\\]+", self.link):
-            raise InputError(f"--license-link must be an address that begins with https://, was {self.link!r}")
+            raise InputError(
+                f"license_link must be an address that begins with https://, was {self.link!r}", option="license_link"
+            )

@@ -9,10 +9,12 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
@@ -46,10 +48,14 @@ class Target:
 
     def __post_init__(self) -> None:
         if not is_id(self.name):
-            raise InputError(f"{self.name!r} is no name for the Hub: expected ORGANISATION/NAME or USER/NAME")
-        for option, value in (("--revision", self.revision), ("--tag", self.tag)):
+            raise InputError(
+                f"{self.name!r} is not a name on the Hub: expected ORGANISATION/NAME or USER/NAME", option="name"
+            )
+        for option, value in (("revision", self.revision), ("tag", self.tag)):
             if value is not None and (not NAME.fullmatch(value) or ".." in value or value.endswith((".lock", "."))):
-                raise InputError(f"{option} {value!r} is no name that git takes; use letters, digits, `.`, `-`, `_`")
+                raise InputError(
+                    f"{option} {value!r} is not a valid git name; use letters, digits, '.', '-' and '_'", option=option
+                )
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Parcel:
     def __post_init__(self) -> None:
         for path in self.files:
             if path.startswith("/") or not set(path.split("/")).isdisjoint({"", ".", ".."}):
-                raise InputError(f"{path!r} is no path in a repository")
+                raise InputError(f"{path!r} is not a path in a repository")
 
     def holds(self, path: str, entry: Any) -> bool:  # noqa: ANN401
         """Tell whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
@@ -129,12 +135,26 @@ def upload(parcel: Parcel, target: Target) -> Published:
     client = HfApi(library_name="paranmt-hf")
     try:
         with _quiet_without_terminal():
-            return _upload(client, parcel, target)
+            return _interruptible(lambda: _upload(client, parcel, target))
     except InputError:
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
         raise InputError(explain(error, target.name, target.kind, target.revision, writing=True)) from error
+
+
+def _interruptible(work: Callable[[], Published]) -> Published:
+    """Do work in a thread, so that Ctrl-C is not held up: the client would first send the files that it has begun."""
+    done: Future[Published] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return done.result()
 
 
 def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401

@@ -18,12 +18,6 @@ from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.word_similarity import (
-    WordSimilarity,
-    evaluate_word_scores,
-    in_both_orders,
-    read_word_pairs,
-)
 from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, merged, runs_of
 from paranmt_hf.lexicon.lexicon import (
     TABLE,
@@ -37,6 +31,12 @@ from paranmt_hf.lexicon.lexicon import (
 )
 from paranmt_hf.lexicon.pmi import write_word_pairs
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
+from paranmt_hf.lexicon.word_similarity import (
+    WordSimilarity,
+    evaluate_word_scores,
+    in_both_orders,
+    read_word_pairs,
+)
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress

@@ -17,6 +17,7 @@ from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
 from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
@@ -28,7 +29,6 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     scorer_of,
     without_lines,
 )
-from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, result_file, run
@@ -302,9 +302,9 @@ def _supervised(files: Model) -> tuple[Function, list[str]]:
 
 def _other_kind(folder: Path) -> str | None:
     """Name what a folder of this package holds if that is not a classifier; None if it may be one."""
-    if (folder / "modules.json").is_file():
-        return "an encoder"
-    return "a paraphraser" if (folder / ParaphraserRecord.FILE).is_file() else None
+    if kind := kind_of(folder):
+        return kind.title
+    return "an encoder" if (folder / "modules.json").is_file() else None
 
 
 def _of_transformers(files: Model) -> tuple[Function, list[str]]:

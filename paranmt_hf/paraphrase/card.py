@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.markdown import code, escape
-from paranmt_hf.hub.paraphraser_card import paraphraser_card
+from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.config import options_of
-from paranmt_hf.paraphrase.publish import CODE, LSTM_TYPE
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.templates import Templates
+from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, Templates
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import AboutModel, data_options, hub_datasets, license_text
+from paranmt_hf.training.card import data_options, hub_datasets
 
 # As many templates as the paper's network was asked for (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20
+# Values that the card of a paraphraser may not have.
+MAY_BE_ABSENT = ("figures", "templates", "parses", "license", "license_name", "license_link", "license_text")
 DIRECTIONS = {
     "to-reference": "Translations are the sources and references the targets",
     "to-translation": "References are the sources and translations the targets",
@@ -35,7 +39,7 @@ def write_paraphraser_card(
 
 
 def card_values(
-    name: str, record: ParaphraserRecord, templates: Templates | None = None, about: AboutModel | None = None
+    name: str, record: ParaphraserRecord, templates: Templates | None = None, about: About | None = None
 ) -> dict[str, Any]:
     """Values that `paraphraser_card` renders.
 
@@ -46,7 +50,7 @@ def card_values(
         about: What people say about the model; without it the card is that of the folder, in which times are left
             out, so that equal runs give equal bytes.
     """
-    said: dict[str, Any] = asdict(about) if about is not None else {}
+    said = (about or About()).values
     data, best = record.settings.data, record.course.best
     values = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
     if spoken := languages(data):
@@ -61,7 +65,7 @@ def card_values(
         "measured": [asdict(each) for each in record.course.measured],
         "best": best.step if best is not None else record.course.steps,
         "own": record.model_type in CODE,
-        "license_text": said.get("license_text") or license_text(about),
+        "license_text": said.get("license_text"),
     }
     if record.parses is not None and templates is not None:
         shown = templates.most_frequent(TEMPLATES_SHOWN)
@@ -70,17 +74,26 @@ def card_values(
     return values
 
 
-def missing_of_paraphraser(record: ParaphraserRecord, about: AboutModel) -> list[str]:
-    """What a reader of the card would miss, in sentences."""
-    missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
-    if "base" in record.inputs and not about.summary:
-        missing.append(
-            "what the model it began with is, and its terms: --about FILE with 'summary' and 'license_text'"
-        )
-    for name in ("data", "license_text"):
-        if not getattr(about, name):
-            missing.append(f"your own words on the {name.replace('_', ' ')}: --about FILE with {name!r}")
-    return missing
+def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
+    """Render the card of a paraphraser.
+
+    Args:
+        values: What `card_values` gives, or a file of `model_cards/paraphrasers/`, which may add `figures`, Markdown.
+        repository: Id on the Hub, if it has one.
+        notes: The publisher's own section, in Markdown.
+    """
+    license = License(values.get("license") or "", values.get("license_name"), values.get("license_link"))
+    header: dict[str, Any] = {
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "language": list(values.get("languages") or ["en"]),
+        **license.header,
+        "tags": ["paraphrase", "paraphrase-generation", "paranmt"],
+    }
+    if values.get("datasets"):
+        header["datasets"] = list(values["datasets"])
+    shown = {**dict.fromkeys(MAY_BE_ABSENT), **values, "repository": repository, "notes": notes.strip()}
+    return render("paraphraser", header, shown)
 
 
 def _summary(record: ParaphraserRecord) -> str:

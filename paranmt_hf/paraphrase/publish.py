@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
-import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.check_folder import files_of
+from paranmt_hf.hub.publish import About, Draft, Kind, files_of
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.hub.upload import Content, Parcel, stage
+from paranmt_hf.hub.upload import Content
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.templates import CONTROLLED_TYPE, TEMPLATES_FILE
+from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_CODE, CONTROLLED_TYPE, TEMPLATES_FILE
 from paranmt_hf.util.records import from_json, read_json
 
 if TYPE_CHECKING:
     from paranmt_hf.paraphrase.loading import ControlledNetwork, EncoderDecoder
 
-LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.py", "modeling_paranmt_controlled.py"
-# Files of code by `model_type`.
-CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
 # The folder of the parse generator, as `loading.py` has it, which needs torch.
 INNER = "parse-generator/"
 CODE_PATHS = tuple(f"{place}{name}" for place in ("", INNER) for name in CODE[CONTROLLED_TYPE])
@@ -39,11 +36,6 @@ _FILES = re.compile(
 # Sentences whose paraphrases show whether a folder and its published files are one model; trees of them, roughly.
 _SENTENCES = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
 _TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]
-
-
-def is_paraphraser(folder: Path) -> bool:
-    """Tell whether `paranmt paraphrase train` made a folder."""
-    return (folder / ParaphraserRecord.FILE).is_file()
 
 
 def belongs_to_a_paraphraser(path: str) -> bool:
@@ -126,15 +118,43 @@ def _refuse_other_code(folder: Path, known: Collection[str]) -> None:
                 )
 
 
-def check_published(parcel: Parcel, model: EncoderDecoder | ControlledNetwork, folder: Path) -> None:
-    """Load the published files as a reader would, and compare what they generate with what the folder generates."""
-    controlled = len(_models(model)) > 1
-    with tempfile.TemporaryDirectory() as staged:
-        stage(parcel, Path(staged))
-        sent = _read(Model(folder.name, Path(staged), ""), controlled=controlled)
-        same = _generated(model) == _generated(sent)
-    if not same:
-        raise InputError(f"{folder} gives other paraphrases than its published files would; train or copy it again")
+def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+    """Check a paraphraser and say what is published of it."""
+    record, about = ParaphraserRecord.read(folder), about.required()
+    model = load_checked(folder, record)
+    templates = getattr(model, "templates", None)
+
+    def card(repository: str, version: str | None, notes: str) -> str:
+        values = card_values(repository.split("/")[1], record, templates, about)
+        return paraphraser_card(values, repository, notes)
+
+    def verify(staged: Path) -> None:
+        sent = _read(Model(folder.name, staged, ""), controlled=record.parses is not None)
+        if _generated(model) != _generated(sent):
+            raise InputError(
+                f"{folder} gives other paraphrases than its published files would; train or copy it again", path=folder
+            )
+
+    return Draft(
+        paraphraser_files(folder, record),
+        card,
+        paraphraser_card(card_values(folder.resolve().name, record, templates)),
+        f"Paraphraser {folder.resolve().name}",
+        _missing(record, about),
+        verify=verify,
+    )
+
+
+def _missing(record: ParaphraserRecord, about: About) -> list[str]:
+    """What a reader of the card would miss, in sentences."""
+    missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
+    if "base" in record.inputs and not about.summary:
+        missing.append("what the model it began with is, and its terms: 'summary' and 'license_text' in --about FILE")
+    return missing + [
+        f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
+        for name in ("data", "license_text")
+        if not getattr(about, name)
+    ]
 
 
 def _generated(model: EncoderDecoder | ControlledNetwork) -> object:
@@ -150,3 +170,13 @@ def _generated(model: EncoderDecoder | ControlledNetwork) -> object:
     trees = parses.search(parses.cut(_TREES), config, asked)
     controls = [[*candidates[0], parses.ends[0]] for candidates in trees]
     return model.templates.counts, trees, paraphrases.search(paraphrases.cut(_SENTENCES), config, controls)
+
+
+PARAPHRASER = Kind(
+    "a paraphraser",
+    "model",
+    "paranmt_hf.load_paraphraser",
+    owns=belongs_to_a_paraphraser,
+    draft=draft_paraphraser,
+    code=lambda: CODE_PATHS,
+)

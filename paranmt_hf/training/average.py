@@ -10,7 +10,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
-from paranmt_hf.training.provenance import TRAINED, origin_of
+from paranmt_hf.training.publish import other_kind
 from paranmt_hf.training.record import TRAINING_FILE, Derived, DerivedRecord, basis_of, training_values
 from paranmt_hf.util.run import result_folder, run
 
@@ -36,11 +36,8 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:
     located = [locate(model) for model in models]
     out = result_folder(out, DerivedRecord, sources=[model.folder for model in located])
     for model in located:
-        if origin_of(model.folder) is not TRAINED:
-            raise InputError(
-                f"{model.name} was not trained on pairs (see {origin_of(model.folder).file} in its folder), and only "
-                "models that were trained on pairs from one start can be averaged"
-            )
+        if kind := other_kind(model.folder):
+            raise InputError(f"{model.name} is {kind}; only encoders trained on pairs from one start can be averaged")
     _refuse_other_bases(located)
     # The development score of the last model is not that of the mean.
     values = training_values(located[-1].folder) | {

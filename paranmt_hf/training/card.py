@@ -1,13 +1,13 @@
-"""The record that a model's card is rendered from: what training wrote, what evaluation gave, what people say."""
+"""The card of an encoder: the values of its template, from its record, its results, and what people say about it."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -15,157 +15,170 @@ from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import title_of
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
+from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.markdown import code, escape
-from paranmt_hf.hub.model_card import model_card
+from paranmt_hf.hub.publish import About
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
-from paranmt_hf.util.files import read_text
-from paranmt_hf.util.records import to_json
-from paranmt_hf.util.settings import check
-from paranmt_hf.util.yaml_files import parse_yaml
 
-NO_LICENSE = "None is stated yet; whoever publishes the model states one."
-
-
-@dataclass(frozen=True)
-class AboutModel:
-    """What no program can know of a model.
-
-    Attributes:
-        license: Licence id of the Hub, such as `cc-by-4.0`.
-        license_name: Name of a licence whose id is `other`.
-        license_link: Address of its text.
-        license_text: Why that one, in a sentence.
-        summary: What the model is, in a sentence; made of its settings if left out.
-        data: What it learned from; made of its settings if left out.
-        commands: The commands that made it; the last one, made of its settings, if left out.
-        datasets: Ids of data sets on the Hub that it learned from.
-    """
-
-    license: str
-    license_name: str | None = None
-    license_link: str | None = None
-    license_text: str = ""
-    summary: str = ""
-    data: str = ""
-    commands: Sequence[str] = ()
-    datasets: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
-        if not self.license:
-            raise InputError("a model needs a licence, so that its users know what they may do: name a Hub licence id")
-        License(self.license, self.license_name, self.license_link).check()
-        if wrong := [name for name in self.datasets if not is_id(name)]:
-            raise InputError(f"{wrong[0]!r} is no data set on the Hub: expected ORGANISATION/NAME")
+# The Hub's datasets of the same pairs, and the names of their tasks.
+BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
+HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
+Made = Literal["trained", "sent2vec", "converted"]
 
 
-def read_about(path: Path | None, stated: License | None = None, **given: Any) -> AboutModel:  # noqa: ANN401
-    """Read what people say of a model from a YAML file.
-
-    Args:
-        path: The file; None for none.
-        stated: The licence that the model's own record states, which counts where no other is given.
-        given: Values that are stated elsewhere and count more; None and empty ones do not.
-
-    Raises:
-        InputError: The file cannot be read, holds something else, or no licence is stated.
-    """
-    known = {entry.name for entry in fields(AboutModel)}
-    values: Any = {}
-    if path is not None:
-        try:
-            values = parse_yaml(read_text(path)) or {}
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"cannot read {path}: {reason}; expected YAML with {', '.join(sorted(known))}") from None
-        if not isinstance(values, dict) or (wrong := sorted(map(str, set(values) - known))):
-            content = ", ".join(wrong) if isinstance(values, dict) else f"a {type(values).__name__}"
-            raise InputError(f"{path} must hold YAML with {', '.join(sorted(known))}; it holds {content}")
-    for name, value in given.items():
-        if value and values.get(name, value) != value:
-            raise InputError(
-                f"{path} states the {name} {values[name]!r} and --{name.replace('_', '-')} {value!r}; state it once"
-            )
-    values = {**values, **{name: value for name, value in given.items() if value}}
-    if "license" not in values and stated is not None:
-        values |= stated.header
-    if "license" not in values:
-        raise InputError(
-            "a model needs a licence, so that its users know what they may do: give --license with a Hub licence id "
-            "(cc-by-4.0, mit, other, ...)"
-        )
-    return AboutModel(**values)
-
-
-def model_record(
+def encoder_values(
+    made: Made,
     name: str,
     folder: Path,
-    training: TrainingRecord,
-    about: AboutModel | None = None,
-    results: Results | None = None,
+    record: Mapping[str, Any],
+    about: About | None,
+    results: Results | None,
+    **more: Any,  # noqa: ANN401 - JSON values
 ) -> dict[str, Any]:
-    """Put the record of a card together.
+    """Collect what the card of an encoder shows, as JSON values.
 
     Args:
-        name: Name of the model.
-        folder: Where it is.
-        training: What training wrote down.
-        about: What people say; None before anybody did.
-        results: Its figures, if it was measured.
-
-    Returns:
-        What `model_card` takes.
+        made: How the encoder was made, which is the name of the template.
+        name: Name of the encoder.
+        folder: Its folder.
+        record: Its record as JSON values.
+        about: What people say about it; None before anybody did.
+        results: Its results on STS, if it was evaluated.
+        more: Values of the template alone, and those that `about` replaces: `commands`, `datasets`.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
-    size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
-    stored = {"bytes": size, "mean": None, "development": training.development}
-    if results is not None:
-        stored |= {"mean": results.mean, "development": results.value(DEVELOPMENT)}
-    said: dict[str, Any] = asdict(about) if about is not None else {}
+    said = (about or About()).values
+    stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
+    figures = {"mean": results.mean, "development": results.value(DEVELOPMENT)} if results else {}
+    values = {"languages": None, **more, **said}
     return {
+        "made": made,
         "name": name,
-        **{key: value for key, value in said.items() if value is not None},
-        "summary": said.get("summary") or summary(training),
-        "data": said.get("data") or data(training),
-        "commands": list(said.get("commands", ())) or [command(training)],
-        "datasets": sorted({*said.get("datasets", ()), *hub_datasets(training.settings.data)}),
-        "license_text": said.get("license_text") or license_text(about),
-        **({"languages": spoken} if (spoken := languages(training.settings.data)) else {}),
-        **({"picture": TRAINING_PICTURE} if (folder / TRAINING_PICTURE).is_file() else {}),
-        "training": training.for_card(),
+        **values,
+        "commands": list(values["commands"]),
+        "datasets": sorted({*said.get("datasets", ()), *more.get("datasets", ())}),
+        "record": record,
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
-        **limits(training),
+        "picture": TRAINING_PICTURE if (folder / TRAINING_PICTURE).is_file() else None,
         "results": None if results is None else results.to_json(),
-        "precisions": {"as stored": stored},
-        "speed": None if results is None or results.speed is None else to_json(results.speed),
+        "precisions": {"as stored": stored | {"mean": None, "development": None} | figures},
     }
 
 
-def license_text(about: AboutModel | None) -> str:
-    """Say under which licence a model is."""
-    if about is None:
-        return NO_LICENSE
-    if about.license_name and about.license_link:
-        return f"[{escape(about.license_name)}]({about.license_link})"
-    return code(about.license)
+def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
+    """Render the card of an encoder.
+
+    Args:
+        values: What `encoder_values` gives, or a file of `model_cards/`.
+        repository: Id on the Hub, if it has one.
+        notes: The publisher's own section, in Markdown.
+    """
+    results = None if values["results"] is None else Results.from_json(values["results"], "results")
+    if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
+        results = replace(results, notes=[*results.notes, HALVES])
+    speed = None if results is None else results.speed
+    shown = {
+        **dict.fromkeys(("summary", "data", "license", "license_name", "license_link", "license_text")),
+        **values,
+        "repository": repository,
+        "notes": notes.strip(),
+        "results": results,
+        "figures": None if results is None else results.markdown(),
+        "development": None if results is None else results.value(DEVELOPMENT),
+        "columns": {
+            name: any(entry[name] is not None for entry in values["precisions"].values())
+            for name in ("mean", "development")
+        },
+        # A figure of speed counts only with its machine, and how busy that was.
+        "speed": None if speed is None or None in (speed.cores, speed.load) else speed,
+        "rate": 0 if speed is None else round(float(f"{speed.sentences_per_second:.2g}")),
+    }
+    return render(values["made"], _header(values, results), shown)
+
+
+def _header(values: Mapping[str, Any], results: Results | None) -> dict[str, Any]:
+    languages = ["en"] if values["languages"] is None else list(values["languages"])
+    license = License(values.get("license") or "", values.get("license_name"), values.get("license_link"))
+    header: dict[str, Any] = {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        **({"language": languages} if languages else {}),
+        **license.header,
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "paranmt", "paraphrase"],
+    }
+    if values["datasets"]:
+        header["datasets"] = list(values["datasets"])
+    if results is not None:
+        header["model-index"] = [{"name": values["name"], "results": _index(results)}]
+    return header
+
+
+def _index(results: Results) -> list[dict[str, Any]]:
+    """The results as `model-index` has them: the papers' figures of the years, and sets that stand alone."""
+    chosen = [(row, "Pearson, mean of the sets") for row in results.tables["Year"] if row.name != "Mean"]
+    chosen += [(row, "Pearson") for row in results.tables["Set"] if row.group is None]
+    return [
+        {
+            "task": {"type": "sentence-similarity", "name": "Semantic textual similarity"},
+            "dataset": {"type": row.name.lower(), "name": row.name},
+            "metrics": [{"type": "pearson", "name": metric, "value": round(100 * row.main, 2)}],
+        }
+        for row, metric in chosen
+    ]
+
+
+def eval_results(results: Results | None) -> str | None:
+    """Write the results that the Hub's leaderboards read, as the YAML of a file in `.eval_results/`.
+
+    The Hub's benchmarks of these sets rank by Spearman's rho over all pairs of a year.
+    """
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    entries = [
+        EvalResultEntry(
+            dataset_id=BENCHMARKS[row.name][0],
+            task_id=BENCHMARKS[row.name][1],
+            value=round(100 * row["all_spearman"], 2),
+            notes=f"Spearman's rho times 100 over all {row.items:,} pairs, cosine similarity",
+        )
+        for row in (results.tables["Year"] if results else ())
+        if row.name in BENCHMARKS
+    ]
+    return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False) if entries else None
+
+
+def trained_values(
+    name: str, folder: Path, training: TrainingRecord, about: About | None = None, results: Results | None = None
+) -> dict[str, Any]:
+    """Collect the values of the card of an encoder that was trained on pairs; see `encoder_values`."""
+    config, data = training.settings.encoder, training.settings.data
+    # One encoder that reads words in order makes the whole tell orders apart.
+    family = next((family for family in config.families if family.ordered), config.families[0])
+    return encoder_values(
+        "trained",
+        name,
+        folder,
+        training.for_card(),
+        about,
+        results,
+        commands=[command(training)],
+        datasets=hub_datasets(data),
+        languages=languages(data) or None,
+        title=title_of(config.parts, config.mode),
+        papers=list(dict.fromkeys(family.paper for family in config.families)),
+        sources=sources(training),
+        limits=family.limits,
+        trigrams="trigram" in config.kinds,
+    )
 
 
 def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
-    """Write the card of an encoder into its folder, as it is before somebody measures or publishes it.
-
-    Args:
-        folder: Where the encoder lies.
-        name: Name of the encoder.
-        training: Its record.
-    """
-    text = folder_card(folder, name, training)
-    (folder / "README.md").write_text(text, encoding="utf8")
+    """Write the card of an encoder into its folder, as it is before somebody evaluates or publishes it."""
+    (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8")
 
 
 def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
@@ -181,32 +194,10 @@ def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> No
 
 
 def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
-    """Render the card that `write_model_card` writes; equal runs have equal cards, so no time stands in it."""
-    record = model_record(name, folder, training)
-    history = {**record["training"]["history"], "seconds": None}
-    return model_card({**record, "training": {**record["training"], "history": history}})
-
-
-def summary(training: TrainingRecord) -> str:
-    """Say what a model is."""
-    config = training.settings.encoder
-    papers = " and ".join(dict.fromkeys(family.paper for family in config.families))
-    title = title_of(config.parts, config.mode)
-    return f"{title} sentence encoder of {training.dimension} dimensions, after {papers}."
-
-
-def limits(training: TrainingRecord) -> dict[str, Any]:
-    """What a card says of the limits of a model's kind of encoder."""
-    config = training.settings.encoder
-    # One encoder that reads words in order makes the whole tell orders apart.
-    family = next((family for family in config.families if family.ordered), config.families[0])
-    return {"limits": family.limits, "trigrams": "trigram" in config.kinds}
-
-
-def data(training: TrainingRecord) -> str:
-    """Say what a model learned from."""
-    names = ", ".join(map(escape, sources(training))) or "unnamed files"
-    return f"Trained on {training.pairs:,} pairs of sentences of {names}."
+    """Render the card that `write_model_card` writes; equal runs have equal cards, so it shows no times."""
+    values = trained_values(name, folder, training)
+    values["record"]["history"]["seconds"] = None
+    return encoder_card(values)
 
 
 def sources(training: TrainingRecord) -> list[str]:

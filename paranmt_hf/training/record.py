@@ -240,8 +240,6 @@ class TrainingRecord(Record):
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
         """Build a record from parsed JSON; `where` is the file, for errors."""
-        if isinstance(values, Mapping) and values.get("kind") == "sent2vec":
-            raise InputError(f"{where} is that of a model trained on sentences; expected an encoder trained on pairs")
         record = super().from_json(values, where)
         known = {entry.name for entry in fields(EncoderConfig)} | OTHER_INPUTS
         if others := sorted(record.inputs.keys() - known):

@@ -13,7 +13,7 @@ from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
-from paranmt_hf.training.provenance import TRAINED, origin_of
+from paranmt_hf.training.publish import other_kind
 from paranmt_hf.training.record import (
     TRAINING_FILE,
     AveragedModel,
@@ -82,11 +82,8 @@ def rotate_encoder(
 
     config, located = config or RotateConfig(), locate(model)
     out = result_folder(out, DerivedRecord, sources=[located.folder])
-    if origin_of(located.folder) is not TRAINED:
-        raise InputError(
-            f"{located.name} was not trained on pairs (see {origin_of(located.folder).file} in its folder), and only "
-            "models that were trained on pairs are rotated"
-        )
+    if kind := other_kind(located.folder):
+        raise InputError(f"{located.name} is {kind}; only encoders trained on pairs are rotated")
     pairs = _pairs(config, data)
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))

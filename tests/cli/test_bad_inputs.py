@@ -159,7 +159,7 @@ def test_a_folder_without_sts_files(folder, release, capsys):
 def test_broken_text_in_parquet(folder, capsys):
     table = pa.table({"reference": broken_text([b"a", BROKEN, b"c"]), "translation": ["a x", "b x", "c x"]})
     pq.write_table(table, folder / "p.parquet")
-    message = "p.parquet, row (from 0) 1: the column reference is not UTF-8; write the file anew"
+    message = "p.parquet, row (from 0) 1: the column reference is not UTF-8; write the file again"
     fails(capsys, ["train", "--data", "p.parquet", "--out", "m", *SMALL], message)
     fails(capsys, ["encoder", "negatives", "a", "--data", "p.parquet"], message)
     # An import counts such rows and leaves them out.
@@ -206,12 +206,12 @@ def test_damaged_records(release, encoder, capsys, name):
     commands = {
         "build.json": [
             ["score", "release", "--scorer-vectors", "vectors.txt"],
-            ["publish", "dataset", "release", "org/corpus", "--dry-run"],
+            ["publish", "release", "org/corpus", "--dry-run"],
             ["train", "--data", "release", "--out", "m", *SMALL],
             ["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"],
         ],
         "training.json": [
-            ["publish", "model", "encoder", "org/m", "--license", "mit", "--dry-run"],
+            ["publish", "encoder", "org/m", "--license", "mit", "--dry-run"],
             ["encoder", "average", "encoder", "encoder", "--out", "m"],
             ["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL],
         ],
@@ -240,9 +240,9 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "pipe", *IMPORT], "vectors pipe")
     fails(capsys, ["encoder", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "pipe"], message)
-    publish = ["publish", "dataset", "release", "org/corpus", "--dry-run"]
+    publish = ["publish", "release", "org/corpus", "--dry-run"]
     fails(capsys, [*publish, "--notes", "pipe.md"], message)
-    model = ["publish", "model", "encoder", "org/m", "--dry-run", "--license", "mit"]
+    model = ["publish", "encoder", "org/m", "--dry-run", "--license", "mit"]
     fails(capsys, [*model, "--about", "pipe"], message)
     fails(capsys, [*model, "--results", "pipe"], message)
     sts = pairs / "STS12-en-test"
@@ -260,7 +260,7 @@ def test_yaml_that_grows(encoder, capsys):
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)]
     Path("about.yaml").write_text("\n".join(lines))
-    command = ["publish", "model", "encoder", "org/m", "--about", "about.yaml", "--dry-run"]
+    command = ["publish", "encoder", "org/m", "--about", "about.yaml", "--dry-run"]
     fails(capsys, command, "cannot read about.yaml: line 2: references such as *a are not read; write the value")
     Path("about.yaml").write_text("[" * 100_000)
     fails(capsys, command, "cannot read about.yaml: it is nested too deeply")
@@ -333,7 +333,7 @@ def test_quickstart_into_a_result(encoder, capsys):
 
 def test_vectors_into_a_folder(encoder, capsys):
     command = ["encoder", "distill", "encoder", "--vocabulary", "missing.txt", "--out", "encoder"]
-    fails(capsys, command, "cannot write encoder: it is a folder; name a file in it, such as encoder/vectors.txt.gz")
+    fails(capsys, command, "encoder is a folder; name a file")
 
 
 def test_models_are_looked_for_before_the_first_is_evaluated(encoder, capsys):

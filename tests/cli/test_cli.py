@@ -152,7 +152,7 @@ def test_bad_scorer_and_release(folder, capsys):
         "model is not a sentence encoder",
         "modules.json",
     )
-    fails(capsys, ["score", "nothing", "--scorer-vectors", "vectors.txt"], "nothing is not a folder")
+    fails(capsys, ["score", "nothing", "--scorer-vectors", "vectors.txt"], "nothing is not a finished release")
 
 
 def test_unwritable_output(folder, capsys):
@@ -176,7 +176,7 @@ with FileLock("out.work/lock"):
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
     command = ["import", "pairs.txt", *IMPORT, "--scorer-vectors", "vectors.txt"]
-    fails(capsys, command, "another command is at work in")
+    fails(capsys, command, "another process is working in")
     holder.kill()
     holder.wait()
     assert main(command) == 0

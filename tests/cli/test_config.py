@@ -68,13 +68,13 @@ def test_positions_and_columns(folder):
 def test_options_are_not_published(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
     assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--workers", "1"]) == 0
-    assert main(["publish", "dataset", "corpus", "you/corpus", "--dry-run"]) == 0
+    assert main(["publish", "corpus", "you/corpus", "--dry-run"]) == 0
     assert "  not sent  paranmt.yaml" in capsys.readouterr().out
 
 
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert (encoder / "paranmt.yaml").is_file()
-    assert main(["publish", "model", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
+    assert main(["publish", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
     assert "  not sent  paranmt.yaml" in capsys.readouterr().out
 
 
@@ -88,7 +88,7 @@ def test_beside_a_file(encoder, folder):
 
 
 # What averages of word vectors have when there are none.
-AVERAGE = {"weighting": ["average"], "frequencies": "rank", "sif-a": 0.001, "blacklist": 25}
+AVERAGE = {"weighting": ["average"], "frequencies": "rank", "blacklist": 25}
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 

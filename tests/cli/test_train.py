@@ -153,6 +153,8 @@ def test_vectors(encoder, folder, capsys):
     (folder / "empty").write_text("")
     fails(capsys, [*command, "--vocabulary", "empty"], "the vocabulary empty is empty")
     fails(capsys, [*command, "--vocabulary", "none"], "cannot read the vocabulary none")
+    fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "v.txt was made with other settings")
+    command = [*command[:-1], "w.txt"]
     fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
     fails(capsys, [*command, "--data", "none.parquet"], "none.parquet")
     fails(capsys, ["encoder", "distill", "./none", "--data", "pairs.parquet", "--out", "w.txt"], "./none")

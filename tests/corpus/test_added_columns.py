@@ -13,8 +13,8 @@ from datasets import load_dataset
 from paranmt_hf.cli import main
 from paranmt_hf.corpus import score
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig
-from paranmt_hf.corpus.check_release import check_release
 from paranmt_hf.corpus.jobs.added_columns import ColumnStage
+from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.corpus.score import rescore

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from paranmt_hf.apps.publish.publish import plan_dataset
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
 
 DATASET = "org/corpus"
 
@@ -14,9 +14,8 @@ DATASET = "org/corpus"
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "build.json").unlink(), "is not a finished release: it holds no build.json"),
+        (lambda folder: (folder / "build.json").unlink(), "holds no record of this package"),
         (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: expected an object, found"),
-        (lambda folder: (folder / "modules.json").write_text("[]"), "is an encoder and no release; publish it with"),
         (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
         (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
         (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
@@ -29,7 +28,7 @@ DATASET = "org/corpus"
 def test_release_that_is_refused(release, spoil, message):
     spoil(release)
     with pytest.raises(InputError, match=message):
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +62,11 @@ def test_record_that_is_refused(release, change, message):
     change(record)
     (release / "build.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=message):
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)
 
 
 def test_linked_folder_is_refused(release, tmp_path):
     shutil.move(release / "data", tmp_path / "elsewhere")
     (release / "data").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="data is a link that leads out of"):
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)

@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.apps.publish.publish import plan_dataset
 from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.corpus.release_card import release_card
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
 from tests.toys import LOCAL
 
 RELEASE = ReleaseConfig(license="mit")
@@ -50,7 +50,7 @@ def test_pairs_that_people_wrote(tmp_path):
     assert top["language_creators"] == ["found"] and "back-translation" not in top["tags"]
     schema = pq.read_schema(tmp_path / "corpus" / "data" / "train-00000-of-00001.parquet")
     assert [feature["name"] for feature in top["dataset_info"][0]["features"]] == schema.names
-    assert plan_dataset(tmp_path / "corpus", "org/corpus").left_here == []
+    assert publish(tmp_path / "corpus", "org/corpus", dry_run=True).left_here == []
 
 
 def test_pairs_of_a_machine_and_pairs_that_nobody_knows(tmp_path):

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import paranmt_hf
-from paranmt_hf.apps.publish.publish import plan_dataset
 from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.draws import sample_ids
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
@@ -21,6 +20,7 @@ from paranmt_hf.corpus.selection.ranks import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.hub.repository import ASSETS
 
 ROWS = 400
@@ -73,7 +73,7 @@ def by_loop(rows, config):
             references[row["reference"]] = row["id"]
             drawn.append(row["id"])
     kept = sample_ids(np.array(drawn), config.sample, config.seed).tolist()
-    dropped |= {row: ("not among 20 drawn by chance", None) for row in set(drawn) - set(kept)}
+    dropped |= {row: ("not among 20 sampled at random", None) for row in set(drawn) - set(kept)}
     return kept, dropped
 
 
@@ -132,7 +132,7 @@ def test_the_record_and_the_card(whole, tmp_path):
     assert "Selected from `whole`, 400 pairs in 1 file (SHA-256" in card
     assert f"| with identical sides | {record.selection.filters[6].dropped} | filter identical sides |" in card
     assert "column translation\\_length, low 4, high 11" in card
-    plan_dataset(tmp_path / "some", "org/some")
+    publish(tmp_path / "some", "org/some", dry_run=True)
 
 
 def test_the_same_again_and_another(whole, tmp_path):
@@ -237,7 +237,7 @@ def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
     assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
     assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
     monkeypatch.setattr(module, "fetch_release", lambda *question: None)
-    with pytest.raises(InputError, match="dataset 'you/other' is no release of this program"):
+    with pytest.raises(InputError, match="dataset 'you/other' is not a release of this program"):
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
 
 

@@ -16,7 +16,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.training.check_model import results_of_weights
+from paranmt_hf.training.publish import results_of_weights
 from paranmt_hf.util.files import check_result_path, checksum
 from tests.cli.commands import fails
 from tests.training.toys import encoder_of

@@ -13,7 +13,7 @@ from paranmt_hf.evaluation.results import Results, Row, compare, read_results
 from paranmt_hf.evaluation.transfer.data import TASKS, Part, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer.heads import TransferConfig
 from paranmt_hf.evaluation.transfer.tasks import _VectorStore, averages
-from paranmt_hf.evaluation.word_average import WordAverage
+from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_known
 from tests.evaluation.transfer_toys import FirstWord, quick_relatedness, write_all  # noqa: F401

@@ -9,7 +9,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.word_counts import WordCounts, counts_by_rank
+from paranmt_hf.evaluation.word_weights import WordCounts, counts_by_rank
 from paranmt_hf.experiments.paragram_section5 import measure_coverage, read_references
 from paranmt_hf.experiments.paragram_section6 import measure_norms
 from paranmt_hf.experiments.paragram_table7 import longer_side, paragram_table7, pearson_by_length

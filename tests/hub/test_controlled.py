@@ -54,9 +54,9 @@ def test_publish_and_load(hub, tmp_path):
     once = ["--max-steps", "1", "--held-out", "0", "--device", "cpu"]
     run("paraphrase", "train", tmp_path / "parsed", "--model", "controlled", "--out", folder, *shape, *once)
     assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in run(
-        "publish", "model", folder, name, "--license", "mit"
+        "publish", folder, name, "--license", "mit"
     )
-    again = run("publish", "model", folder, name, "--license", "mit")
+    again = run("publish", folder, name, "--license", "mit")
     assert "unchanged, all was there already" in again
 
     text = tmp_path / "text.txt"

@@ -22,7 +22,7 @@ def release(tmp_path_factory):
 @pytest.fixture(scope="module")
 def published(hub, release):
     name = hub.name("whole")
-    assert hub.paranmt("publish", "dataset", release, name).returncode == 0
+    assert hub.paranmt("publish", release, name).returncode == 0
     return name
 
 
@@ -32,7 +32,7 @@ def model(hub, release, tmp_path_factory):
     folder, name = tmp_path_factory.mktemp("model") / "word", hub.name("word")
     train = hub.paranmt("train", "--data", release, "--dimension", 4, "--epochs", 1, "--out", folder)
     assert train.returncode == 0, train.stderr
-    assert hub.paranmt("publish", "model", folder, name, "--license", "mit").returncode == 0
+    assert hub.paranmt("publish", folder, name, "--license", "mit").returncode == 0
     return folder, name
 
 
@@ -47,18 +47,18 @@ def fails(done, sentence):
 
 
 def test_no_login(hub, release):
-    fails(hub.paranmt("publish", "dataset", release, hub.name("x"), token=None), "publishing needs a login")
+    fails(hub.paranmt("publish", release, hub.name("x"), token=None), "publishing needs a login")
 
 
 def test_wrong_token(hub, release, model):
     wrong = "hf_wrongwrongwrong"
     sentence = "the Hub does not accept the token that HF_TOKEN holds"
-    fails(hub.paranmt("publish", "dataset", release, hub.name("x"), token=wrong), sentence)
+    fails(hub.paranmt("publish", release, hub.name("x"), token=wrong), sentence)
     fails(hub.paranmt("evaluate", "sts", model[1], "--data", SIMILARITY, token=wrong), sentence)
 
 
 def test_name_of_somebody_else(hub, release):
-    done = hub.paranmt("publish", "dataset", release, "somebody-else/corpus")
+    done = hub.paranmt("publish", release, "somebody-else/corpus")
     fails(done, "the Hub refuses to let this login write to dataset 'somebody-else/corpus'")
 
 
@@ -66,7 +66,7 @@ def test_token_that_only_reads(hub, release, published, tmp_path):
     other = make_release(tmp_path / "other", 50)
     with Proxy(hub.endpoint, read_only=True) as proxy:
         for folder, name in ((release, hub.name("new")), (other, published)):
-            done = hub.paranmt("publish", "dataset", folder, name, endpoint=proxy.url)
+            done = hub.paranmt("publish", folder, name, endpoint=proxy.url)
             fails(
                 done, f"the Hub refuses to let this login write to dataset {name!r}; use a token with write permission"
             )
@@ -102,11 +102,11 @@ def test_connection_that_is_cut_while_uploading(hub, tmp_path):
     folder, name = make_release(tmp_path / "large", 3000, seed=time.time_ns()), hub.name("cut")
     sizes = sorted(path.stat().st_size for path in folder.rglob("*.parquet"))
     with Proxy(hub.endpoint, cut_after=sizes[0] + sizes[1] + 10) as proxy:
-        fails(hub.paranmt("publish", "dataset", folder, name, endpoint=proxy.url), "run the same command again")
+        fails(hub.paranmt("publish", folder, name, endpoint=proxy.url), "run the same command again")
         arrived = dict(proxy.uploads)
     assert 1 <= len(arrived) < 3
     with Proxy(hub.endpoint) as proxy:
-        done = hub.paranmt("publish", "dataset", folder, name, endpoint=proxy.url)
+        done = hub.paranmt("publish", folder, name, endpoint=proxy.url)
         assert done.returncode == 0, done.stderr
         assert sum(arrived.values()) + sum(proxy.uploads.values()) <= sum(sizes) + 100_000
         assert not {Path(path).parent for path in arrived} & {Path(path).parent for path in proxy.uploads}
@@ -117,7 +117,7 @@ def test_connection_that_is_cut_while_uploading(hub, tmp_path):
 def test_hub_that_does_not_answer(hub, release):
     with Proxy(hub.endpoint) as proxy:
         closed = proxy.url
-    done = hub.paranmt("publish", "dataset", release, hub.name("x"), endpoint=closed)
+    done = hub.paranmt("publish", release, hub.name("x"), endpoint=closed)
     fails(done, "the connection to the Hub, http")
 
 
@@ -134,7 +134,7 @@ def test_release_of_another_schema(hub, release, tmp_path):
     from huggingface_hub import HfApi
 
     name = hub.name("schema")
-    assert hub.paranmt("publish", "dataset", release, name).returncode == 0
+    assert hub.paranmt("publish", release, name).returncode == 0
     record = json.loads((release / "build.json").read_text()) | {"schema_version": "2.0.0"}
     HfApi(hub.endpoint, token=hub.token).upload_file(
         path_or_fileobj=json.dumps(record).encode(), path_in_repo="build.json", repo_id=name, repo_type="dataset"
@@ -148,9 +148,9 @@ def test_release_of_another_schema(hub, release, tmp_path):
 
 LICENCE = """
 import sys
-from paranmt_hf import InputError, plan_dataset
+from paranmt_hf import InputError, publish
 
-plan = plan_dataset(sys.argv[1], sys.argv[2])
+plan = publish(sys.argv[1], sys.argv[2], dry_run=True)
 card = plan.parcel.files["README.md"]
 plan.parcel.files["README.md"] = card.replace(b"license: cc-by-4.0", b"license: no-such-licence")
 assert plan.parcel.files["README.md"] != card
@@ -169,5 +169,5 @@ def test_licence_that_the_hub_does_not_know(hub, release):
 
 
 def test_public_repository_does_not_turn_private(hub, release, published):
-    done = hub.paranmt("publish", "dataset", release, published, "--private")
+    done = hub.paranmt("publish", release, published, "--private")
     fails(done, "is public already; --private is for new ones")

@@ -74,7 +74,7 @@ def corpus(hub, tmp_path_factory):
     command = ("build", "--source", source, "--reference", reference, "--translator", "embedded")
     succeeds(hub.paranmt(*command, "--out", folder / "corpus", "--license", "mit", "--workers", "1"))
     name = hub.name("corpus")
-    assert "version v1" in succeeds(hub.paranmt("publish", "dataset", folder / "corpus", name))
+    assert "version v1" in succeeds(hub.paranmt("publish", folder / "corpus", name))
     return folder / "corpus", name
 
 
@@ -95,19 +95,19 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
     folder, _ = corpus
     name = hub.name("versions")
     client = HfApi(hub.endpoint, token=hub.token)
-    succeeds(hub.paranmt("publish", "dataset", folder, name))
+    succeeds(hub.paranmt("publish", folder, name))
     before = client.list_repo_commits(name, repo_type="dataset")
-    again = succeeds(hub.paranmt("publish", "dataset", folder, name))
+    again = succeeds(hub.paranmt("publish", folder, name))
     assert "unchanged, all was there already, version v1" in again
     assert len(client.list_repo_commits(name, repo_type="dataset")) == len(before)
 
     source, reference = lines(tmp_path, 30)
     command = ("build", "--source", source, "--reference", reference, "--translator", "embedded", "--out")
     succeeds(hub.paranmt(*command, tmp_path / "other", "--license", "mit", "--workers", "1"))
-    assert "version v2" in succeeds(hub.paranmt("publish", "dataset", tmp_path / "other", name))
-    clash = hub.paranmt("publish", "dataset", tmp_path / "other", name, "--tag", "v1")
+    assert "version v2" in succeeds(hub.paranmt("publish", tmp_path / "other", name))
+    clash = hub.paranmt("publish", tmp_path / "other", name, "--tag", "v1")
     assert clash.returncode == 1 and "has a version 'v1' already, with other files" in clash.stderr
-    branch = ("publish", "dataset", folder, name, "--revision", "trial", "--tag", "trial-1")
+    branch = ("publish", folder, name, "--revision", "trial", "--tag", "trial-1")
     assert "version trial-1" in succeeds(hub.paranmt(*branch))
     refs = client.list_repo_refs(name, repo_type="dataset")
     assert {tag.name for tag in refs.tags} == {"v1", "v2", "trial-1"}
@@ -128,12 +128,12 @@ def test_fewer_files_leave_no_old_ones(hub, corpus, tmp_path, monkeypatch):
     folder, _ = corpus
     name = hub.name("shards")
     client = HfApi(hub.endpoint, token=hub.token)
-    succeeds(hub.paranmt("publish", "dataset", folder, name))
+    succeeds(hub.paranmt("publish", folder, name))
     stale = "data/train-00001-of-00002.parquet"
     path = folder / "data" / "train-00000-of-00001.parquet"
     client.upload_file(path_or_fileobj=path.read_bytes(), path_in_repo=stale, repo_id=name, repo_type="dataset")
     client.upload_file(path_or_fileobj=b"mine", path_in_repo="notes.txt", repo_id=name, repo_type="dataset")
-    succeeds(hub.paranmt("publish", "dataset", folder, name))
+    succeeds(hub.paranmt("publish", folder, name))
     files = client.list_repo_files(name, repo_type="dataset")
     assert stale not in files and "notes.txt" in files
 
@@ -149,7 +149,7 @@ def test_model_is_trained_from_the_hub_and_loaded_by_anybody(hub, corpus, tmp_pa
     results = tmp_path / "results.json"
     similarity = ASSETS / "sample" / "similarity.tsv"
     succeeds(hub.paranmt("evaluate", "sts", out, "--data", similarity, "--json", results))
-    publish = ("publish", "model", out, name, "--results", results, "--license", "mit")
+    publish = ("publish", out, name, "--results", results, "--license", "mit")
     assert "version v1" in succeeds(hub.paranmt(*publish))
     assert "unchanged" in succeeds(hub.paranmt(*publish))
 
@@ -171,7 +171,7 @@ def test_model_is_trained_from_the_hub_and_loaded_by_anybody(hub, corpus, tmp_pa
 def test_private_model_needs_the_token(hub, corpus, tmp_path):
     out, name = tmp_path / "model", hub.name("private")
     succeeds(hub.paranmt("train", "--data", corpus[0], "--dimension", 4, "--epochs", 1, "--out", out))
-    succeeds(hub.paranmt("publish", "model", out, name, "--license", "mit", "--private"))
+    succeeds(hub.paranmt("publish", out, name, "--license", "mit", "--private"))
     succeeds(hub.python(OURS, name, tmp_path / "vectors.npy"))
     refused = hub.paranmt("evaluate", "sts", name, "--data", ASSETS / "sample" / "similarity.tsv", token=None)
     assert refused.returncode == 1 and len(refused.stderr.splitlines()) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paranmt_hf.hub.model_card import model_card
+from paranmt_hf.training.card import encoder_card
 
 FOLDER = Path(__file__).parents[2] / "model_cards"
 RECORDS = sorted(FOLDER.glob("*.json"))
@@ -20,7 +20,7 @@ def test_there_are_cards():
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_card_is_rendered_from_its_record(path):
     record = json.loads(path.read_text(encoding="utf8"))
-    card = model_card(record)
+    card = encoder_card(record)
     assert path.with_suffix(".md").read_text(encoding="utf8") == card
     header = yaml.safe_load(card.split("---\n")[1])
     assert header["model-index"][0]["name"] == path.stem
@@ -39,36 +39,36 @@ def record():
 
 
 def test_the_name_of_a_development_set_stays_code(record):
-    record["training"]["settings"]["development"] = "my`<b>`set"
-    record["training"]["development"], record["results"] = 0.5, None
-    assert "On the development set, `my'<b>'set`, on which settings" in model_card(record)
+    record["record"]["settings"]["development"] = "my`<b>`set"
+    record["record"]["development"], record["results"] = 0.5, None
+    assert "On the development set, `my'<b>'set`, on which settings" in encoder_card(record)
 
 
 def test_speed_is_shown_with_machine_and_load_alone(record):
-    assert "speed" in record and "a second of one core" not in model_card(record)
-    record["speed"] |= {"cores": 2, "load": 1.5, "processor": "CPU|x"}
-    card = model_card(record)
+    assert record["results"]["speed"] and "a second of one core" not in encoder_card(record)
+    record["results"]["speed"] |= {"cores": 2, "load": 1.5, "processor": "CPU|x"}
+    card = encoder_card(record)
     assert "(CPU\\|x, 2 cores, load 1.5 in the minute before)" in card and "## Size and speed" in card
 
 
 def test_picture_and_licence_where_there_are_any(record):
-    assert "training.png" not in model_card(record)
-    card = model_card({**record, "picture": "training.png"})
+    assert "training.png" not in encoder_card(record)
+    card = encoder_card({**record, "picture": "training.png"})
     assert "\n\n![Loss and development score over the steps](training.png)\n\n## Limits" in card
     named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://a.org"}
-    header = yaml.safe_load(model_card({**record, **named}).split("---\n")[1])
+    header = yaml.safe_load(encoder_card({**record, **named}).split("---\n")[1])
     assert {name: header[name] for name in named} == named
     del record["license"]
-    assert "license" not in yaml.safe_load(model_card(record).split("---\n")[1])
+    assert "license" not in yaml.safe_load(encoder_card(record).split("---\n")[1])
 
 
 @pytest.mark.parametrize("name", ["a|b", "`a`", "a](http://x)", "<script>", 'a"b', "a\n---\nlicense: x", "```\nx"])
 def test_a_name_stays_a_name(record, name):
-    plain = model_card(record).split("\n---\n", 1)[1]
+    plain = encoder_card(record).split("\n---\n", 1)[1]
     record |= {"name": name}
-    record["training"]["inputs"] = {"init_from": name, "teacher": name}
-    record["training"]["mean_of"] = [{"name": name, "revision": "1"}]
-    header, text = model_card(record).split("\n---\n", 1)
+    record["record"]["inputs"] = {"init_from": name, "teacher": name}
+    record["record"]["mean_of"] = [{"name": name, "revision": "1"}]
+    header, text = encoder_card(record).split("\n---\n", 1)
     assert yaml.safe_load(header.removeprefix("---\n"))["license"] == record["license"]
     assert sum(line.startswith("```") for line in text.split("\n")) == sum(
         line.startswith("```") for line in plain.split("\n")
@@ -82,21 +82,21 @@ def test_a_name_stays_a_name(record, name):
 @pytest.mark.parametrize(
     ("unknown", "said"),
     [
-        ("drop", "not in the vocabulary\ncount, but have vectors of zeros."),
-        ("train", "not in the vocabulary\nshare one trained vector."),
+        ("drop", "not in the vocabulary count, but have vectors of zeros."),
+        ("train", "not in the vocabulary share one trained vector."),
         (
             "share",
-            "not in the vocabulary\nshare the trained vector that the word vectors it started from have",
+            "not in the vocabulary share the trained vector that the word vectors it started from have",
         ),
-        (None, "not in the vocabulary\ncount, but have vectors of zeros."),
+        (None, "not in the vocabulary count, but have vectors of zeros."),
     ],
 )
 def test_what_becomes_of_unknown_words(unknown, said):
     record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
-    record["training"]["settings"]["encoder"]["unknown"] = unknown
-    assert said in model_card(record)
+    record["record"]["settings"]["encoder"]["unknown"] = unknown
+    assert said in encoder_card(record)
 
 
 def test_sizes_without_results_have_no_empty_columns(record):
     record["precisions"] = {"as stored": {"bytes": 1_700_000, "mean": None, "development": None}}
-    assert "| stored rows | megabytes |\n|---|---:|\n| as stored | 1.7 |\n" in model_card(record)
+    assert "| stored rows | megabytes |\n|---|---:|\n| as stored | 1.7 |\n" in encoder_card(record)

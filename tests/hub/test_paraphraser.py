@@ -51,10 +51,10 @@ def test_publish_and_load(hub, tmp_path):
     shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--max-steps", "1", "--device", "cpu"]
     trained = hub.paranmt("paraphrase", "train", path, "--out", folder, *shape)
     assert trained.returncode == 0, trained.stderr
-    published = hub.paranmt("publish", "model", folder, name, "--license", "mit")
+    published = hub.paranmt("publish", folder, name, "--license", "mit")
     assert published.returncode == 0, published.stderr
     assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in published.stdout
-    again = hub.paranmt("publish", "model", folder, name, "--license", "mit")
+    again = hub.paranmt("publish", folder, name, "--license", "mit")
     assert "unchanged, all was there already" in again.stdout, again.stderr
     _anybody_loads(hub, name)
 

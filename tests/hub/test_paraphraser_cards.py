@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.hub.paraphraser_card import paraphraser_card
+from paranmt_hf.paraphrase.card import paraphraser_card
 
 RECORDS = sorted((Path(__file__).parents[2] / "model_cards" / "paraphrasers").glob("*.json"))
 

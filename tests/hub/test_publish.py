@@ -7,15 +7,14 @@ import shutil
 import pytest
 import yaml
 
-from paranmt_hf.apps.publish.publish import plan_dataset, plan_model, publish_dataset, publish_model
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import evaluate
+from paranmt_hf.hub.publish import About, kind_of, publish
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.hub.upload import Parcel, Target
+from paranmt_hf.hub.upload import Parcel, Published, Target
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import train
@@ -50,7 +49,7 @@ def header(card):
 
 def test_release_is_laid_out(release):
     (release / "notes.txt").write_text("mine")
-    plan = plan_dataset(release, DATASET)
+    plan = publish(release, DATASET, dry_run=True)
     record = json.loads((release / "build.json").read_text())
     parquet = [path for config in record["configs"].values() for path in config["files"]]
     assert set(plan.parcel.files) == {*parquet, "build.json", "README.md", "histograms.png"}
@@ -72,7 +71,7 @@ def test_release_is_laid_out(release):
 def test_header_of_the_card_agrees_with_the_files(release):
     """What the Hub reads of the card: patterns that match the files of each config and no others."""
     record = json.loads((release / "build.json").read_text())
-    plan = plan_dataset(release, DATASET)
+    plan = publish(release, DATASET, dry_run=True)
     top = header(plan.card)
     assert [info["config_name"] for info in top["dataset_info"]] == list(record["configs"])
     assert [config["config_name"] for config in top["configs"]] == list(record["configs"])
@@ -86,7 +85,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     for name in ("client_secret.json", "passwords.txt", "logs/notes.txt", "checkpoint-5/model.safetensors"):
         (model / name).parent.mkdir(exist_ok=True)
         (model / name).write_text("{}")
-    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == [
         "checkpoint-5/model.safetensors",
         "client_secret.json",
@@ -109,13 +108,13 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
 )
 def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
     train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
-    plan = plan_model(tmp_path / "model", MODEL, about=AboutModel("mit"))
+    plan = publish(tmp_path / "model", MODEL, license="mit", dry_run=True)
     assert plan.left_here == [] and "paranmt_recurrent.py" in plan.parcel.files
 
 
 def test_paths_of_a_parcel_stay_inside():
     for path in ("../a", "/a", "a/../b", "a//b", "", "./a"):
-        with pytest.raises(InputError, match="is no path in a repository"):
+        with pytest.raises(InputError, match="is not a path in a repository"):
             Parcel({path: b""})
 
 
@@ -125,18 +124,18 @@ def test_results_that_are_no_numbers(model, results):
         InputError,
         match=r"results.json is damaged: expected a number under '\[0\].tables.Set.*pearson', found nan",
     ):
-        plan_model(model, MODEL, about=AboutModel("mit"), results=results)
+        publish(model, MODEL, license="mit", results=results, dry_run=True)
 
 
 def test_hub_dataset_is_named_as_the_source(release):
     record = json.loads((release / "build.json").read_text())
     record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
     (release / "build.json").write_text(json.dumps(record))
-    assert header(plan_dataset(release, DATASET).card)["source_datasets"] == ["extended|org/bitext"]
+    assert header(publish(release, DATASET, dry_run=True).card)["source_datasets"] == ["extended|org/bitext"]
 
 
 def test_model_is_laid_out(model, results):
-    plan = plan_model(model, MODEL, about=AboutModel("mit", datasets=["org/corpus"]), results=results)
+    plan = publish(model, MODEL, license="mit", about=About(datasets=["org/corpus"]), results=results, dry_run=True)
     assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
     assert "README.md" in plan.parcel.files and plan.left_here == []
     top = header(plan.card)
@@ -158,13 +157,13 @@ def test_the_card_in_the_folder_of_a_model(model):
     assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
     assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
     assert "s of training" not in card, "equal runs have equal cards"
-    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == [] and header(plan.card)["license"] == "mit"
     assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
     assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
     (model / "README.md").write_text(card + "mine")
-    assert plan_model(model, MODEL, about=AboutModel("mit")).left_here == [
-        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    assert publish(model, MODEL, license="mit", dry_run=True).left_here == [
+        "README.md (the card is rendered from records; `--notes FILE` adds to it)"
     ]
 
 
@@ -173,16 +172,16 @@ def test_the_mean_of_models_has_a_card(model, tmp_path):
     card = (tmp_path / "mean" / "README.md").read_text()
     assert "# mean\n" in card and "The weights are the mean of those of the models `word`, `word`" in card
     assert "training.png" not in card
-    assert plan_model(tmp_path / "mean", MODEL, about=AboutModel("mit")).left_here == []
+    assert publish(tmp_path / "mean", MODEL, license="mit", dry_run=True).left_here == []
 
 
 def test_results_from_python(model, results):
     records = evaluate([model, "embedded"], data=ASSETS / "sample" / "similarity.tsv").results
-    plan = plan_model(model, MODEL, about=AboutModel("mit"), results=records)
-    written = plan_model(model, MODEL, about=AboutModel("mit"), results=results)
+    plan = publish(model, MODEL, license="mit", results=records, dry_run=True)
+    written = publish(model, MODEL, license="mit", results=results, dry_run=True)
     assert header(plan.card)["model-index"] == header(written.card)["model-index"]
-    with pytest.raises(InputError, match="^the list of results holds no results of the weights in .* --json FILE$"):
-        plan_model(model, MODEL, about=AboutModel("mit"), results=records[1:])
+    with pytest.raises(InputError, match="none on STS of the weights in .* --json FILE$"):
+        publish(model, MODEL, license="mit", results=records[1:], dry_run=True)
 
 
 def test_a_damaged_training_record_is_named(model):
@@ -191,7 +190,7 @@ def test_a_damaged_training_record_is_named(model):
     record["settings"]["training"]["seed"] = None
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="training.json is damaged: .* under 'settings.training.seed', found None"):
-        plan_model(model, MODEL, about=AboutModel("mit"))
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_training_record_comes_back_byte_for_byte(model):
@@ -204,32 +203,41 @@ def test_an_error_of_ours_is_not_told_as_damage(release, model, monkeypatch, err
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("paranmt_hf.hub.model_card.model_card", fail)
-    monkeypatch.setattr("paranmt_hf.apps.publish.publish.release_card", fail)
+    monkeypatch.setattr("paranmt_hf.training.publish.encoder_card", fail)
+    monkeypatch.setattr("paranmt_hf.corpus.publish.release_card", fail)
     with pytest.raises(type(error)) as raised:
-        plan_model(model, MODEL, about=AboutModel("mit"))
+        publish(model, MODEL, license="mit", dry_run=True)
     assert raised.value is error
     with pytest.raises(type(error)) as raised:
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)
     assert raised.value is error
 
 
 def test_publishing_is_planning_and_sending(release, model, monkeypatch):
     sent = []
-    monkeypatch.setattr(
-        "paranmt_hf.apps.publish.publish.upload", lambda parcel, target: sent.append((parcel, target)) or "published"
-    )
+
+    def upload(parcel, target):
+        sent.append((parcel, target))
+        return Published(target, "0123456789abcdef", "t", ["README.md"])
+
+    monkeypatch.setattr("paranmt_hf.hub.publish.upload", upload)
     where = {"private": True, "revision": "trial", "tag": "t"}
-    assert publish_dataset(release, DATASET, **where) == "published"
-    assert publish_model(model, MODEL, about=AboutModel("mit"), **where) == "published"
+    said = publish(release, DATASET, **where).summary()
+    assert said.endswith("load it: load_dataset('org/corpus', revision='t')") and "1 files changed, version t" in said
+    assert publish(model, MODEL, license="mit", **where).sent.commit == "0123456789abcdef"
     assert [target for _, target in sent] == [
         Target("org/corpus", "dataset", True, "trial", "t"),
         Target("org/word", "model", True, "trial", "t"),
     ]
-    assert set(sent[1][0].files) == set(plan_model(model, MODEL, about=AboutModel("mit")).parcel.files)
-    for publish in (publish_dataset, plan_dataset):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'privat'"):
-            publish(release, DATASET, privat=True)
+    assert set(sent[1][0].files) == set(publish(model, MODEL, license="mit", dry_run=True).parcel.files)
+
+
+def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
+    assert [kind_of(folder).title for folder in (release, model)] == ["a release", "an encoder"]
+    assert kind_of(tmp_path) is None
+    with pytest.raises(InputError, match="holds no record of this package") as error:
+        publish(tmp_path, MODEL)
+    assert (error.value.option, error.value.path) == ("folder", tmp_path)
 
 
 def test_a_model_that_went_on_from_another_needs_its_commands(model):
@@ -237,40 +245,40 @@ def test_a_model_that_went_on_from_another_needs_its_commands(model):
     record = json.loads(path.read_text())
     record["inputs"] = {"init_from": "taught"}
     path.write_text(json.dumps(record))
-    plan = plan_model(model, MODEL, about=AboutModel("mit"))
-    assert "the commands of the models it came from: --about FILE with 'commands'" in plan.missing
-    assert "It went on from the encoder `taught`." in plan.card
-    plan = plan_model(model, MODEL, about=AboutModel("mit", commands=["paranmt train"]))
+    plan = publish(model, MODEL, license="mit", dry_run=True)
+    assert "the commands of the models it came from: 'commands' in --about FILE" in plan.missing
+    assert "It continued from the encoder `taught`." in plan.card
+    plan = publish(model, MODEL, license="mit", about=About(commands=["paranmt train"]), dry_run=True)
     assert not [sentence for sentence in plan.missing if "commands" in sentence]
 
 
 def test_model_without_results_says_so(model):
-    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
     assert plan.missing[0].startswith("results: paranmt evaluate sts")
 
 
 def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
-    plan = plan_model(folder, MODEL, about=AboutModel("mit"))
+    plan = publish(folder, MODEL, license="mit", dry_run=True)
     assert "paranmt_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
     # That of an older or mended version goes as this version has it, which loaded the model.
     path = folder / "paranmt_combination.py"
     code = path.read_text()
     path.write_text(code + "\nimport os\n")
-    assert plan_model(folder, MODEL, about=AboutModel("mit")).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
     path.unlink()
-    assert plan_model(folder, MODEL, about=AboutModel("mit")).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
     for name in ("other.py", "paranmt_other.py", "0_0_WordEmbedding/paranmt_averages.py"):
         (folder / name).write_text("x = 1")
         with pytest.raises(InputError, match=f"{name} is code that is not this package's"):
-            plan_model(folder, MODEL, about=AboutModel("mit"))
+            publish(folder, MODEL, license="mit", dry_run=True)
         (folder / name).unlink()
 
 
 def test_code_beside_a_stock_model_stays_here(model):
     (model / "paranmt_averages.py").write_text("raise SystemExit")
-    plan = plan_model(model, MODEL, about=AboutModel("mit"))
+    plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == ["paranmt_averages.py"]
     assert not [path for path in plan.parcel.files if path.endswith(".py")]
     # A model that needed code may have been there before.
@@ -282,7 +290,7 @@ def test_code_beside_a_stock_model_stays_here(model):
     [
         (
             lambda folder: (folder / "training.json").unlink(),
-            r"holds no training.json; expected an encoder",
+            "holds no record of this package",
         ),
         (
             lambda folder: (folder / "training.json").write_text("[]"),
@@ -292,47 +300,48 @@ def test_code_beside_a_stock_model_stays_here(model):
         (lambda folder: (folder / "modules.json").write_text("{"), "is not a sentence encoder"),
         (
             lambda folder: (folder / "supervised.json").write_text("{}"),
-            "is a model for a task, made by `paranmt supervise`, .*; send it with huggingface_hub's upload_folder",
+            "is a model for a task, which is not published with a card; send it with",
         ),
     ],
 )
 def test_model_that_is_refused(model, spoil, message):
     spoil(model)
     with pytest.raises(InputError, match=message):
-        plan_model(model, MODEL, about=AboutModel("mit"))
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_dimension_must_be_the_recorded_one(model):
     training = json.loads((model / "training.json").read_text()) | {"dimension": 5}
     (model / "training.json").write_text(json.dumps(training))
-    with pytest.raises(InputError, match=r"gives vectors of 4 dimensions, its training.json says 5"):
-        plan_model(model, MODEL, about=AboutModel("mit"))
+    with pytest.raises(InputError, match=r"gives vectors of 4 dimensions, its record says 5"):
+        publish(model, MODEL, license="mit", dry_run=True)
 
 
 def test_results_of_other_weights_are_refused(model, results, tmp_path):
     entries = json.loads(results.read_text())
     entries[0]["weights"] = "sha256:0"
     results.write_text(json.dumps(entries))
-    with pytest.raises(InputError, match="holds no results of the weights in .*; measure them: paranmt evaluate sts"):
-        plan_model(model, MODEL, about=AboutModel("mit"), results=results)
+    with pytest.raises(InputError, match="none on STS of the weights in .*; evaluate them: paranmt evaluate sts"):
+        publish(model, MODEL, license="mit", results=results, dry_run=True)
     for text in ("", "{}", "[1]"):
         results.write_text(text)
         with pytest.raises(InputError, match="results.json"):
-            plan_model(model, MODEL, about=AboutModel("mit"), results=results)
+            publish(model, MODEL, license="mit", results=results, dry_run=True)
     with pytest.raises(InputError, match=r"cannot read .*none.json: No such file or directory; expected what"):
-        plan_model(model, MODEL, about=AboutModel("mit"), results=tmp_path / "none.json")
+        publish(model, MODEL, license="mit", results=tmp_path / "none.json", dry_run=True)
 
 
 def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
-    assert main(["publish", "dataset", str(release), "org/corpus", "--private", "--dry-run"]) == 0
+    assert main(["publish", str(release), "org/corpus", "--private", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said
     assert "pretty_name: corpus" in said and said.endswith("dry run: nothing was sent\n")
     assert said.index("pretty_name") < said.index("6 files"), "what is missing must not scroll away"
     about = model.parent / "about.yaml"
-    about.write_text("license: cc-by-4.0\nsummary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
-    command = ["publish", "model", str(model), "org/word", "--results", str(results), "--about", str(about)]
+    about.write_text("summary: A small one.\ndata: Random words.\nlicense_text: Ours.\n")
+    command = ["publish", str(model), "org/word", "--results", str(results), "--about", str(about)]
+    command += ["--license", "cc-by-4.0"]
     assert main([*command, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "missing" not in said and "A small one." in said and "Random words." in said
@@ -341,24 +350,22 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dataset", "FOLDER", "corpus"], "'corpus' is no name for the Hub: expected ORGANISATION/NAME"),
-        (["dataset", "FOLDER", "org/corpus", "--tag", "a b"], "--tag 'a b' is no name that git takes"),
-        (["dataset", "FOLDER", "org/corpus", "--revision", "../x"], "--revision '../x' is no name that git takes"),
-        (["dataset", "FOLDER", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
-        (["dataset", "FOLDER", "org/corpus", "--license-name", "x"], "go with --license other"),
-        (["dataset", "FOLDER", "org/corpus", "--license", "other"], "--license other needs --license-name"),
-        (["model", "FOLDER", "org/word", "--license", "apache"], "'apache' is no licence identifier of the Hub"),
-        (["dataset", "NOWHERE", "org/corpus"], "is not a finished release: it is not a folder"),
-        (["model", "FOLDER", "org/word"], "a model needs a licence"),
-        (["model", "FOLDER", "org/word", "--license", "mit"], "is a release and no encoder; publish it with"),
-        (["model", "NOWHERE", "org/word", "--license", "mit"], "there is no folder"),
-        (["dataset", "FOLDER", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
-        (["model", "FOLDER", "org/word", "--license", "mit", "--datasets", "x"], "'x' is no data set on the Hub"),
-        (["model", "FOLDER", "org/word", "--about", "NOWHERE"], "cannot read"),
+        (["RELEASE", "corpus"], "'corpus' is not a name on the Hub: expected ORGANISATION/NAME"),
+        (["RELEASE", "org/corpus", "--tag", "a b"], "--tag 'a b' is not a valid git name"),
+        (["RELEASE", "org/corpus", "--revision", "../x"], "--revision '../x' is not a valid git name"),
+        (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
+        (["RELEASE", "org/corpus", "--license-name", "x"], "go with the license"),
+        (["RELEASE", "org/corpus", "--license", "other"], "--license other needs"),
+        (["RELEASE", "org/corpus", "--results", "x.json"], "results are shown for encoders, and"),
+        (["MODEL", "org/word", "--license", "apache"], "'apache' is not a licence id of the Hub"),
+        (["MODEL", "org/word"], "a model needs a license"),
+        (["MODEL", "org/word", "--license", "mit", "--about", "NOWHERE"], "cannot read"),
+        (["NOWHERE", "org/corpus"], "there is no folder"),
+        (["RELEASE", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
     ],
 )
-def test_arguments_that_are_refused(arguments, message, release, tmp_path, capsys):
-    places = {"FOLDER": str(release), "NOWHERE": str(tmp_path / "nowhere")}
+def test_arguments_that_are_refused(arguments, message, release, model, tmp_path, capsys):
+    places = {"RELEASE": str(release), "MODEL": str(model), "NOWHERE": str(tmp_path / "nowhere")}
     assert main(["publish", *(places.get(word, word) for word in arguments)]) == 1
     said = capsys.readouterr().err
     assert said.startswith("paranmt: ") and message in said and len(said.splitlines()) == 1
@@ -366,13 +373,13 @@ def test_arguments_that_are_refused(arguments, message, release, tmp_path, capsy
 
 def test_notes_and_an_edited_card(release, model, tmp_path):
     (tmp_path / "notes.md").write_text("Made for **tests**.\n")
-    plan = plan_dataset(release, DATASET, notes=tmp_path / "notes.md")
+    plan = publish(release, DATASET, notes=tmp_path / "notes.md", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
-    plan = plan_model(model, MODEL, about=AboutModel("mit"), notes=tmp_path / "notes.md")
+    plan = publish(model, MODEL, license="mit", notes=tmp_path / "notes.md", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
     (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
-    assert plan_dataset(release, DATASET).left_here == [
-        "README.md (the card is rendered from records; --notes FILE adds to it)"
+    assert publish(release, DATASET, dry_run=True).left_here == [
+        "README.md (the card is rendered from records; `--notes FILE` adds to it)"
     ]
 
 

@@ -5,10 +5,9 @@ import json
 import pytest
 import yaml
 
-from paranmt_hf.apps.publish.publish import plan_dataset
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import publish
 
 DATASET = "org/corpus"
 
@@ -17,28 +16,19 @@ def header(card):
     return yaml.safe_load(card.split("---\n")[1])
 
 
-@pytest.mark.parametrize("text", ["- a list", "license: [mit]", "unknown: 1", "license: mit\ncommands: one", "a: ]"])
-def test_about_that_is_refused(text, release, tmp_path, capsys):
+@pytest.mark.parametrize("text", ["- a list", "summary: [a]", "unknown: 1", "commands: one", "a: ]"])
+def test_a_file_of_options_that_is_refused(text, release, tmp_path, capsys):
     (tmp_path / "about.yaml").write_text(text)
-    about = str(tmp_path / "about.yaml")
-    assert main(["publish", "model", str(release), "org/word", "--about", about]) == 1
+    assert (
+        main(["publish", str(release), "org/word", "--license", "mit", "--about", str(tmp_path / "about.yaml")]) == 1
+    )
     assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_licence_is_stated_once(release, tmp_path, capsys):
-    (tmp_path / "about.yaml").write_text("license: mit\nlicence: mit\n")
-    command = ["publish", "model", str(release), "org/word", "--about", str(tmp_path / "about.yaml")]
-    assert main(command) == 1
-    assert "it holds licence" in capsys.readouterr().err
-    (tmp_path / "about.yaml").write_text("license: mit\n")
-    assert main([*command, "--license", "apache-2.0"]) == 1
-    assert "states the license 'mit' and --license 'apache-2.0'; state it once" in capsys.readouterr().err
 
 
 def test_a_release_is_published_under_another_licence(release):
     before = (release / "build.json").read_bytes()
-    other = License("other", "my-terms-1.0", "https://example.org/terms")
-    plan = plan_dataset(release, DATASET, license=other)
+    named = {"license_name": "my-terms-1.0", "license_link": "https://example.org/terms"}
+    plan = publish(release, DATASET, license="other", **named, dry_run=True)
     record = json.loads(plan.parcel.files["build.json"])
     assert [record["license"], record["license_name"], record["license_link"]] == [
         "other", "my-terms-1.0", "https://example.org/terms",
@@ -54,7 +44,7 @@ def test_a_release_is_published_under_another_licence(release):
     # What was published comes back as a release whose licence is whole.
     (release / "build.json").write_bytes(plan.parcel.files["build.json"])
     (release / "README.md").write_text(plan.card)
-    assert plan_dataset(release, DATASET).card == plan.card
+    assert publish(release, DATASET, dry_run=True).card == plan.card
 
 
 def test_an_edited_licence_is_noticed(release):
@@ -63,19 +53,19 @@ def test_an_edited_licence_is_noticed(release):
     record = json.loads(before)
     path.write_text(json.dumps({**record, "license": "mit"}))
     with pytest.raises(InputError, match="build.json states the licence 'mit' and build.json under .* 'cc-by-4.0'"):
-        plan_dataset(release, DATASET)
-    assert header(plan_dataset(release, DATASET, license=License("mit")).card)["license"] == "mit"
+        publish(release, DATASET, dry_run=True)
+    assert header(publish(release, DATASET, license="mit", dry_run=True).card)["license"] == "mit"
     record["license"] = record["settings"]["release"]["license"] = "mit"
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match="build.json states the licence 'mit' and README.md 'cc-by-4.0', so one was"):
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)
     path.write_text(before)
     card = release / "README.md"
     card.write_text(card.read_text().replace("license: cc-by-4.0", "license: mit"))
     with pytest.raises(
         InputError, match="'cc-by-4.0' and README.md 'mit', so one was edited; undo that, or say which"
     ):
-        plan_dataset(release, DATASET)
+        publish(release, DATASET, dry_run=True)
 
 
 def test_a_licence_of_an_earlier_version_is_refused_when_published(release):
@@ -83,7 +73,5 @@ def test_a_licence_of_an_earlier_version_is_refused_when_published(release):
     path = release / "build.json"
     path.write_text(path.read_text().replace('"cc-by-4.0"', '"other"'))
     (release / "README.md").unlink()
-    with pytest.raises(
-        InputError, match="'other', which the Hub would not take: --license other needs --license-name"
-    ):
-        plan_dataset(release, DATASET)
+    with pytest.raises(InputError, match="'other', which the Hub would not take: license other needs"):
+        publish(release, DATASET, dry_run=True)

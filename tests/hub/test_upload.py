@@ -93,7 +93,7 @@ def test_staged_as_a_folder(tmp_path):
 @pytest.mark.parametrize("name", ["a b", "..", "a..b", "-a", "a/", "a//b", "v1.lock", "v1.", "é", ""])
 def test_names_that_git_does_not_take(name):
     for settings in ({"tag": name}, {"revision": name}):
-        with pytest.raises(InputError, match="is no name that git takes"):
+        with pytest.raises(InputError, match="is not a valid git name"):
             target(**settings)
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import AboutModel, ParaphraserConfig, ParaphraserTraining, load_paraphraser, plan_model
+from paranmt_hf import About, ParaphraserConfig, ParaphraserTraining, load_paraphraser, publish
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.parsing.parse import parse_pairs
@@ -67,7 +67,7 @@ def model(trained, tmp_path):
 
 def test_it_is_laid_out(model):
     (model / "secrets.txt").write_text("mine")
-    plan = plan_model(model, NAME, about=AboutModel("mit", datasets=["org/pairs"]))
+    plan = publish(model, NAME, license="mit", about=About(datasets=["org/pairs"]), dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     assert {"templates.json", "parse-generator/model.safetensors", "modeling_paranmt_controlled.py"} < names
@@ -80,8 +80,8 @@ def test_it_is_laid_out(model):
     # Equal runs have equal cards in their folders.
     assert "seconds on `cpu`" in plan.card and "seconds" not in (model / "README.md").read_text()
     assert plan.missing == [
-        "your own words on the data: --about FILE with 'data'",
-        "your own words on the license text: --about FILE with 'license_text'",
+        "your own words on the data: 'data' in --about FILE",
+        "your own words on the license text: 'license_text' in --about FILE",
     ]
     for name in ("parse-generator/modeling_paranmt_lstm.py", "parse-generator/config.json", "templates.json"):
         assert plan.parcel.owns(name)
@@ -90,14 +90,14 @@ def test_it_is_laid_out(model):
 
 def test_what_people_say_stands_in_the_card(model):
     said = {"summary": "A summary.", "data": "Some data.", "license_text": "Because.", "commands": ["do this"]}
-    card = plan_model(model, NAME, about=AboutModel("mit", **said)).card
+    card = publish(model, NAME, license="mit", about=About(**said), dry_run=True).card
     for words in ("A summary.", "Some data.", "Because.", "```\ndo this\n```"):
         assert words in card
     assert "paraphrase train" not in card
 
 
 def test_what_goes_is_a_network(model, tmp_path):
-    plan = plan_model(model, NAME, about=AboutModel("mit"))
+    plan = publish(model, NAME, license="mit", dry_run=True)
     stage(plan.parcel, tmp_path / "staged")
     # As it arrives elsewhere: files in the place of links.
     shutil.copytree(tmp_path / "staged", tmp_path / "sent")
@@ -144,23 +144,23 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, license="mit", dry_run=True)
 
 
 @pytest.mark.parametrize(("key", "value", "match"), [*EDITED, ("parses", [], r"an object under 'parses', found \[\]")])
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
     with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, license="mit", dry_run=True)
 
 
 def test_the_command(model, capsys):
-    words = ["publish", "model", str(model), NAME, "--dry-run", "--license", "mit"]
+    words = ["publish", str(model), NAME, "--dry-run", "--license", "mit"]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "parse-generator/model.safetensors" in printed and "dry run: nothing was sent" in printed
     assert main([*words, "--results", "r.json"]) == 1
-    assert "results are those of an encoder" in capsys.readouterr().err
+    assert "results are shown for encoders" in capsys.readouterr().err
 
 
 def test_trees_of_another_parser_are_warned_of(model, caplog):

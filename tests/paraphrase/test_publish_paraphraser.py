@@ -9,7 +9,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import AboutModel, PairSelection, ParaphraserConfig, ParaphraserTraining, plan_model
+from paranmt_hf import About, PairSelection, ParaphraserConfig, ParaphraserTraining, publish
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.train import train_paraphraser
@@ -49,7 +49,7 @@ def model(trained, tmp_path):
 
 def test_it_is_laid_out(model):
     (model / "secrets.txt").write_text("mine")
-    plan = plan_model(model, NAME, about=AboutModel("mit", datasets=["org/pairs"]))
+    plan = publish(model, NAME, license="mit", about=About(datasets=["org/pairs"]), dry_run=True)
     names = {path.name for path in model.iterdir()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     head = yaml.safe_load(plan.card.split("---\n")[1])
@@ -61,15 +61,15 @@ def test_it_is_laid_out(model):
         "--learning-rate 0.001 --held-out 0.2 --device cpu --min-length 3 --max-length 9 --exclude SETS --out FOLDER"
     )
     assert plan.missing == [
-        "your own words on the data: --about FILE with 'data'",
-        "your own words on the license text: --about FILE with 'license_text'",
+        "your own words on the data: 'data' in --about FILE",
+        "your own words on the license text: 'license_text' in --about FILE",
     ]
     assert plan.parcel.owns("modeling_paranmt_lstm.py") and not plan.parcel.owns("mine.txt")
 
 
 def test_the_code_is_that_of_the_package(model):
     (model / "modeling_paranmt_lstm.py").write_text("import os")
-    content = plan_model(model, NAME, about=AboutModel("mit")).parcel.files["modeling_paranmt_lstm.py"]
+    content = publish(model, NAME, license="mit", dry_run=True).parcel.files["modeling_paranmt_lstm.py"]
     assert isinstance(content, bytes) and b"class ParaNMTLstmForConditionalGeneration" in content
 
 
@@ -108,7 +108,7 @@ def _break_weights(model):
 def test_what_is_wrong_is_told(model, spoil, match):
     spoil(model)
     with pytest.raises(InputError, match=match):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, license="mit", dry_run=True)
 
 
 EDITED = [
@@ -137,14 +137,13 @@ def edit_record(folder, key, value):
 def test_an_edited_record_is_damaged(model, key, value, match):
     edit_record(model, key, value)
     with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
-        plan_model(model, NAME, about=AboutModel("mit"))
+        publish(model, NAME, license="mit", dry_run=True)
 
 
 def test_the_command(model, capsys, tmp_path):
     (tmp_path / "notes.md").write_text("For *news*.")
     words = [
         "publish",
-        "model",
         str(model),
         NAME,
         "--dry-run",
@@ -155,6 +154,6 @@ def test_the_command(model, capsys, tmp_path):
     ]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    assert "## Notes\n\nFor *news*.\n\n## Licence" in printed and "dry run: nothing was sent" in printed
+    assert "## Notes\n\nFor *news*.\n\n## Citation" in printed and "dry run: nothing was sent" in printed
     assert main([*words, "--results", "r.json"]) == 1
-    assert "results are those of an encoder" in capsys.readouterr().err
+    assert "results are shown for encoders" in capsys.readouterr().err

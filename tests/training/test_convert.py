@@ -15,12 +15,11 @@ from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf import cli
-from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.card import read_about
 from paranmt_hf.training.conversion_record import ConvertConfig
 from paranmt_hf.training.convert import Converted, convert_model
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
@@ -177,7 +176,7 @@ def test_published(model: Path, tmp_path: Path) -> None:
     """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
     out = tmp_path / "out"
     convert(model, out)
-    plan = plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+    plan = publish(out, "you/sent2vec", dry_run=True)
     assert {
         "conversion.json",
         "paranmt_averages.py",
@@ -194,16 +193,16 @@ def test_published(model: Path, tmp_path: Path) -> None:
     del values["settings"]["text"]
     (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
     with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
-        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+        publish(out, "you/sent2vec", dry_run=True)
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
-    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its conversion.json says 5"):
-        plan_model(out, "you/sent2vec", about=read_about(None, MIT))
+    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its record says 5"):
+        publish(out, "you/sent2vec", dry_run=True)
 
 
 def test_not_averaged(model: Path, tmp_path: Path) -> None:
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out", order=1)
-    with pytest.raises(InputError, match="out was not trained on pairs .see conversion.json in its folder., and only"):
+    with pytest.raises(InputError, match="out is a converted encoder; only"):
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 
@@ -216,7 +215,7 @@ def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "2 words are never met" in printed and "already" not in printed
     assert cli.main(words) == 0
     assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
-    assert cli.main(["publish", "model", str(out), "you/it", "--dry-run"]) == 0
+    assert cli.main(["publish", str(out), "you/it", "--dry-run"]) == 0
     assert "conversion.json" in capsys.readouterr().out
     assert cli.main([*words[:4], str(tmp_path / "no"), "--license", "mitt"]) == 1
     assert "did you mean mit?" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from dataclasses import replace
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import BAG, SEQUENCE
-from paranmt_hf.training.card import command, data, hub_datasets, limits, sources, summary
+from paranmt_hf.training.card import command, hub_datasets, sources, trained_values
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
 
@@ -66,21 +66,27 @@ def test_a_file_whose_name_is_not_known_is_named_by_its_option():
     assert "--vectors VECTORS " in command(replace(TRAINING, inputs={}))
 
 
-def test_words_by_hand():
-    assert summary(TRAINING).startswith("WORD,TRIGRAM sentence encoder of 600 dimensions, after ParaNMT-50M")
-    assert sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
-    assert hub_datasets(TRAINING.settings.data) == ["org/c"]
-    assert data(TRAINING) == "Trained on 1,234 pairs of sentences of captions.parquet, every.parquet, org/c@12."
+def values_of(folder, training):
+    (folder / "modules.json").write_text("[]")
+    return trained_values("x", folder, training)
 
 
-def test_words_of_a_family_of_another_paper():
-    """A projection's record says all that its card needs."""
+def test_values_by_hand(tmp_path):
+    values = values_of(tmp_path, TRAINING)
+    assert values["title"] == "WORD,TRIGRAM" and values["papers"] == [
+        "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
+    ]
+    assert values["sources"] == sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
+    assert values["datasets"] == hub_datasets(TRAINING.settings.data) == ["org/c"]
+    assert values["commands"] == [command(TRAINING)] and values["languages"] is None
+
+
+def test_values_of_a_family_of_another_paper(tmp_path):
+    """A projection's record has everything that its card needs."""
     settings = replace(TRAINING.settings, encoder=EncoderConfig(model="projection,trigram"))
-    training = replace(TRAINING, settings=settings)
-    assert summary(training) == (
-        "projection,TRIGRAM sentence encoder of 600 dimensions, after PARAGRAM-PHRASE (Wieting et al. 2016, "
-        "section 3) and ParaNMT-50M (Wieting and Gimpel 2018, section 4)."
-    )
-    assert limits(training) == {"limits": BAG, "trigrams": True}
+    values = values_of(tmp_path, replace(TRAINING, settings=settings))
+    assert values["papers"][0] == "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
+    assert (values["limits"], values["trigrams"]) == (BAG, True)
     settings = replace(TRAINING.settings, encoder=EncoderConfig(model="word+lstm"))
-    assert limits(replace(TRAINING, settings=settings)) == {"limits": SEQUENCE, "trigrams": False}
+    values = values_of(tmp_path, replace(TRAINING, settings=settings))
+    assert (values["limits"], values["trigrams"]) == (SEQUENCE, False)

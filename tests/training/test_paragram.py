@@ -7,12 +7,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.card import AboutModel
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
 from tests.training.toys import random_text, write_data
@@ -48,7 +47,7 @@ def test_what_is_trained_goes_everywhere(tmp_path, model):
     types = [entry["type"] for entry in json.loads((first.folder / "modules.json").read_text())]
     assert all(name.startswith("sentence_transformers.") for name in types) == (model == "dan")
 
-    plan = plan_model(first.folder, "org/model", about=AboutModel("mit"))
+    plan = publish(first.folder, "org/model", license="mit", dry_run=True)
     assert plan.left_here == []
     assert ("paranmt_recurrent.py" in plan.parcel.files) == (model != "dan")
     assert "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)" in plan.card
@@ -86,6 +85,6 @@ def test_what_phrases_trained_is_known_again_and_published(tmp_path):
 
     first, second = run(), run()
     assert first.fresh and not second.fresh and second.record == first.record
-    plan = plan_model(first.folder, "org/model", about=AboutModel("mit"))
+    plan = publish(first.folder, "org/model", license="mit", dry_run=True)
     assert "Trained on 4 pairs of sentences of ppdb." in plan.card
     assert "paranmt train --data ppdb " in plan.card and "--min-score 1 --ppdb-score PPDB2.0Score" in plan.card

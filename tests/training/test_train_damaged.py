@@ -1,4 +1,4 @@
-"""Training that goes on in a work folder whose files a disk has spoiled at equal length, or where it has no room."""
+"""Training that continues in a work folder with damaged files of equal length, or on a full disk."""
 
 import resource
 from contextlib import contextmanager, nullcontext
@@ -169,7 +169,7 @@ def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatc
         train(data, tmp_path / "out", **settings)
     checkpoint = max((tmp_path / "out.work" / "trainer").glob("checkpoint-*"), key=lambda path: len(path.name))
     zero(checkpoint / name)
-    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which goes on from"
+    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which continues from"
     with pytest.raises(InputError, match=expected):
         train(data, tmp_path / "out", **settings)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -21,7 +20,8 @@ from paranmt_hf.encoders.export.tokenizers import tokenizer_of
 from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.hub.markdown import escape, quoted
+from paranmt_hf.hub.cards import render
+from paranmt_hf.hub.markdown import quoted
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available, require
 from paranmt_hf.util.yaml_files import card_header
@@ -87,11 +87,6 @@ class Format:
 
 
 LICENSE_KEYS = ("license", "license_name", "license_link")
-TRIGRAM_NOTE = (
-    "Its tokenizer makes character trigrams out of stock components of the `tokenizers` library: equal for any text, "
-    "but 25 times as slow as the source under `paranmt_hf.load`, or more. The vocabulary of the tokenizer holds "
-    "trigrams spelled with other symbols."
-)
 
 
 def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
@@ -112,18 +107,8 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
         "tags": ["sentence-similarity", "feature-extraction", "paranmt", *(kind.lower() for kind in kinds)],
         **license,
     }
-    notes = [format.note]
-    if "TRIGRAM" in kinds:
-        notes.append(TRIGRAM_NOTE)
-    if not license:
-        notes.append("The source states no licence; ask its authors before you pass this on.")
-    text = "\n\n".join(notes)
-    program = f"```{format.language}\n{_usage(name, format, len(kinds))}\n```"
-    return (
-        f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n# {escape(name)}\n\n"
-        f"{', '.join(kinds)}: the sentence encoder {escape(source.name)} of paranmt-hf, exported with "
-        f"`paranmt encoder export --format {format.name}`.\n\n{program}\n\n{text}\n"
-    )
+    values = {"name": name, "kinds": kinds, "source": source.name, "format": format, "license": license}
+    return render("export", header, {**values, "usage": _usage(name, format, len(kinds))})
 
 
 def _usage(name: str, format: Format, parts: int) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.record import TRAINING_FILE, History, thinned
+from paranmt_hf.training.record import History, thinned
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.util.records import Record, read_json
+from paranmt_hf.util.records import Record
 
 # What is in progress.
 CHECKPOINT = "checkpoint.safetensors"
@@ -78,10 +77,9 @@ class Sent2VecSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent2VecRecord(Record):
-    """The content of the `training.json` of a model that was trained on sentences.
+    """The content of the `sent2vec.json` of an encoder.
 
     Attributes:
-        kind: Distinguishes this record from that of a model trained on pairs.
         settings: What determines the model.
         sources: Names of what was read, without folders.
         datasets: Ids of data sets on the Hub among them.
@@ -94,10 +92,9 @@ class Sent2VecRecord(Record):
         parameters: Number of weights of the model, without the output vectors.
     """
 
-    FILE: ClassVar[str] = TRAINING_FILE
+    FILE: ClassVar[str] = "sent2vec.json"
     KIND: ClassVar[str] = "an encoder trained on sentences (`paranmt train-sent2vec`)"
 
-    kind: Literal["sent2vec"]
     settings: Sent2VecSettings
     sources: list[str]
     datasets: list[str]
@@ -108,12 +105,3 @@ class Sent2VecRecord(Record):
     course: Course
     dimension: int
     parameters: int
-
-
-def is_sent2vec(folder: Path) -> bool:
-    """Tell whether the record in a folder is that of a model trained on sentences."""
-    try:
-        values = read_json(folder / TRAINING_FILE, "a record of training")
-    except InputError:
-        return False
-    return isinstance(values, dict) and values.get("kind") == "sent2vec"

@@ -103,7 +103,6 @@ def _train(
     loop = Loop(text, config, work)
     course = loop.run()
     record = Sent2VecRecord(
-        kind="sent2vec",
         settings=settings,
         sources=sources.names,
         datasets=sources.datasets,

@@ -13,15 +13,14 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.apps.publish.publish import plan_model
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.card import AboutModel
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About, publish
 from paranmt_hf.training.checkpoint import write_checkpoint
-from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.training.sent2vec.record import Sent2VecRecord
@@ -174,7 +173,7 @@ def test_every_kind_of_text(tmp_path):
 def test_both_sides_of_a_release(tmp_path, release):
     record = train_sent2vec(release, tmp_path / "out", config=config(epochs=1)).record
     assert record.sentences == 120
-    assert json.loads((tmp_path / "out" / "training.json").read_text())["kind"] == "sent2vec"
+    assert (tmp_path / "out" / "sent2vec.json").is_file()
 
 
 def test_rates_out_of_range():
@@ -254,13 +253,8 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
         SentenceSources([text], ["reference"])
 
 
-def test_a_record_of_another_kind(pairs_of_words):
-    with pytest.raises(InputError, match=r"training.json is that of a model trained on sentences; expected"):
-        TrainingRecord.read(pairs_of_words.folder)
-
-
 def test_damaged_record(pairs_of_words, tmp_path):
-    values = json.loads((pairs_of_words.folder / "training.json").read_text())
+    values = json.loads((pairs_of_words.folder / "sent2vec.json").read_text())
     for damage, message in (
         ({"words": "many"}, "expected a whole number under 'words'"),
         ({"settings": {"sent2vec": {"ngrams": 0}, "data": []}}, "ngrams must be from 1 to 20"),
@@ -269,21 +263,21 @@ def test_damaged_record(pairs_of_words, tmp_path):
         ({"settings": {"sent2vec": {}, "data": ["a"]}}, "expected an object under 'settings.data"),
         ({"settings": {"sent2vec": {}, "data": [{"columns": 3}]}}, "do not say which columns were read"),
     ):
-        (tmp_path / "training.json").write_text(json.dumps({**values, **damage}))
+        (tmp_path / "sent2vec.json").write_text(json.dumps({**values, **damage}))
         with pytest.raises(InputError, match=message):
             Sent2VecRecord.read(tmp_path)
 
 
 def test_published_with_a_card_that_is_true(pairs_of_words):
-    about = AboutModel("mit", summary="A sentence.")
-    plan = plan_model(pairs_of_words.folder, "you/sent2vec", about=about)
+    about = About(License("mit"), summary="A sentence.")
+    plan = publish(pairs_of_words.folder, "you/sent2vec", about=about, dry_run=True)
     text = plan.card
     assert "A sentence." in text
     assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
     assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
     assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
     assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
-    assert {"training.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
+    assert {"sent2vec.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
     assert "README.md (the card" not in " ".join(plan.left_here)
 
 

@@ -5,7 +5,7 @@ import pytest
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.word_similarity import (
+from paranmt_hf.lexicon.word_similarity import (
     WordPair,
     WordSimilarity,
     evaluate_word_scores,

@@ -1,20 +1,24 @@
-"""What is checked of a release before it is published: that its record and its files say the same."""
+"""A release as something that is published: checked against its record, with its card."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE
+from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About, Draft, Kind
+from paranmt_hf.hub.upload import Content
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.yaml_files import card_header
 
@@ -28,10 +32,6 @@ def check_release(folder: Path, license: License | None = None) -> ReleaseRecord
 
     Returns:
         The record, under that licence.
-
-    Raises:
-        InputError: It is no whole release of this schema, its card would say what is not so, or the Hub does not take
-            the licence.
     """
     record = read_record(folder)
     if license is not None:
@@ -107,3 +107,36 @@ def draw_histograms(record: ReleaseRecord) -> bytes | None:
     with tempfile.TemporaryDirectory() as folder:
         plot_histograms(record.statistics, Path(folder) / HISTOGRAMS_PICTURE)
         return (Path(folder) / HISTOGRAMS_PICTURE).read_bytes()
+
+
+def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+    """Check a release and say what is published of it, under the licence of `about` if it states one."""
+    record = check_release(folder, about.license)
+    files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
+    built = ReleaseRecord.parse(folder, str(folder))
+    # As it is in the folder, unless it is published under another licence.
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
+    picture = draw_histograms(record)
+    if picture:
+        files[HISTOGRAMS_PICTURE] = picture
+
+    def card(repository: str, version: str | None, notes: str) -> str:
+        return release_card(record, picture=bool(picture), repository=repository, version=version, notes=notes)
+
+    return Draft(
+        files,
+        card,
+        release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists()),
+        f"Release of {record.statistics.rows:,} pairs",
+        missing=[] if picture else ["the histograms as a picture: pip install 'paranmt-hf[plots]'"],
+        checksums={path: checksum for config in record.configs.values() for path, checksum in config.files.items()},
+    )
+
+
+RELEASE = Kind(
+    "a release",
+    "dataset",
+    "load_dataset",
+    owns=lambda path: bool(RELEASE_FILES.fullmatch(path)),
+    draft=draft_release,
+)

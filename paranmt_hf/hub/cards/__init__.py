@@ -1,0 +1,95 @@
+"""Cards: Jinja templates over values from records. What a template prints is escaped unless a filter changes that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.hub.markdown import code, escape, quoted
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes repeated values in full, which is easier to read than a reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401
+        return True
+
+
+def render(template: str, header: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Render a card.
+
+    Args:
+        template: Name of a template in this folder: `release`, `encoder`, `paraphraser`, `export`.
+        header: The card's YAML header.
+        values: What the template reads.
+
+    Returns:
+        YAML header and Markdown text.
+    """
+    head = yaml.dump(dict(header), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
+    return f"---\n{head}---\n\n{_environment().get_template(f'{template}.md').render(values)}"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def escaped(value: object) -> object:
+        return value if hasattr(value, "__html__") else Markup(escape(value))
+
+    environment = Environment(
+        loader=PackageLoader("paranmt_hf.hub", "cards"),
+        # Jinja's own escaping is for HTML; nothing reaches it that is not marked as Markdown.
+        autoescape=True,
+        finalize=escaped,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "code": lambda value: Markup(code(value)),
+        "python": lambda value: Markup(quoted(value)),
+        "markdown": lambda value: Markup(str(value).strip()),
+        "thousands": lambda value: f"{value:,}",
+        "rounded": _rounded,
+        "percent": lambda value: "" if value is None else f"{100 * value:.1f}",
+        "plain": _plain,
+        "settings": lambda value: Markup(_settings(value)),
+        "digest": _digest,
+        "language": lambda code: LANGUAGES.get(code, "English"),
+        "fenced": lambda value: Markup(str(value).replace("```", "'''")),
+    }
+    return environment
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
+
+
+def _plain(value: Any) -> str:  # noqa: ANN401
+    return " ".join(map(_plain, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _settings(value: Any) -> str:  # noqa: ANN401
+    """Write a nested setting on one line, each value as code."""
+    if isinstance(value, Mapping):
+        return "(" + ", ".join(f"{escape(name)} {_settings(entry)}" for name, entry in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_settings, value))
+    return code(value)
+
+
+def _digest(value: object) -> str:
+    """Short checksum of JSON values."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

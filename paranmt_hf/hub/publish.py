@@ -1,0 +1,308 @@
+"""Publish a folder on the Hub, whatever it holds: checked first, with a card rendered from its record.
+
+Each feature whose results can be published describes its `Kind`; the pipeline is the same for all.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.repository import PICKLES
+from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
+from paranmt_hf.util.files import read_text
+from paranmt_hf.util.records import from_json
+from paranmt_hf.util.yaml_files import read_yaml
+
+# By the record that makes a folder what it is: its kind, as module and name, which are imported when they are needed.
+KINDS = {
+    "build.json": "paranmt_hf.corpus.publish:RELEASE",
+    "paraphraser.json": "paranmt_hf.paraphrase.publish:PARAPHRASER",
+    "supervised.json": "paranmt_hf.training.publish:SUPERVISED",
+    "conversion.json": "paranmt_hf.training.publish:CONVERTED",
+    "sent2vec.json": "paranmt_hf.training.publish:SENT2VEC",
+    "training.json": "paranmt_hf.training.publish:ENCODER",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What no record can know about a model that is published.
+
+    Attributes:
+        license: Licence of the model, or another licence for a release; that of the record if left out.
+        license_text: Why this licence, in a sentence.
+        summary: What the model is, in a sentence; made from its settings if left out.
+        data: What it was trained on; made from its settings if left out.
+        commands: The commands that made it; the last one, made from its settings, if left out.
+        datasets: Ids of datasets on the Hub that it was trained on.
+    """
+
+    license: License | None = None
+    license_text: str | None = None
+    summary: str | None = None
+    data: str | None = None
+    commands: list[str] = field(default_factory=list)
+    datasets: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.license is not None:
+            self.license.check()
+        if wrong := [name for name in self.datasets if not is_id(name)]:
+            raise InputError(f"datasets names {wrong[0]!r}, which is not an id on the Hub: expected ORGANISATION/NAME")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values of a card: the licence as in its header, and what else is stated."""
+        said = {name: value for name, value in vars(self).items() if value and name != "license"}
+        return {**(self.license.header if self.license else {}), **said}
+
+    def required(self, recorded: License | None = None) -> About:
+        """Add the licence of the record if none is stated; a model needs one."""
+        if self.license is None and recorded is None:
+            raise InputError(
+                "a model needs a license, so that its users know what they may do: give a licence id of the Hub "
+                "(cc-by-4.0, mit, other, ...)",
+                option="license",
+            )
+        return self if self.license is not None else replace(self, license=recorded)
+
+
+def read_about(path: str | Path, license: License | None = None) -> About:
+    """Read a YAML file with `license_text`, `summary`, `data`, `commands` and `datasets`, each if wanted."""
+    path = Path(path).expanduser()
+    known = [name for name in About.__dataclass_fields__ if name != "license"]
+    values = read_yaml(path, f"{', '.join(known[:-1])} or {known[-1]}")
+    if unknown := [str(name) for name in values if name not in known]:
+        raise InputError(f"{path} holds {unknown[0]!r}; it may hold {', '.join(known)}", option="about", path=path)
+    return replace(from_json(About, values, path), license=license)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is published of a folder.
+
+    Attributes:
+        files: Path in the repository and content of each file, all but the card.
+        card: Renders the card for the id, the version (None for a branch without one) and the notes.
+        own_card: The card that this package wrote into the folder.
+        message: Message of the commit.
+        missing: What a reader of the card would miss, in sentences.
+        checksums: SHA-256 of files, where it is known.
+        verify: Compares a folder with exactly the published files with the original one; may refuse it.
+    """
+
+    files: Mapping[str, Content]
+    card: Callable[[str, str | None, str], str]
+    own_card: str
+    message: str
+    missing: list[str] = field(default_factory=list)
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    verify: Callable[[Path], None] = lambda staged: None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder that can be published.
+
+    Attributes:
+        title: Its name in sentences: `a release`.
+        repository: Kind of the repository.
+        loader: Name of the function that loads it.
+        owns: Whether a file of a repository can belong to this kind; such files that are not published are removed.
+        draft: Checks a folder against its record and says what is published.
+        takes_results: Whether its card shows results of an evaluation.
+        code: Paths of code files that are this package's own; any other code is refused.
+    """
+
+    title: str
+    repository: Literal["dataset", "model"]
+    loader: str
+    owns: Callable[[str], bool]
+    draft: Callable[[Path, About, Sequence[Any]], Draft]
+    takes_results: bool = False
+    code: Callable[[], Collection[str]] = tuple
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published, or would be.
+
+    Attributes:
+        target: Repository, branch and version.
+        parcel: The files.
+        card: The card.
+        missing: What a reader of the card would miss, in sentences.
+        left_here: Files of the folder that are not published.
+        loader: Name of the function that loads it.
+        sent: What is on the Hub now; None if nothing was sent.
+    """
+
+    target: Target
+    parcel: Parcel
+    card: str
+    missing: list[str]
+    left_here: list[str]
+    loader: str
+    sent: Published | None = None
+
+    def send(self) -> Publication:
+        """Send it; called again it sends what is missing, and nothing if everything is there."""
+        return replace(self, sent=upload(self.parcel, self.target))
+
+    def summary(self) -> str:
+        """List the files and what is missing; if nothing was sent, the card too."""
+        sizes, target = self.parcel.sizes, self.target
+        visibility = ", private" if target.private else ""
+        lines = [f"{target.kind} {target.name}{visibility}: {len(sizes)} files, {sum(sizes.values()):,} bytes"]
+        lines += [f"  {size:>15,}  {path}" for path, size in sorted(sizes.items())]
+        lines += [f"  {'not sent':>15}  {path}" for path in self.left_here]
+        lines += [f"  missing: {sentence}" for sentence in self.missing]
+        if self.sent is None:
+            return "\n".join([f"{self.card}\n", *lines, "dry run: nothing was sent"])
+        version = f", version {self.sent.tag}" if self.sent.tag else ""
+        changed = len(self.sent.changed)
+        state = f"{changed:,} files changed" if changed else "unchanged, everything was there already"
+        revision = self.sent.tag or (None if target.revision == "main" else target.revision)
+        where = f", revision={revision!r}" if revision else ""
+        lines.append(f"{target.kind} {target.name}: {state}{version}, commit {self.sent.commit[:12]}")
+        return "\n".join([*lines, f"load it: {self.loader}({target.name!r}{where})"])
+
+
+def kind_of(folder: str | Path) -> Kind | None:
+    """Tell what a folder holds, by its record; None for anything else."""
+    found = next((kind for file, kind in KINDS.items() if (Path(folder) / file).is_file()), None)
+    if found is None:
+        return None
+    module, name = found.split(":")
+    kind: Kind = getattr(import_module(module), name)
+    return kind
+
+
+def publish(
+    folder: str | Path,
+    name: str,
+    *,
+    license: str | None = None,
+    license_name: str | None = None,
+    license_link: str | None = None,
+    about: About | str | Path | None = None,
+    results: str | Path | Sequence[Any] = (),
+    notes: str | Path | None = None,
+    private: bool = False,
+    revision: str = "main",
+    tag: str | None = None,
+    dry_run: bool = False,
+) -> Publication:
+    """Check a release, an encoder or a paraphraser, and put it on the Hub.
+
+    Called again it sends what is missing, and nothing if everything is there. What the package wrote into the folder
+    stays as it is.
+
+    Args:
+        folder: Folder of a release, an encoder or a paraphraser.
+        name: Where to: ORGANISATION/NAME or USER/NAME.
+        license: Licence id of the Hub, such as cc-by-4.0; that of the record if left out, if it states one.
+        license_name: With the license `other`: its name, such as my-license-1.0.
+        license_link: With the license `other`: the address of its text.
+        about: Of a model, a YAML file with your own words for the card: license_text, summary, data, commands and
+            datasets.
+        results: Of an encoder, files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
+        notes: Markdown file with your own section for the card.
+        private: Make a new repository private.
+        revision: Branch that gets the files.
+        tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
+        dry_run: Check, and show files, card and what is missing; change nothing.
+    """
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", option="folder", path=folder)
+    kind = kind_of(folder)
+    if kind is None:
+        raise InputError(
+            f"{folder} holds no record of this package ({', '.join(KINDS)}), so nothing is known about it; publish it "
+            "with `hf upload`",
+            option="folder",
+            path=folder,
+        )
+    target = Target(name, kind.repository, private, revision, tag)
+    given = [results] if isinstance(results, str | Path) else list(results)
+    if given and not kind.takes_results:
+        raise InputError(f"results are shown for encoders, and {folder} is {kind.title}", option="results")
+    own_words = _read_notes(notes)
+    refuse_unsafe(folder, kind.code())
+    draft = kind.draft(folder, _about(about, license, license_name, license_link), given)
+    version = tag or ("v1" if revision == "main" else None)
+    card = draft.card(name, version, own_words)
+    parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
+    with tempfile.TemporaryDirectory() as staged:
+        stage(parcel, Path(staged))
+        draft.verify(Path(staged))
+    planned = Publication(
+        target, parcel, card, draft.missing, left_here(folder, draft.files, draft.own_card), kind.loader
+    )
+    return planned if dry_run else planned.send()
+
+
+def _about(about: About | str | Path | None, license: str | None, name: str | None, link: str | None) -> About:
+    if license is None and (name or link):
+        raise InputError("license_name and license_link go with the license 'other'", option="license_name")
+    stated = None if license is None else License(license, name, link)
+    if isinstance(about, str | Path):
+        return read_about(about, stated)
+    about = about or About()
+    return about if stated is None else replace(about, license=stated)
+
+
+def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
+    """Refuse code, pickles, and links that lead out of a folder.
+
+    Args:
+        folder: What is to be published.
+        own: Paths of code files of this package, of which the current version is published.
+    """
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
+        if path.suffix == ".py" and path.relative_to(folder).as_posix() not in own:
+            raise InputError(
+                f"{path} is code that is not this package's and is not published; move it away", path=path
+            )
+        if any(path.match(pattern) for pattern in PICKLES):
+            raise InputError(f"{path} can hold a pickle, which runs code when it is read; move it away", path=path)
+
+
+def files_of(folder: Path) -> list[str]:
+    """Paths of the files in a folder, without hidden ones."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)]
+
+
+def left_here(folder: Path, published: Collection[str], own_card: str) -> list[str]:
+    """Name the files of a folder that are not published, and its card if somebody wrote or changed it.
+
+    Args:
+        folder: The folder.
+        published: Paths of the files that are published.
+        own_card: The card that this package wrote into the folder.
+    """
+    paths = [path for path in files_of(folder) if path not in published and path != "README.md"]
+    card = folder / "README.md"
+    if card.exists() and card.read_text(encoding="utf8", errors="replace") != own_card:
+        paths.append("README.md (the card is rendered from records; `--notes FILE` adds to it)")
+    return paths
+
+
+def _read_notes(path: str | Path | None) -> str:
+    try:
+        return "" if path is None else read_text(Path(path).expanduser())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise InputError(f"cannot read {path}: {reason}; expected a Markdown file in UTF-8", option="notes") from None

@@ -1,0 +1,165 @@
+"""Encoders as something that is published: folder, record, results and published files must be of one model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from paranmt_hf.encoders.families import FILES, FURTHER_FILES
+from paranmt_hf.encoders.model_folder import PREFIX, code_files
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Results, read_results
+from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
+from paranmt_hf.hub.repository import Model, weights_checksum
+from paranmt_hf.hub.upload import Content
+from paranmt_hf.training.card import encoder_card, eval_results, trained_values
+from paranmt_hf.training.conversion_record import ConversionRecord, converted_values
+from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.sent2vec.card import sent2vec_values
+from paranmt_hf.training.sent2vec.record import Sent2VecRecord
+
+RESULTS_FILE = ".eval_results/sts.yaml"
+RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE)
+# Files of an encoder: these names, in its folder and in those of its modules.
+_OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
+_OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_PICTURE, *RECORDS}
+_FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
+_CODE_FILES = re.compile(r"paranmt_\w+\.py")
+# Sentences whose vectors show whether a folder and its published files are one model.
+_PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A way to make encoders: the record, the values of the card, and what `About` should say."""
+
+    read: Callable[[Path], Any]
+    values: Callable[..., dict[str, Any]]
+    wanted: tuple[str, ...] = ("summary", "data", "license_text")
+
+
+def belongs_to_an_encoder(path: str) -> bool:
+    """Tell whether a file of a repository can be one of a published encoder."""
+    return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
+
+
+def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> Draft:
+    from paranmt_hf.encoders.loading import load
+
+    record = origin.read(folder)
+    encoder = load(folder, device="cpu")
+    dimension = encoder.get_embedding_dimension()
+    if dimension != record.dimension:
+        raise InputError(
+            f"{folder} gives vectors of {dimension} dimensions, its record says {record.dimension}; they do not "
+            "belong together",
+            path=folder,
+        )
+    about = about.required(getattr(record, "license", None))
+    figures = results_of_weights(results, folder) if results else None
+    files = _files(folder)
+    if (entries := eval_results(figures)) is not None:
+        files[RESULTS_FILE] = entries.encode()
+
+    def card(repository: str, version: str | None, notes: str) -> str:
+        values = origin.values(repository.split("/")[1], folder, record, about, figures)
+        return encoder_card(values, repository, notes)
+
+    def verify(staged: Path) -> None:
+        # Links to files that were checked where they are.
+        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(_PROBE, show_progress_bar=False)
+        expected = encoder.encode(_PROBE, show_progress_bar=False)
+        if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
+            raise InputError(
+                f"{folder} gives other vectors than its published files would; train or copy it again", path=folder
+            )
+
+    own = origin.values(folder.resolve().name, folder, record)
+    if "history" in own["record"]:
+        own["record"]["history"]["seconds"] = None
+    missing = _missing(about, record, figures, origin)
+    return Draft(files, card, encoder_card(own), f"Encoder {folder.resolve().name}", missing, verify=verify)
+
+
+def _files(folder: Path) -> dict[str, Content]:
+    """The files of an encoder that are published, with the code that it needs if this package is not installed.
+
+    The code is that of this version, which has loaded the model, and not that in the folder.
+    """
+    files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
+    kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]
+    if any(kind.startswith(PREFIX) for kind in kinds):
+        files |= {name: code.encode() for name, code in code_files().items()}
+    return files
+
+
+def results_of_weights(results: Sequence[Any], folder: Path) -> Results:
+    """Choose the results on STS of an encoder's weights, the last ones if there are several.
+
+    Args:
+        results: Results, or files of them.
+        folder: Folder of the encoder.
+    """
+    read = [each for one in results for each in (read_results(one) if isinstance(one, str | Path) else [one])]
+    weights = weights_checksum(folder)
+    matching = [each for each in read if each.weights == weights and each.kind == "sts"]
+    if not matching:
+        raise InputError(
+            f"the results have none on STS of the weights in {folder}; evaluate them: paranmt evaluate sts {folder} "
+            "--data STS --speed --json FILE",
+            option="results",
+        )
+    return matching[-1]
+
+
+def _missing(about: About, record: Any, results: Results | None, origin: _Origin) -> list[str]:  # noqa: ANN401
+    missing = []
+    if results is None:
+        missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
+    derived = getattr(record, "mean_of", None) or getattr(record, "rotated", None)
+    if not about.commands and (derived or "init_from" in getattr(record, "inputs", ())):
+        missing.append("the commands of the models it came from: 'commands' in --about FILE")
+    return missing + [
+        f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
+        for name in origin.wanted
+        if not getattr(about, name)
+    ]
+
+
+def other_kind(folder: Path) -> str | None:
+    """Name what a folder holds if its record says that it is not an encoder trained on pairs."""
+    kind = kind_of(folder)
+    return None if kind is None or kind is ENCODER else kind.title
+
+
+def _encoder(title: str, origin: _Origin) -> Kind:
+    return Kind(
+        title,
+        "model",
+        "paranmt_hf.load",
+        owns=belongs_to_an_encoder,
+        draft=partial(_draft, origin=origin),
+        takes_results=True,
+        code=code_files,
+    )
+
+
+def _refuse_supervised(folder: Path, about: About, results: Sequence[Any]) -> NoReturn:
+    raise InputError(
+        f"{folder} is a model for a task, which is not published with a card; send it with `hf upload`, as "
+        "docs/supervised.md shows",
+        path=folder,
+    )
+
+
+ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
+SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
+CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
+SUPERVISED = Kind("a model for a task", "model", "load_supervised", lambda path: False, _refuse_supervised)
