@@ -215,7 +215,7 @@ def test_other_settings_do_not_go_on(bitext, vectors, tmp_path):
         pass
     with serving(paraphrased) as server:
         make(bitext, tmp_path / "corpus", vectors, server)
-        with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another --out"):
+        with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another place"):
             make(bitext, tmp_path / "corpus", vectors, server, request_temperature=0.5)
         # How fast is nobody's business.
         assert not make(bitext, tmp_path / "corpus", vectors, server, concurrency=2, retries=0, timeout=9.0).fresh

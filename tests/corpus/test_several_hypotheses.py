@@ -213,7 +213,7 @@ def test_samples_of_sentences_and_of_pairs(corpus):
     assert [of[number] for number in sample["id"].to_pylist()] == sample["sentence"].to_pylist()
     assert sample.num_rows == 900
     files = release_files(corpus.folder)
-    drawn = draw_sample(files, AnnotationConfig(per_range=9), corpus="corpus", identity={})
+    drawn = draw_sample(files, AnnotationConfig(per_range=9), corpus="corpus", settings={})
     shown = [(item.reference, item.translation) for item in drawn.items]
     assert len(set(shown)) == len(shown)
 
