@@ -27,7 +27,6 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve
 from paranmt_hf.training.overfitting import MarginPairs
-from paranmt_hf.training.prepare import prepare
 from paranmt_hf.training.train import Quiet, fit
 from paranmt_hf.training.tuning.grid import KIND_OF, Order, apply
 from paranmt_hf.util.files import replacing, write_bytes
@@ -260,6 +259,9 @@ class Trials:
         logger.info(f"trial {number}: {shown}: {told} ({duration(trial.seconds)})")
 
     def _train(self, number: int, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> TuneTrial:
+        # Imports torch.
+        from paranmt_hf.training.prepare import prepare
+
         started = time.monotonic()
         # What goes before the first step depends on the encoder and the seed alone.
         prepared = self._work / PREPARED / _short([asdict(run.encoder), run.config.seed])

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
@@ -20,18 +20,22 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import resolve
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply
+from paranmt_hf.training.tuning.grid import Grid, Order, Preset, TuneConfig, apply, parse_grid, read_grid, read_preset
 from paranmt_hf.training.tuning.trials import (
     OPTIONS,
+    SHOWN,
     TABLE,
     Trials,
     TuneRecord,
     as_options,
     as_tsv,
     holds_trials,
+    table_of,
 )
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import PythonOnly, values_for
 
 logger = logging.getLogger(__name__)
 
@@ -50,38 +54,75 @@ class Tuned(Result[TuneRecord]):
     config: TrainConfig
     final: Trained | None = None
 
+    def summary(self) -> str:
+        """The best trials, and how to train with the best settings."""
+        record, folder = self.record, shown_path(self.folder)
+        lines = [table_of(record)]
+        if len(record.trials) > SHOWN:
+            lines.append(f"... and {len(record.trials) - SHOWN} more in {folder}/{TABLE}")
+        lines.append(
+            "Spearman x 100 on the development set; train, dev: mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2)"
+        )
+        counts = f"{len(record.trials)} of {record.combinations:,} combinations, {record.pairs:,} pairs"
+        lines.append(f"{counts}, {sum(trial.seconds for trial in record.trials):,.0f} s")
+        if record.refused:
+            lines.append(f"{record.refused} more do not fit together, such as: {record.refusal}")
+        best = f"the best is trial {record.best.number}"
+        lines.append(f"{best}: paranmt train --config {folder}/{OPTIONS} --out FOLDER")
+        if self.final is not None:
+            pairs = self.final.record.history.pairs
+            lines.append(f"{shown_path(self.final.folder)}: trained with it on {pairs:,} pairs")
+        return "\n".join(lines)
+
 
 def tune(
     data: str | Path | Sequence[str | Path],
     out: str | Path,
-    grid: Grid | Mapping[str, Sequence[Any]],
+    grid: Grid | Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
     *,
     development: str | Path,
-    encoder: EncoderConfig | None = None,
-    config: TrainConfig | None = None,
-    selection: PairSelection | None = None,
-    tuning: TuneConfig | None = None,
+    preset: str | None = None,
+    grid_file: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
     exclude: str | Path | None = None,
     final: str | Path | None = None,
+    tuning: TuneConfig | None = None,
+    encoder: Annotated[EncoderConfig | None, PythonOnly] = None,
+    config: Annotated[TrainConfig | None, PythonOnly] = None,
+    selection: Annotated[PairSelection | None, PythonOnly] = None,
 ) -> Tuned:
-    """Search for the best settings, as arXiv:1511.08198, section 4.2, does.
+    """Search for the settings of an encoder: train each on a sample of the pairs, and keep the best.
 
-    Killed at any moment and called again it goes on with the trial that was cut off.
+    The search is that of arXiv:1511.08198, section 4.2. After an interruption the same command continues with the
+    trial that was interrupted.
 
     Args:
-        data: As of `train`.
-        out: Folder for the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
-        grid: Settings and their values.
-        development: Scored pairs whose similarities decide, by Spearman's rho; see `read_scored_pairs`.
+        data: Pairs, as of `paranmt train`.
+        out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
+        grid: Settings and their values: lambda-w=0,1e-5 batch-size=25,50; they replace those of `grid_file` and
+            `preset`.
+        development: Scored pairs whose similarities decide, by Spearman's rho: `sample`, a TSV or Parquet file with
+            sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
+        preset: The grid of arXiv:1511.08198 for a kind of encoder: word, projection, dan, rnn, irnn or plstm.
+        grid_file: A grid in YAML: a setting and a list of values on each line.
+        settings: Settings that are not searched, as options of `paranmt train`: model=dan,dimension=25,max-length=30.
+        exclude: Folder with STS sets: leave out pairs with their sentences.
+        final: Train the best settings on all pairs; folder of the encoder.
+        tuning: How the search goes.
         encoder: Settings of the encoder that are not searched.
         config: Settings of training that are not searched.
         selection: Which pairs there are; trials get a sample of these.
-        tuning: How the search goes.
-        exclude: Folder with STS sets; pairs with one of their sentences are left out.
-        final: Folder of an encoder that is trained with the best settings on all pairs.
     """
-    grid = grid if isinstance(grid, Grid) else Grid(grid)
-    encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
+    chosen = read_preset(preset) if preset is not None else Preset({}, {})
+    if not isinstance(grid, Grid):
+        words = grid if isinstance(grid, Mapping) else parse_grid(grid or [])
+        parts = [chosen.grid, read_grid(Path(grid_file)) if grid_file is not None else {}, words]
+        grid = Grid({str(name).replace("_", "-"): values for part in parts for name, values in part.items()})
+    given = {str(name).replace("_", "-"): value for name, value in {**chosen.settings, **(settings or {})}.items()}
+    own = values_for([EncoderConfig, TrainConfig, PairSelection], given, "settings")
+    encoder = replace(encoder or EncoderConfig(), **own[0])
+    config = replace(config or TrainConfig(), **own[1])
+    selection = replace(selection or PairSelection(), **own[2])
     tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord)
     if final is not None and result_folder(final, TrainingRecord, option="final") == out:
         raise InputError(f"{final} is the folder of the outcome; choose another place", option="final")
@@ -95,14 +136,14 @@ def tune(
     searched = {name: list(values) for name, values in order.grid.values.items()}
     # In another order of the names other combinations come first.
     search = {**asdict(order.config), "names": order.grid.names}
-    settings = as_json({**whole.identity, "grid": searched, "search": search})
+    identity = as_json({**whole.identity, "grid": searched, "search": search})
     options = _options(sources, selection, exclude)
 
     def make(work: Path, folder: Path) -> TuneRecord:
         trials = Trials(whole, encoder, order, work)
         trials.run()
         record = TuneRecord(
-            settings=settings,
+            settings=identity,
             pairs=trials.pairs,
             combinations=len(order.grid),
             refused=trials.refused,
@@ -117,7 +158,7 @@ def tune(
 
     tuned = run(
         out,
-        settings,
+        identity,
         TuneRecord,
         make,
         result=lambda folder, record, fresh: Tuned(folder, record, fresh, *_best(record, encoder, config, tuning)),

@@ -67,9 +67,9 @@ def test_bad_grids(values, message):
 
 @pytest.mark.parametrize("word", ["lambda-w", "lambda-w=", "=1", "lambda-w=1,,2"])
 def test_bad_words(word):
-    with pytest.raises(InputError, match=f"--grid {word}: expected a setting and its values"):
+    with pytest.raises(InputError, match=f"`grid` {word}: expected a setting and its values"):
         parse_grid([word])
-    with pytest.raises(InputError, match="--grid names seed twice"):
+    with pytest.raises(InputError, match="`grid` names seed twice"):
         parse_grid(["seed=1", "seed=2"])
 
 
@@ -158,5 +158,5 @@ def test_the_grids_are_those_of_the_encoders_of_the_paper():
 
 
 def test_an_unknown_preset():
-    with pytest.raises(InputError, match="--preset must be one of dan, .*, not 'sum'"):
+    with pytest.raises(InputError, match="preset must be one of dan, .*, was 'sum'"):
         read_preset("sum")
