@@ -1,15 +1,16 @@
-"""Files that a kill or a full disk cannot damage, written aside and then put into place; and their checksums."""
+"""Atomic files and folders, places that a result may be written to, and checksums."""
 
 from __future__ import annotations
 
 import errno
 import glob
 import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
 
-# What torch says in place of the system's reason when it cannot write.
+# Messages of torch that replace the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 # A full disk, an exhausted quota, a limit on the size of files.
@@ -127,11 +128,7 @@ def _is_another(process: int) -> bool:
 
 @contextmanager
 def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
-    """Name the path where a `with` block that writes it, or into it, fails.
-
-    Raises:
-        WriteError: It cannot be written; half of it may be there.
-    """
+    """Turn errors of a `with` block that writes a path, or into it, into a `WriteError` with that path."""
     try:
         yield
     except Exception as error:
@@ -141,7 +138,7 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 
 def write_failure(error: BaseException) -> str | None:
-    """Say in a few words why something could not be written; None for an error of another kind."""
+    """Why something could not be written, in a few words; None for an error of another kind."""
     if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
         return "torch failed writing a file"
     # Tokenizers raise errors of no class of their own.
@@ -159,7 +156,7 @@ def disk_full(error: BaseException) -> bool:
 
 
 def advise(error: BaseException, advice: str) -> str:
-    """Say what to do about an error of writing: the advice if room may be missing, else to check the path."""
+    """What to do about an error of writing: the advice if there may be no room, otherwise to check the path."""
     number = _error_number(error)
     return advice if number is None or number in DISK_FULL else NO_ACCESS
 
@@ -171,11 +168,7 @@ def _error_number(error: BaseException) -> int | None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe, a socket or a device, whose reading may never end; whether anything is there is not checked.
-
-    Raises:
-        InputError: It is one.
-    """
+    """Refuse a pipe, a socket or a device, which may never end; a missing file is not refused."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
@@ -184,7 +177,6 @@ def read_text(path: Path) -> str:
     """Read a text file in UTF-8.
 
     Raises:
-        InputError: It is no regular file.
         OSError: It cannot be read.
         UnicodeDecodeError: It is not UTF-8.
     """
@@ -199,9 +191,6 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         line: The line.
         path: The file that it is from, for the error.
         number: Its number there, from 1.
-
-    Raises:
-        InputError: It is not UTF-8; with file, line, byte and position.
     """
     try:
         return line.decode("utf8")
@@ -213,21 +202,17 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        InputError: It is no regular file.
-    """
+    """SHA-256 of a file."""
     check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ChecksummedFile:
-    """A file under writing, and the SHA-256 of what was written.
+    """A file that is being written, and the SHA-256 of what was written.
 
     Args:
-        path: The file; what was there goes.
+        path: The file; it is replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -236,38 +221,26 @@ class ChecksummedFile:
             self._file = path.open("wb")
 
     def write(self, content: bytes | memoryview) -> None:
-        """Append bytes.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Append bytes."""
         with writing(self._path):
             self._file.write(content)
         self._digest.update(content)
 
     def close(self) -> str:
-        """End the file; returns the checksum.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Close the file; returns the checksum."""
         with writing(self._path):
             self._file.close()
         return self._digest.hexdigest()
 
 
 def share_weights(folder: Path) -> None:
-    """Let everybody who may read a folder read its weights; some versions of safetensors let only their owner."""
+    """Give weights the permissions of their folder; some versions of safetensors let only their owner read them."""
     for path in folder.rglob("*.safetensors"):
         path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Write a file atomically."""
     with replacing(path, sweep=False) as aside:
         aside.write_bytes(content)
 
@@ -280,55 +253,67 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def check_result_path(path: Path, option: str) -> None:
-    """Check that a result can be written to a path, before the work whose result it is.
+def result_file(
+    out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = (), option: str = "out"
+) -> Path:
+    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
-        path: The file.
-        option: What names it on the command line, for the error.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
+        out: The file.
+        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+        sources: Folders that the result is made from, which it would change if it were inside.
+        option: Name of the parameter, for errors.
     """
-    if path.is_dir():
-        raise InputError(f"{option} {path} is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}", option=option, path=file)
+
+    file = Path(out).expanduser().resolve()
+    if file.is_dir():
+        raise refusal("is a folder; name a file")
+    if not file.parent.is_dir():
+        raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
+    if suffixes and file.suffix.lower() not in suffixes:
+        raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    if _is_record(file):
+        raise refusal("is the record of a result, which must not be replaced; name another file")
+    refuse_inside(file, sources)
+    return file
 
 
-def check_suffix(path: Path, option: str, suffixes: Sequence[str]) -> None:
-    """Check that the name of a result says what it is, so that no file of another kind is overwritten.
+def _is_record(file: Path) -> bool:
+    """Tell whether a file is the record of a result; one that is next to its result has its name."""
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    with suppress(OSError, ValueError, RecursionError):
+        values = json.loads(file.read_bytes())
+        return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
+    return False
 
-    Args:
-        path: The file.
-        option: What names it on the command line, for the error.
-        suffixes: How its name may end: `.png`.
 
-    Raises:
-        InputError: It ends otherwise.
-    """
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
+def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
+    """Refuse a resolved place inside a folder that a result is made from."""
+    for source in (Path(source).expanduser() for source in sources):
+        if source.is_dir() and source.resolve() in out.parents:
+            raise InputError(
+                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
+            )
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write a text that a person asked for: a file whole or not at all, and to a terminal or a pipe as it comes.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Write a text that a user asked for: a file atomically, a terminal or a pipe directly."""
     if path.exists() and not path.is_file():
-        # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
+        # Next to a terminal or a pipe, such as /dev/stdout, nothing can be written.
         with writing(path):
             path.write_text(text, encoding="utf8")
     else:
-        # A link keeps leading to the file that it leads to.
+        # The target of a link is replaced, not the link.
         with replacing(path.resolve()) as aside:
             aside.write_text(text, encoding="utf8")
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name: a link where the system has them, else a copy."""
+    """Give a file a second name: a link, or a copy if the system has no links."""
     try:
         target.symlink_to(source.resolve())
     except OSError:
@@ -336,7 +321,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def source_name(source: str | Path) -> str:
-    """Name a file or folder without the folders above it; of what is on no disk, such as an id on the Hub, all."""
+    """Name a file or folder without its parents; anything that does not exist, such as an id on the Hub, in full."""
     path = Path(source).expanduser()
     if not path.exists():
         return str(source)

@@ -144,8 +144,12 @@ def _scored(root: Path) -> None:
 
 
 def _parse(root: Path) -> list[str]:
+    # The process that is stopped builds the words, so it has small shards too.
+    from paranmt_hf.corpus.parsing import parse
+
+    parse.SHARD_PAIRS = 20
     words = ["parse", f"{root}/pairs.parquet", "--parser", f"{root}/trees.tsv", "--out", f"{root}/out"]
-    return [*words, "--rows-per-shard", "20", *ONE]
+    return [*words, *ONE]
 
 
 def _trees(root: Path) -> None:
@@ -181,8 +185,8 @@ def _tune(root: Path) -> list[str]:
         "--sampler",
         "grid",
     ]
-    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30"]
-    return [*words, "--settings", "dimension=8,batch-size=10,mega-batch=1,epochs=1,checkpoint-seconds=0"]
+    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30", "--epochs", "1"]
+    return [*words, "--training", "dimension=8,batch-size=10,mega-batch=1,checkpoint-seconds=0"]
 
 
 def _phrases(root: Path) -> None:
