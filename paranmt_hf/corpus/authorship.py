@@ -48,7 +48,7 @@ class AuthorshipConfig:
     folds: int = setting(
         5, "models; each scores the part of the references that it did not learn from", at_least=2, at_most=100
     )
-    learn_pairs: int = setting(2_000_000, "most pairs to learn from, drawn by chance", at_least=1)
+    learn_pairs: int = setting(2_000_000, "most pairs to learn from, sampled at random", at_least=1)
     epochs: int = setting(3, "how often they are learned", at_least=1)
     bits: int = setting(22, "a model has 2 to the power of this weights", at_least=8, at_most=25)
     seed: int = seed_setting(0, "decides the folds, the draw and the order of learning")

@@ -40,7 +40,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
 
     Takes `data_dir`, a release, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
     holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (after ParaNMT-50M, table 5),
-    `sample` a thousand rows drawn by chance.
+    `sample` a thousand rows sampled at random.
 
     >>> builder = ParaNMTBuilder(config_name="filtered", data_dir="paranmt50m")        # doctest: +SKIP
     >>> builder.download_and_prepare(num_proc=2); builder.as_dataset(split="train")  # doctest: +SKIP
@@ -53,7 +53,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
     BUILDER_CONFIGS = [
         ParaNMTConfig(name="default", version=VERSION, description="every pair"),
         ParaNMTConfig(name="filtered", version=VERSION, description="top two tenths of para_score, at most 30 tokens"),
-        ParaNMTConfig(name="sample", version=VERSION, description=f"{SAMPLE_ROWS} pairs drawn by chance"),
+        ParaNMTConfig(name="sample", version=VERSION, description=f"{SAMPLE_ROWS} pairs sampled at random"),
     ]
 
     def __init__(self, *args: Any, data_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401

@@ -43,7 +43,7 @@ def check_stages(stages: Sequence[Stage], language: str) -> None:
 
 
 def misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
-    """Tell when this text gets far less than the score that the translator reaches on its own kind of text."""
+    """Return a warning if the scores are far below those that the translator has on its own kind of text."""
     expected = usual_score(translator.name)
     # Draws are less probable than what a search finds, on any text.
     if expected is None or translator.sample:

@@ -83,7 +83,7 @@ def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArra
 
     Args:
         table: Rows with the columns named in `ranges`.
-        ranges: Smallest and largest value of each column; None is no bound. A null is outside.
+        ranges: Smallest and largest value of each column; None is not a bound. A null is outside.
 
     Returns:
         Booleans [row].
@@ -148,7 +148,7 @@ def draw_bound(total: int, count: int, seed: int) -> int | None:
 
 
 def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Choose rows by chance.
+    """Choose rows at random.
 
     Args:
         ids: Row numbers [row], see `schema.row_numbers`.

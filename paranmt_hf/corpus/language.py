@@ -258,7 +258,7 @@ class Lingua:
         if unknown := sorted(wanted - set(known)):
             raise InputError(f"lingua does not know the language {', '.join(unknown)}; it knows {', '.join(known)}")
         if len(wanted) < 2:
-            raise InputError(f"lingua chooses between at least two languages; give others beside {language}")
+            raise InputError(f"lingua chooses between at least two languages; give others besides {language}")
         builder = lingua.LanguageDetectorBuilder.from_languages(*(known[code] for code in sorted(wanted)))
         self._detector = builder.build()
         self._language = known["nb" if language == "no" else language]

@@ -82,7 +82,7 @@ class PairSelection:
         if self.ppdb_score is not None and self.min_score is None and self.max_score is None:
             raise InputError("ppdb_score says what min_score and max_score are about; give one of these too")
         if self.max_pairs is not None and self.first_pairs is not None:
-            raise InputError("give either max_pairs, which are drawn by chance, or first_pairs")
+            raise InputError("give either max_pairs, which are sampled at random, or first_pairs")
 
     @property
     def ranges(self) -> dict[str, Interval]:
@@ -176,7 +176,7 @@ class Pairs:
             check_inside(path, files)
         if not sum([self._check(file) for file in files]):
             raise InputError(
-                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data anew"
+                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again"
             )
         if not is_release(source):
             return PairFiles(files, [describe(file) for file in files], released=False)

@@ -95,7 +95,7 @@ class HeldOut:
 
     Attributes:
         pairs: Pairs that were looked at.
-        accuracy: Share of their sentences that were told right.
+        accuracy: Share of their sentences that were classified correctly.
         ordered: Share of pairs whose reference got the higher score.
     """
 

@@ -43,7 +43,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
             expected = "text" if field.name in TEXT else "numbers"
             raise InputError(
                 f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
-                "file anew"
+                "file again"
             )
 
 
@@ -61,7 +61,7 @@ def check_text(table: pa.Table, path: Path, first: int) -> None:
             continue
         row = next(row for row in range(len(column)) if not _is_valid(column.slice(row, 1).combine_chunks()))
         raise InputError(
-            f"{path}, row (from 0) {first + row}: the column {name} is not UTF-8; write the file anew, or bring it in "
+            f"{path}, row (from 0) {first + row}: the column {name} is not UTF-8; write the file again, or import it "
             "with `paranmt import`, which leaves such rows out"
         )
 
@@ -195,7 +195,7 @@ def write_release(
     if not statistics.rows:
         raise InputError(
             "no pairs are left to release: every line was dropped; see the counts above for the reasons. The same "
-            "command will find the same: change the input or the settings, or delete the work folder to begin anew"
+            "command will find the same: change the input or the settings, or delete the work folder to start again"
         )
     configs = {"default": _describe(folder, files, writer)}
     column = np.concatenate(scores)
@@ -253,7 +253,7 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
         raise InputError(f"{folder} is not a folder; expected a release made by `paranmt build` or `paranmt import`")
     files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
     if not files:
-        raise InputError(f"{folder} is no release: {folder / FOLDERS[config]} holds no train-*.parquet")
+        raise InputError(f"{folder} is not a release: {folder / FOLDERS[config]} holds no train-*.parquet")
     expected = int(files[0].stem.rsplit("-", 1)[1])
     if len(files) != expected:
         raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
@@ -294,7 +294,7 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
     """Fetch one config of a release from the Hub, and check its files against the release's own record.
 
-    An interrupted download goes on where it stopped; what is in the client's cache is not fetched again.
+    An interrupted download continues; what is in the client's cache is not fetched again.
 
     Args:
         name: Id on the Hub.
@@ -302,7 +302,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         config: Config of the release.
 
     Returns:
-        Its Parquet files in order, and the commit; None when the dataset is no release of this program.
+        Its Parquet files in order, and the commit; None when the dataset is not a release of this program.
     """
     from huggingface_hub import HfApi, snapshot_download
 

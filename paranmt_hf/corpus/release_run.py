@@ -1,6 +1,6 @@
 """Rows through the stages to a release: what building, importing and scoring again share.
 
-Work in progress lies in `<out>.work` beside the release and goes when the release stands. The same call after an
+Work in progress lies in `<out>.work` next to the release until the release is complete. The same call after an
 interruption continues there.
 """
 
@@ -90,11 +90,7 @@ class ReleaseConfig:
         return kept | other | {name: value for name, value in said.items() if value is not None}
 
     def check_license(self) -> None:
-        """Check the licence against the Hub's list, before work that takes hours.
-
-        Raises:
-            InputError: The Hub would not take it.
-        """
+        """Check the licence against the Hub's list, before work that takes hours."""
         check_license(self.license)
         License(self.license or "", self.license_name, self.license_link).check()
 
@@ -193,7 +189,7 @@ def write_rows(
     warned: Sequence[str] = (),
     held_out: HeldOut | None = None,
 ) -> ReleaseRecord:
-    """Send rows through stages and write a release of them, going on with what a work folder holds.
+    """Send rows through stages and write a release of them, continuing with what a work folder holds.
 
     Args:
         batches: As of `make_release`, like `identity`, `stages`, `release` and `engine`.
@@ -208,9 +204,6 @@ def write_rows(
         dropped: Rows that are missing from the input already, by reason.
         warned: Warnings that go with the input.
         held_out: How well the classifier behind a `human_score` does that the input has already.
-
-    Raises:
-        InputError: Bad input, or the work folder holds work with other settings.
     """
     input_identity = {key: value for key, value in identity.items() if key not in STAGES}
     input_identity["rows_per_shard"] = release.rows_per_shard

@@ -27,7 +27,7 @@ EXTRAS = ("para_score", "origin")
 COLUMN_NAMES = ("reference", "translation", *EXTRAS)
 # A table of more would not be read.
 MAX_ORIGINS = 100
-# A sample is cut down when it has grown by a half, or by so many rows.
+# A sample is cut down when it has grown by a half, or by this many rows.
 SLACK = 10_000
 
 
@@ -143,7 +143,7 @@ def _schema(file: Path) -> pa.Schema:
 
 
 class Sample:
-    """Rows drawn by chance from those that are added: those with the smallest numbers in the lottery of their ids.
+    """Rows sampled at random from those that are added: those with the smallest numbers in the lottery of their ids.
 
     Which they are does not depend on how the rows come in, nor on what else is in the corpus but by their number; a
     smaller sample of the same seed is the beginning of a larger one.

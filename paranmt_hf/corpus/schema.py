@@ -28,7 +28,7 @@ class Column:
         meaning: One sentence for the card: unit, range, and when it is null.
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
-        command: The command that makes it, for who lacks it; RELEASE stands for the folder.
+        command: The command that makes it, for who lacks it; RELEASE is the folder.
     """
 
     name: str
@@ -64,7 +64,7 @@ _ADDED = (
     _added(
         "human_score",
         pa.float32(),
-        "probability that a person wrote the translation, from 0 to 1, by a classifier that told references from "
+        "probability that a person wrote the translation, from 0 to 1, by a classifier that separated references from "
         "translations and did not learn from this reference",
     ),
 )

@@ -135,7 +135,7 @@ class SentenceSources:
         if (fetched := fetch_release(name, revision, "default")) is not None:
             return [ParquetFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
         if columns is None:
-            raise InputError(f"{name} is no release: say which of its columns hold sentences, --columns NAME")
+            raise InputError(f"{name} is not a release: say which of its columns hold sentences, --columns NAME")
         return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
     @property

@@ -22,7 +22,7 @@ EDGES = (0.2, 0.4, 0.6, 0.8)
 RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
 BINS = 40
 EXAMPLES = 3
-# Lowest and highest value, and number of bins, of the histograms beside that of the score; what lies outside counts
+# Lowest and highest value, and number of bins, of the histograms besides that of the score; what lies outside counts
 # in the outermost bin.
 HISTOGRAMS = {
     "trigram_overlap": (0.0, 1.0, 20),

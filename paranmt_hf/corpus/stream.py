@@ -191,7 +191,7 @@ def _files(release: str | Path, config: str) -> list[str]:
         raise InputError(explain_absence(error, name, "dataset", revision)) from error
     if not files:
         raise InputError(
-            f"{release} is no release with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"
+            f"{release} is not a release with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"
         )
     return [f"{HUB}{file}" for file in files]
 

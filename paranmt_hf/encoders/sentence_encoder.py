@@ -51,7 +51,7 @@ class SentenceEncoder(SentenceTransformer):
         average = self.average
         if average is not None and not args:
             texts = _texts(inputs)
-            if texts is not None and _is_plain(kwargs):
+            if texts is not None and (not kwargs or _is_plain(kwargs)):
                 return self._encode_fast(average, texts, isinstance(inputs, str), **kwargs)
         return super().encode(inputs, *args, **kwargs)
 

@@ -9,7 +9,18 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check, is_given, read_value
+from paranmt_hf.util.settings import (
+    Advanced,
+    Count,
+    PythonOnly,
+    Range,
+    RunOnly,
+    Seed,
+    Share,
+    check,
+    is_given,
+    read_value,
+)
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
@@ -48,7 +59,7 @@ class ParaphraserConfig:
     dropout: Dropout = 0.2
     tree_hidden: Annotated[Width, Advanced] = 256
     max_tree: Annotated[int, Range(at_least=4, at_most=2000), Advanced] = DEFAULT_TREE_TOKENS
-    no_copy: Annotated[bool, Advanced] = False
+    no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -176,9 +187,9 @@ class ParaphraseConfig:
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
     keep_copies: Annotated[bool, Advanced] = False
     order: Literal["probability", "score"] = "probability"
-    batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, Advanced] = None
+    batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
-    dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], Advanced] = "auto"
+    dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], PythonOnly] = "auto"
     seed: Annotated[Seed, Advanced] = 1
 
     def __post_init__(self) -> None:

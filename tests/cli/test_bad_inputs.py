@@ -159,7 +159,7 @@ def test_a_folder_without_sts_files(folder, release, capsys):
 def test_broken_text_in_parquet(folder, capsys):
     table = pa.table({"reference": broken_text([b"a", BROKEN, b"c"]), "translation": ["a x", "b x", "c x"]})
     pq.write_table(table, folder / "p.parquet")
-    message = "p.parquet, row (from 0) 1: the column reference is not UTF-8; write the file anew"
+    message = "p.parquet, row (from 0) 1: the column reference is not UTF-8; write the file again"
     fails(capsys, ["train", "--data", "p.parquet", "--out", "m", *SMALL], message)
     fails(capsys, ["encoder", "negatives", "a", "--data", "p.parquet"], message)
     # An import counts such rows and leaves them out.

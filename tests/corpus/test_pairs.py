@@ -138,7 +138,7 @@ def test_draw_over_parts(monkeypatch):
 
 
 def test_drawn_or_the_first():
-    with pytest.raises(InputError, match="give either max_pairs, which are drawn by chance, or first_pairs"):
+    with pytest.raises(InputError, match="give either max_pairs, which are sampled at random, or first_pairs"):
         PairSelection(max_pairs=1, first_pairs=1)
 
 
@@ -241,7 +241,7 @@ def write_rows(path, references, **options):
 
 def test_files_without_rows_are_named(tmp_path):
     empty = write_rows(tmp_path / "empty.parquet", pa.array([], pa.string()))
-    with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data anew$"):
+    with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data again$"):
         Pairs([empty], PairSelection())
     # A part of several may be empty.
     write_rows(tmp_path / "full.parquet", ["a"])

@@ -1,4 +1,4 @@
-"""Phrase pairs as training data: chosen by a feature, by count in order or by chance; and what is refused."""
+"""Phrase pairs as training data: chosen by a feature, by count in order or at random; and what is refused."""
 
 import re
 

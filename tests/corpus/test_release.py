@@ -160,7 +160,7 @@ def test_nothing_to_release(tmp_path):
 def test_incomplete_release_is_told(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         release_files(tmp_path / "none")
-    with pytest.raises(InputError, match="is no release"):
+    with pytest.raises(InputError, match="is not a release"):
         release_files(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train-00000-of-00002.parquet").touch()

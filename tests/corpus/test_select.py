@@ -73,7 +73,7 @@ def by_loop(rows, config):
             references[row["reference"]] = row["id"]
             drawn.append(row["id"])
     kept = sample_ids(np.array(drawn), config.sample, config.seed).tolist()
-    dropped |= {row: ("not among 20 drawn by chance", None) for row in set(drawn) - set(kept)}
+    dropped |= {row: ("not among 20 sampled at random", None) for row in set(drawn) - set(kept)}
     return kept, dropped
 
 
@@ -237,7 +237,7 @@ def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
     assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
     assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
     monkeypatch.setattr(module, "fetch_release", lambda *question: None)
-    with pytest.raises(InputError, match="dataset 'you/other' is no release of this program"):
+    with pytest.raises(InputError, match="dataset 'you/other' is not a release of this program"):
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
 
 

@@ -107,7 +107,7 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, monkeypatch, name):
     checkpoint = stopped(pairs, tmp_path / "out", monkeypatch) / "checkpoint-40"
     content = (checkpoint / name).read_bytes()
     (checkpoint / name).write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
-    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which goes on from"
+    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again"
     with pytest.raises(InputError, match=expected):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
 

@@ -1,4 +1,4 @@
-"""Training that goes on in a work folder whose files a disk has spoiled at equal length, or where it has no room."""
+"""Training that continues in a work folder with damaged files of equal length, or on a full disk."""
 
 import resource
 from contextlib import contextmanager, nullcontext

@@ -156,7 +156,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.larg
 
 
 def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
-    """Find the column that a name or a path into structs stands for.
+    """Find a column by its name or a path into structs.
 
     Args:
         fields: The columns there are.
@@ -206,7 +206,7 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) ->
 
 
 def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Cut batches anew: all but the last have `rows` rows, and none is empty."""
+    """Cut batches again: all but the last have `rows` rows, and none is empty."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

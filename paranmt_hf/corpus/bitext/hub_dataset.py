@@ -79,7 +79,7 @@ class HubDataset(TableReader):
         from datasets import load_dataset_builder
 
         files = own_files(Path(self.id), lambda: self._load(load_dataset_builder))
-        # A slice such as `train[:10%]` is no key: then all files count.
+        # A slice such as `train[:10%]` is not a key: then all files count.
         chosen = [files[self.split]] if self.split in files else files.values()
         return sorted(path for group in chosen for path in group)
 

@@ -25,7 +25,7 @@ OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-# A line longer than this is no sentence: the file has other line ends, or is no text.
+# A longer line is not a sentence: the file has other line ends, or is not text.
 MAX_LINE_BYTES = 1 << 26
 
 _TAB, _NEWLINE = 9, 10

@@ -50,7 +50,7 @@ class Lines:
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
             raise InputError(
                 f"{self.path}, line {self.first + line}: expected {expected}, found {shown!r}; mend the line, or get "
-                "the file anew"
+                "the file again"
             )
 
 
@@ -71,7 +71,7 @@ BAR, SEPARATOR = "|||", " ||| "
 FORM = "`LHS ||| phrase ||| paraphrase ||| features ||| alignment`"
 PHRASE, PARAPHRASE, FEATURES = 1, 2, 3
 LEAST, MOST = 4, 6
-# A gap of a syntactic rule, which stands for any phrase of a kind: `[NN,1]`.
+# A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
 NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 
 

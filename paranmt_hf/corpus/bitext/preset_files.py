@@ -52,7 +52,7 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
         if not len(sets):
             continue
         starts = _starts(sets)
-        # The last set may go on in the next block.
+        # The last set may continue in the next block.
         last = int(starts[-1])
         yield _pairs(text.slice(0, last), starts[:-1], last, label)
         held = Sentences(sets.slice(last), text.slice(last))

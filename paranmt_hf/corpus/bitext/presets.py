@@ -37,7 +37,7 @@ class Layout:
         columns: The field of `reference`, `translation` and, where there is one, `label`; or of `set` and `sentence`,
             where sentences come in sets and every two of a set are a pair.
         header: Whether the first line holds the names.
-        may_lack: So many fields at the end may be missing.
+        may_lack: Number of fields at the end that may be missing.
         first_field: Regular expression of the first field, where there is no header to know the layout by; its group
             `language`, if it has one, is the code of the language.
         hidden_labels: Whether some of the pairs are no paraphrases, and the files do not say which.

@@ -21,7 +21,7 @@ from paranmt_hf.corpus.bitext.columns import decode, find_column, normalise, rea
 from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, file_identity, find_fields, read_blocks
 from paranmt_hf.errors import InputError
 
-# A row with a longer side is no pair of sentences.
+# A row with a longer side is not a pair of sentences.
 MAX_CHARACTERS = 1000
 # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result.
 BLOCK_ROWS = 10_000

@@ -75,7 +75,7 @@ class ColumnStage:
         """
         if HUMAN_SCORE not in self.names:
             return self
-        # The name says what it was learned from, and how: a stopped command may go on with other settings.
+        # The name says what it was learned from, and how: a stopped command may continue with other settings.
         learned = json.dumps([manifest.checksum, vars(self.authorship), self.language], sort_keys=True)
         path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
         if not path.exists():

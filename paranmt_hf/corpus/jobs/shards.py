@@ -120,7 +120,7 @@ class Manifest:
         Args:
             folder: The folder.
             identity: What determines the content, as JSON values.
-            restart: Start anew, whatever the identity was, where the folder is not complete.
+            restart: Start again, whatever the identity was, where the folder is not complete.
         """
         wanted = as_json(identity)
         path = folder / "manifest.json"
@@ -130,7 +130,7 @@ class Manifest:
         try:
             file = from_json(_ManifestFile, read_json(path, "a manifest of this program"), path)
         except InputError as error:
-            raise InputError(f"{error}; delete {folder} to start anew") from None
+            raise InputError(f"{error}; delete {folder} to start again") from None
         manifest = cls(folder, file.settings, file.shards, file.extra, file.complete)
         if restart and not manifest.complete:
             return cls(folder, wanted, {}, {})
@@ -145,8 +145,8 @@ class Manifest:
     def of_input(cls, folder: Path, identity: Mapping[str, Any]) -> Manifest:
         """Open the manifest of a job's input: complete, or empty, in which case the input is to be cut.
 
-        To cut is quick beside what follows, so an interrupted cut starts again, and what began it does not count: a
-        mended file or a changed column must not be refused for its sake.
+        Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
+        column is not refused.
         """
         manifest = cls.open(folder, identity, restart=True)
         if manifest.complete:
@@ -203,7 +203,7 @@ class Manifest:
 
 
 def write_shard(table: pa.Table, path: Path, dropped: dict[str, int] | None = None) -> ShardRecord:
-    """Write a shard so that its name never stands for half of it.
+    """Write a shard atomically.
 
     Args:
         table: The rows.
@@ -229,7 +229,7 @@ def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
     Returns:
         The shard's record, for the manifest.
     """
-    # The identity holds checksums: a model that has changed under the same name is loaded anew.
+    # The identity holds checksums: a model that has changed under the same name is loaded again.
     key = (stage, json.dumps(stage.identity, sort_keys=True))
     if key not in _loaded:
         _loaded.clear()

@@ -176,7 +176,7 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
 
 
 def windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """Cut a table into pieces of at most so many rows; one without rows is one piece."""
+    """Cut a table into pieces of at most `rows` rows; one without rows is one piece."""
     for start in range(0, max(1, table.num_rows), rows):
         yield table.slice(start, rows)
 

@@ -43,7 +43,7 @@ class Answer:
     Attributes:
         text: The answer as it came.
         finish: Why it ends: `stop`, `length`, `content_filter`, or what else the server says; `refusal` where the
-            model refused in so many words, `context` where the request was too long for the model.
+            model refused explicitly, `context` where the request was too long for the model.
         score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None where the server gave
             none.
         input_tokens: Tokens of the request, None where the server did not count.
@@ -62,7 +62,7 @@ class KeptAnswers:
 
     Args:
         path: The file; made where it is not there.
-        request: What determines an answer beside the sentence, as JSON values.
+        request: What determines an answer besides the sentence, as JSON values.
     """
 
     def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
@@ -120,9 +120,7 @@ class KeptAnswers:
                 raise WriteError(
                     f"cannot keep answers in {self.path}: {error}; make room there, then run the same command again"
                 ) from None
-            raise InputError(
-                f"{self.path} is damaged ({error}); delete it, and the same command asks anew what was in it"
-            ) from None
+            raise InputError(f"{self.path} is damaged ({error}); delete it, and the same command asks again") from None
 
 
 # Characters that an answer may be longer than the ratio allows: short sentences vary.
@@ -190,7 +188,7 @@ class Judge:
             answers: The answers.
 
         Returns:
-            For each the text, None where it is no good, and the reason, None where it is good.
+            For each the text, None if it is not usable, and the reason, None if it is usable.
         """
         tidy = normalise(pa.array([THOUGHT.sub("", answer.text) for answer in answers], pa.string())).to_pylist()
         texts: list[str | None] = []
@@ -208,7 +206,7 @@ class Judge:
         return texts, reasons
 
     def _reason(self, sentence: str, reference: str, answer: Answer, text: str) -> str | None:
-        """Why an answer is no good, but for its language; the first reason counts."""
+        """Why an answer is not usable, apart from its language; the first reason counts."""
         if answer.finish == "context":
             return "sentence too long for the model"
         if answer.finish in ("refusal", "content_filter"):

@@ -67,7 +67,7 @@ class Server:
             max_retries=0,
             timeout=config.timeout,
         )
-        # What this server refused to be told, and what it calls the limit of an answer.
+        # Parameters that this server refused, and its name for the maximum length of an answer.
         self._without: set[str] = set()
         self._limit = "max_tokens"
 
@@ -209,7 +209,7 @@ class Server:
 def _key() -> str | None:
     key = os.environ.get(KEY, "").strip()
     if key and not re.fullmatch(r"[\x21-\x7e]+", key):
-        raise InputError(f"{KEY} holds characters that no key has, such as blanks; set it anew")
+        raise InputError(f"{KEY} holds characters that no key has, such as blanks; set it again")
     return key or None
 
 

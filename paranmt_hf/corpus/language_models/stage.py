@@ -98,7 +98,7 @@ class AskStage:
         judge, server = Judge(config, self.task), Server(config)
         server.check()
         limits = MinuteLimits(config.requests_per_minute, config.tokens_per_minute)
-        # A run that goes on after good answers looks at no first ones again.
+        # A run that continues after good answers does not check the first ones again.
         seen, good = 0, int(self.begun)
         reasons: Counter[str] = Counter()
 
@@ -184,5 +184,5 @@ def _check_useful(seen: int, good: int, reasons: Counter[str], path: Path) -> No
         counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
         raise InputError(
             f"of the first {seen:,} answers none is usable ({counts}): look at --prompt, the model and "
-            f"--target-language; the answers are kept in {path}, delete its folder to begin anew"
+            f"--target-language; the answers are kept in {path}, delete its folder to start again"
         )

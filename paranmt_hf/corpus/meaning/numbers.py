@@ -51,7 +51,7 @@ MONTHS = {
     )
     for form in {month, month[:3], *(["sept"] if number == 9 else [])}
 }
-# Months whose names are other words too: only a number beside them makes them one.
+# Months whose names are other words too: only a number next to them makes them one.
 AMBIGUOUS = {"march", "mar", "may", "jun", "jul", "dec", "august"}
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKDAYS = {form: f"day {day}" for day in DAYS for form in (day, f"{day}s")}
@@ -286,7 +286,7 @@ class _Reader:
             value, places, _ = self._digits
             if value >= LARGEST:
                 return False
-            # "5 to 10 million": the bare number stands for itself too.
+            # "5 to 10 million": the bare number counts too.
             self.evidence.append(spelt(value, places))
             self._digits = (value * (scale or 100), places, [])
             return True

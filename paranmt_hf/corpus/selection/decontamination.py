@@ -35,7 +35,7 @@ class EvaluationText:
 
     Args:
         sentences: All of them, as written.
-        ngram: So many words in a row that are also in an evaluation sentence are contamination.
+        ngram: Number of words in a row that no row may share with an evaluation sentence.
         min_words: An evaluation sentence of fewer words counts only as part of such a run: short ones (`Thank you.`)
             stand everywhere.
         language: ISO 639-1 code of that of the text, which decides what a word is.

@@ -287,7 +287,7 @@ class OneHypothesis(TwoPassFilter):
             for table in rows():
                 found = self._records(table)
                 whole = [np.concatenate(pair) for pair in zip(held, found, strict=True)] if held else found
-                # Rows of the last id may go on in the next table.
+                # Rows of the last id may continue in the next table.
                 inside = int(np.searchsorted(whole[0], whole[0][-1]))
                 file.write(_firsts([part[:inside] for part in whole]).tobytes())
                 held = [part[inside:] for part in whole]

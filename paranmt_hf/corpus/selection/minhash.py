@@ -180,7 +180,7 @@ class ColumnFile:
     """A column of numbers, or of vectors, in a file.
 
     Args:
-        path: The file; it is begun anew.
+        path: The file; its content is replaced.
         kind: Type of its numbers.
         width: Numbers in a row.
     """
@@ -316,7 +316,7 @@ def sharing(keys: ColumnFile, first: int, leave_out: np.ndarray) -> Iterator[tup
     """Find documents that share a key of one band.
 
     The lowest bits of a key make room for the document's number, so that one sort of plain numbers does it; with 50
-    million documents 38 bits remain, and the few thousand pairs that agree in those by chance are compared in vain.
+    million documents 38 bits remain, and the few thousand pairs that agree in those at random are compared in vain.
 
     Args:
         keys: The keys of all documents.

@@ -132,7 +132,7 @@ class NearDuplicateSearch:
         """Find the near-duplicates among the documents taken; call it once.
 
         Args:
-            progress: Is told how many steps are done, and how many there are.
+            progress: Called with the number of steps done and their total.
 
         Returns:
             For each document the first earlier one that stays and that it is like; -1 where it stays [document].

@@ -217,7 +217,7 @@ class Tenths(TwoPassFilter):
 
 
 class Sample(TwoPassFilter):
-    """Keeps exactly so many rows, drawn by chance: those with the smallest numbers in the lottery of their ids.
+    """Keeps an exact number of rows, sampled at random: those with the smallest numbers in the lottery of their ids.
 
     Which are drawn depends on the ids of the rows that come and on the seed, and not on files or order.
 
@@ -230,7 +230,7 @@ class Sample(TwoPassFilter):
 
     def __init__(self, count: int, seed: int) -> None:
         self.count, self.seed = count, seed
-        self.reason = f"not among {count:,} drawn by chance"
+        self.reason = f"not among {count:,} sampled at random"
         self._cut = Cut(None)
 
     @property

@@ -105,7 +105,7 @@ class ReleaseFilter:
 
     @property
     def ranges(self) -> dict[str, Interval]:
-        """Smallest and largest value of columns, both inside; None is no bound."""
+        """Smallest and largest value of columns, both inside; None is not a bound."""
         low = {"para_score": self.min_score, "trigram_overlap": None, **(self.min or {})}
         high = {"para_score": self.max_score, "trigram_overlap": self.max_overlap, **(self.max or {})}
         found = {name: (low.get(name), high.get(name)) for name in low | high}

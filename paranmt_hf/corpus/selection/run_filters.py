@@ -26,7 +26,7 @@ from paranmt_hf.util.records import as_json, from_json, read_json, to_json
 
 # Seconds of a pass after which what is judged is worth keeping.
 KEEP_SECONDS = 20.0
-# Work of so many seconds is kept when a command is refused.
+# Seconds of work after which it is kept when a command is refused.
 LONG_SECONDS = 60.0
 # Rows whose bytes are read at once.
 BLOCK_ROWS = 1_000_000
@@ -39,7 +39,7 @@ def _metadata(file: Path) -> pq.FileMetaData:
     try:
         return pq.read_metadata(file)
     except pa.ArrowInvalid:
-        raise InputError(f"{file} is no Parquet file, or cut off; copy it or build the release again") from None
+        raise InputError(f"{file} is not a Parquet file, or is cut off; copy it or build the release again") from None
 
 
 class ReleaseRows:
@@ -83,7 +83,7 @@ class Verdicts:
     """By which filter each row was dropped, and the number that decided; in two files that grow with the rows.
 
     Args:
-        folder: Where the files are; those of a former run go on.
+        folder: Where the files are; those of a former run are continued.
         rows: Number of rows.
     """
 
@@ -135,7 +135,7 @@ class Verdicts:
             os.fsync(self._numbers)
 
     def counts(self, filters: int) -> list[int]:
-        """Count the rows that each of so many filters dropped."""
+        """Count the rows that each filter dropped."""
         total = np.zeros(filters + 1, np.int64)
         for start in range(0, self.rows, BLOCK_ROWS):
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
@@ -179,7 +179,7 @@ class Judging:
         self._spent, self._started = 0.0, time.monotonic()
 
     def run(self, verdicts: Verdicts) -> None:
-        """Judge all rows, going on with what a former run left."""
+        """Judge all rows, continuing what a former run left."""
         done, rows = self._known()
         verdicts.forget(done, rows)
         for group in self._groups(done):
@@ -257,7 +257,7 @@ class Judging:
         path = self.work / STATE
         if not path.exists():
             return 0, 0
-        expected = f"the state of a selection; delete {self.work} to begin anew"
+        expected = f"the state of a selection; delete {self.work} to start again"
         state = from_json(_State, read_json(path, expected), path)
         if state.input != self._input:
             return 0, 0
@@ -313,7 +313,7 @@ class DroppedRows:
         path: Where to; the caller renames it when all is there.
         filters: Those of the codes, in order.
         selection: Checksum of what determines the selection.
-        ranked: Whether the rows have a `rank`, which then stands beside their id.
+        ranked: Whether the rows have a `rank`, which is then next to their id.
     """
 
     def __init__(self, path: Path, filters: Sequence[Filter], selection: str, *, ranked: bool = False) -> None:

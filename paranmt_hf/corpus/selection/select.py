@@ -141,7 +141,7 @@ def select(
 
 @contextmanager
 def _judged(source: _Source, filters: Sequence[Filter], work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
-    """Filter the rows, going on with what a work folder holds: the verdicts, and how many rows each filter dropped."""
+    """Filter the rows, continuing what a work folder holds: the verdicts, and numbers of dropped rows by filter."""
     with Verdicts(work, source.rows.rows) as verdicts:
         Judging(source.rows, filters, {"files": source.files}, work).run(verdicts)
         counts = verdicts.counts(len(filters))
@@ -158,7 +158,7 @@ def _open(release: str | Path) -> _Source:
         return _Source(folder.resolve().name, ReleaseRows(release_files(folder)), record)
     fetched = fetch_release(name, revision, "default")
     if fetched is None:
-        raise InputError(f"dataset {name!r} is no release of this program; bring it in with `paranmt build` first")
+        raise InputError(f"dataset {name!r} is not a release of this program; bring it in with `paranmt build` first")
     files, _ = fetched
     return _Source(name, ReleaseRows(files), ReleaseRecord.parse(files[0].parents[1], f"dataset {name!r}"))
 

@@ -20,11 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_weights(files: Model, dtype: torch.dtype) -> Any:  # noqa: ANN401 - transformers has no common type
-    """Read the weights of an encoder-decoder in the given number format, whatever the folder's own.
-
-    Raises:
-        InputError: The files are damaged, incomplete, or not those of an encoder-decoder.
-    """
+    """Read the weights of an encoder-decoder in the given number format, whatever the folder's own."""
     return read_encoder_decoder(files, dtype, "translation model")
 
 

@@ -156,9 +156,6 @@ class CTranslate2Translator(BatchTranslator):
         config: The settings.
         checkpoint: The model without its weights, where it has been read already.
         threads: CPU threads; None takes as many as torch does.
-
-    Raises:
-        InputError: The model cannot be found, read or used with these settings.
     """
 
     def __init__(

@@ -14,11 +14,7 @@ Engine = Literal["ctranslate2", "transformers"]
 
 
 def resolve_device(device: str | None) -> str:
-    """Name the device to use.
-
-    Raises:
-        InputError: A GPU is asked for and there is none.
-    """
+    """Name the device to use."""
     if device is not None and device.startswith("cuda"):
         index = int(device.partition(":")[2] or 0)
         if index >= torch.cuda.device_count():

@@ -20,9 +20,6 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
     Args:
         config: Names the model and says how it searches.
         threads: CPU threads; None takes all that the process may use.
-
-    Raises:
-        InputError: The model cannot be found, read or used with these settings.
     """
     checkpoint = Checkpoint(config)
     if _takes_ctranslate2(config, checkpoint):
@@ -31,11 +28,7 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
 
 
 def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
-    """Say what `load_translator(config).identity` would be; every file is hashed, the weights are not loaded.
-
-    Raises:
-        InputError: The model cannot be found, read or used with these settings.
-    """
+    """Say what `load_translator(config).identity` would be; every file is hashed, the weights are not loaded."""
     checkpoint = Checkpoint(config)
     return checkpoint.identity(config, "ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
 

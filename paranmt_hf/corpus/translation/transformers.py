@@ -30,9 +30,6 @@ class TransformersTranslator(BatchTranslator):
         config: The settings.
         checkpoint: The model without its weights, where it has been read already.
         threads: CPU threads, for the whole process; None leaves them as they are.
-
-    Raises:
-        InputError: The model cannot be found, read or used with these settings.
     """
 
     def __init__(
