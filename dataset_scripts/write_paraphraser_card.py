@@ -26,7 +26,6 @@ from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.util.tables import aligned_table
 from paranmt_hf.util.yaml_files import read_yaml
 
 
@@ -42,8 +41,9 @@ def described(results: Results) -> str:
     """Write the figures in Markdown."""
     blocks = [code(results.settings["command"]), results.markdown()]
     if results.kind == "canonical":
-        rows = ([escape(each[name]) for name in ("noisy", "output", "clean")] for each in results.examples[:3])
-        blocks.append(aligned_table(["Noisy", "Output", "Clean"], list(rows)))
+        sides = ("noisy", "output", "clean")
+        rows = [[*sides], ["---"] * 3, *([escape(each[side]) for side in sides] for each in results.examples[:3])]
+        blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
     return "\n\n".join(blocks)
 
 
