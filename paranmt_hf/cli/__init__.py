@@ -15,7 +15,7 @@ from typing import Any
 from paranmt_hf.cli.command import Command, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS, OLD
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_result_path, replacing, write_result
+from paranmt_hf.util.files import replacing, result_file, write_result
 from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
 from paranmt_hf.version import __version__
@@ -115,7 +115,7 @@ def run_command(command: Command, words: Sequence[str]) -> None:
         values = parse(command, words, file_values(command, words))
         json_file = None if values.get("json") == PRINTED else values.get("json")
         if json_file is not None:
-            check_result_path(json_file, "--json")
+            result_file(json_file, option="json")
         result = command.call(values)
         if is_rank_0():
             _report(command, values, result, json_file)

@@ -129,6 +129,12 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt supervise senteval --task SICK-R --init-from models/word --out models/sick",
         ),
         Command(
+            "tune",
+            "paranmt_hf.training.tuning.tune:tune",
+            "search for the settings of an encoder",
+            "paranmt tune ppdb-2.0-xl-phrasal.gz --preset word --development phrases.tsv --out tuned",
+        ),
+        Command(
             "encoder average",
             "paranmt_hf.training.average:average_encoders",
             "average the weights of encoders trained from one start",
@@ -354,6 +360,4 @@ GROUPS: dict[str, list[Command]] = {
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
 
 # Commands that are not converted yet, with their module in `cli/`.
-OLD = {
-    "tune": "tune",
-}
+OLD: dict[str, str] = {}

@@ -39,7 +39,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import check_result_path, check_suffix, write_result, writing
+from paranmt_hf.util.files import result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
@@ -225,10 +225,9 @@ def _check_files(write_samples: Path | None, picture: Path | None, markdown: Pat
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
     if markdown is not None:
-        check_result_path(markdown, "--markdown")
+        result_file(markdown, option="markdown")
     if picture is not None:
-        check_result_path(picture, "--picture")
-        check_suffix(picture, "--picture", [".png"])
+        result_file(picture, [".png"], option="picture")
         require("matplotlib", "plots")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.hub.markdown import escape
-from paranmt_hf.util.files import check_result_path, write_result
+from paranmt_hf.util.files import result_file, write_result
 from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.tables import aligned_table
 
@@ -212,7 +212,7 @@ class Evaluation:
 
 def write_results(path: str | Path, results: Iterable[Any]) -> None:
     """Write results as JSON, which `publish` takes; until the file is complete, what was there stays."""
-    check_result_path(Path(path), "--json")
+    result_file(path, option="json")
     write_result(Path(path), f"{json.dumps([each.to_json() for each in results], indent=2, ensure_ascii=False)}\n")
 
 

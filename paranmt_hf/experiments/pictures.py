@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from paranmt_hf.evaluation.results import Results
-from paranmt_hf.util.files import check_result_path, check_suffix, replacing
+from paranmt_hf.util.files import replacing, result_file
 from paranmt_hf.util.optional import require
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -18,8 +18,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 def check_picture(path: Path | None) -> None:
     """Refuse a place where no picture can be, before the work."""
     if path is not None:
-        check_result_path(path, "--picture")
-        check_suffix(path, "--picture", [".png"])
+        result_file(path, [".png"], option="picture")
         require("matplotlib", "plots")
 
 

@@ -30,8 +30,9 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     scorer_of,
     without_lines,
 )
+from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
-from paranmt_hf.util.run import Result, result_file, run
+from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, check
 from paranmt_hf.util.text_numbers import text_numbers
 

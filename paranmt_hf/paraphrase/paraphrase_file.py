@@ -28,8 +28,9 @@ from paranmt_hf.paraphrase.templates import (
     check_control,
     control_of,
 )
+from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
-from paranmt_hf.util.run import Result, result_file, run, work_folder
+from paranmt_hf.util.run import Result, run, work_folder
 from paranmt_hf.util.settings import Advanced
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")

@@ -26,9 +26,9 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
 from paranmt_hf.training.inputs import PairsAndText, sentences_of
-from paranmt_hf.util.files import check_regular, shown_path
+from paranmt_hf.util.files import check_regular, result_file, shown_path
 from paranmt_hf.util.records import FileRecord, made_with
-from paranmt_hf.util.run import Result, result_file, run
+from paranmt_hf.util.run import Result, run
 
 if TYPE_CHECKING:
     import torch

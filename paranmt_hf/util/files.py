@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -280,35 +281,51 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def check_result_path(path: Path, option: str) -> None:
-    """Check that a result can be written to a path, before the work whose result it is.
+def result_file(
+    out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = (), option: str = "out"
+) -> Path:
+    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
 
     Args:
-        path: The file.
-        option: What names it on the command line, for the error.
-
-    Raises:
-        InputError: It is a folder, or its folder is not there.
+        out: The file.
+        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+        sources: Folders that the result is made from, which it would change if it were inside.
+        option: Name of the parameter, for errors.
     """
-    if path.is_dir():
-        raise InputError(f"{option} {path} is a folder; name a file")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}", option=option, path=file)
+
+    file = Path(out).expanduser().resolve()
+    if file.is_dir():
+        raise refusal("is a folder; name a file")
+    if not file.parent.is_dir():
+        raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
+    if suffixes and file.suffix.lower() not in suffixes:
+        raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
+    if _is_record(file):
+        raise refusal("is the record of a result, which must not be replaced; name another file")
+    refuse_inside(file, sources)
+    return file
 
 
-def check_suffix(path: Path, option: str, suffixes: Sequence[str]) -> None:
-    """Check that the name of a result says what it is, so that no file of another kind is overwritten.
+def _is_record(file: Path) -> bool:
+    """Tell whether a file is the record of a result; one that is next to its result has its name."""
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    with suppress(OSError, ValueError, RecursionError):
+        values = json.loads(file.read_bytes())
+        return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
+    return False
 
-    Args:
-        path: The file.
-        option: What names it on the command line, for the error.
-        suffixes: How its name may end: `.png`.
 
-    Raises:
-        InputError: It ends otherwise.
-    """
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
+def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
+    """Refuse a resolved place inside a folder that a result is made from."""
+    for source in (Path(source).expanduser() for source in sources):
+        if source.is_dir() and source.resolve() in out.parents:
+            raise InputError(
+                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
+            )
 
 
 def write_result(path: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,17 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import AGAIN, checksum, disk_full, put_in_place, write_bytes, write_failure, writing
+from paranmt_hf.util.files import (
+    AGAIN,
+    checksum,
+    disk_full,
+    put_in_place,
+    refuse_inside,
+    result_file,
+    write_bytes,
+    write_failure,
+    writing,
+)
 from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences, read_json
 
 # Says whether a work folder holds what took long to make.
@@ -74,41 +84,10 @@ def result_folder(
         raise refusal("is the current folder of this process, which cannot be replaced")
     if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
         raise refusal(f"is below the file {file}")
-    _refuse_inside(folder, sources)
+    refuse_inside(folder, sources)
     if kind is not None and not is_free(folder):
         _read(folder, kind.read, option)
     return folder
-
-
-def result_file(out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = ()) -> Path:
-    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
-
-    Args:
-        out: The file.
-        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
-        sources: As of `result_folder`.
-    """
-
-    def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}", option="out", path=file)
-
-    file = Path(out).expanduser().resolve()
-    if file.is_dir():
-        raise refusal("is a folder; name a file")
-    if not file.parent.is_dir():
-        raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
-    if suffixes and file.suffix.lower() not in suffixes:
-        raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
-    _refuse_inside(file, sources)
-    return file
-
-
-def _refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
-    for source in (Path(source).expanduser() for source in sources):
-        if source.is_dir() and source.resolve() in out.parents:
-            raise InputError(
-                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
-            )
 
 
 def work_folder(out: Path) -> Path:

@@ -173,7 +173,6 @@ def _sentences(root: Path) -> None:
 def _tune(root: Path) -> list[str]:
     words = [
         "tune",
-        "--data",
         f"{root}/ppdb.gz",
         "--development",
         "sample",
@@ -182,8 +181,8 @@ def _tune(root: Path) -> list[str]:
         "--sampler",
         "grid",
     ]
-    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30", "--dimension", "8"]
-    return [*words, "--batch-size", "10", "--mega-batch", "1", "--epochs", "1", "--checkpoint-seconds", "0"]
+    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30", "--epochs", "1"]
+    return [*words, "--training", "dimension=8,batch-size=10,mega-batch=1,checkpoint-seconds=0"]
 
 
 def _phrases(root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import ChecksummedFile, checksum, new_folder, replacing, write_bytes, writing
+from paranmt_hf.util.files import ChecksummedFile, checksum, new_folder, replacing, result_file, write_bytes, writing
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
@@ -170,3 +170,16 @@ def test_a_folder_appears_whole(tmp_path):
         with pytest.raises(error, match="^mine$"), new_folder(tmp_path / "other"):
             raise error("mine")
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in out.iterdir()] == ["a"]
+
+
+def test_files_that_no_result_can_get(tmp_path):
+    for out, message in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none" / "out.txt", "there is no folder"),
+        (tmp_path / "out.csv", "ends in .txt or .gz"),
+    ):
+        with pytest.raises(InputError, match=message) as found:
+            result_file(out, [".txt", ".gz"])
+        assert found.value.option == "out"
+    (tmp_path / "link.txt").symlink_to(tmp_path / "target.txt")
+    assert result_file(tmp_path / "link.txt") == tmp_path / "target.txt"

@@ -11,9 +11,9 @@ import pytest
 
 import paranmt_hf.util.run as module
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import checksum, put_in_place
+from paranmt_hf.util.files import checksum, put_in_place, result_file
 from paranmt_hf.util.records import FileRecord, Record, made_with
-from paranmt_hf.util.run import Result, clear, locked, result_file, result_folder, run, work_folder
+from paranmt_hf.util.run import Result, clear, locked, result_folder, run, work_folder
 from paranmt_hf.util.settings import setting
 
 
@@ -342,6 +342,9 @@ def test_results_that_are_one_file(tmp_path):
     assert not again.fresh and again.record == made.record and made.record.sha256 == checksum(out)
     with pytest.raises(InputError, match="was made with other settings: toy.size: was 1, now 2"):
         run_file(out, toy(2))
+    # `--json` replaced the record of a release.
+    with pytest.raises(InputError, match="is the record of a result"):
+        result_file(tmp_path / "out.txt.json")
     # A kill between record and file.
     out.unlink()
     assert run_file(out, toy(2)).fresh
@@ -352,19 +355,6 @@ def test_results_that_are_one_file(tmp_path):
     with pytest.raises(InputError, match="there is no .*out.txt.json, which says what .*out.txt is"):
         run_file(out, toy(2))
     assert out.read_text() == "mine" and names(tmp_path) == ["out.txt"]
-
-
-def test_files_that_no_result_can_get(tmp_path):
-    for out, message in (
-        (tmp_path, "is a folder"),
-        (tmp_path / "none" / "out.txt", "there is no folder"),
-        (tmp_path / "out.csv", "ends in .txt or .gz"),
-    ):
-        with pytest.raises(InputError, match=message) as found:
-            result_file(out, [".txt", ".gz"])
-        assert found.value.option == "out"
-    (tmp_path / "link.txt").symlink_to(tmp_path / "target.txt")
-    assert result_file(tmp_path / "link.txt") == tmp_path / "target.txt"
 
 
 def test_clear_and_put_in_place(tmp_path):

@@ -31,10 +31,10 @@ from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_result_path, check_suffix, replacing, shown_path
+from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.run import Result, result_file, result_folder, run
+from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -169,8 +169,7 @@ def summarise_annotation(folder: str | Path, *, picture: Path | None = None) -> 
         picture: PNG, SVG or PDF file for a picture of the labels (extra `plots`).
     """
     if picture is not None:
-        check_result_path(picture, "--picture")
-        check_suffix(picture, "--picture", [".png", ".svg", ".pdf"])
+        result_file(picture, [".png", ".svg", ".pdf"], option="picture")
     sample, store = _answers(folder)
     with store:
         table = annotation_table(sample, store.answers())

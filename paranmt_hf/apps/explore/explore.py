@@ -20,10 +20,9 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.files import replacing, shown_path
+from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.run import result_file
 from paranmt_hf.util.settings import Advanced, Seed
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_suffix, replacing
+from paranmt_hf.util.files import replacing, result_file
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json, made_with, to_json
 from paranmt_hf.util.run import result_folder, run, work_folder, working
@@ -208,11 +208,9 @@ def _dropped_file(path: str | Path | None, out: Path, wanted: Mapping[str, Any])
     if path is None:
         return None
     file = Path(path).expanduser().resolve()
-    check_suffix(file, "--keep-dropped", [".parquet"])
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
-        raise InputError(f"--keep-dropped {path} would lie inside the release {out}; name a file elsewhere")
-    if not file.parent.is_dir():
-        raise InputError(f"--keep-dropped {path}: there is no folder {file.parent}; make it first")
+        raise InputError(f"{path} is inside the release {out}; name a file elsewhere", option="keep_dropped")
+    result_file(file, [".parquet"], option="keep_dropped")
     if (selection := selection_of(file)) is not None and selection != _checksum(wanted):
         raise InputError(
             f"{file} holds rows that another selection dropped; choose another --keep-dropped or delete it"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, RunOnly, Seed, check
 
 MOST = 1_000_000
 LARGEST_RATE = 1
@@ -64,7 +64,7 @@ class Sent2VecConfig:
     negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), Advanced] = 10
     dropped_ngrams: Annotated[int | None, Range(at_least=0), Advanced] = None
     buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), Advanced] = 2_000_000
-    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), Advanced] = 1
+    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), PythonOnly] = 1
     placeholder_ngrams: Annotated[Literal["train", "leave-out"], Advanced] = "leave-out"
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1

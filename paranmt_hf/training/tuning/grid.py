@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import check, read_value, seed_setting, setting
+from paranmt_hf.util.settings import Advanced, Count, Range, Seed, check, read_value
 from paranmt_hf.util.yaml_files import read_yaml
 
 PRESETS = ASSETS / "grids"
@@ -38,7 +38,7 @@ KIND_OF: dict[str, type] = {
     if entry.name not in NOT_SEARCHED
 }
 # Every combination has a place in the order in which they are tried, which is kept in memory.
-MOST = 1_000_000
+MAX_COMBINATIONS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Grid:
             name = str(given).replace("-", "_")
             if name not in KIND_OF:
                 known = ", ".join(sorted(option.replace("_", "-") for option in KIND_OF))
-                raise InputError(f"the grid names {given!r}, which is no setting that is searched; these are {known}")
+                raise InputError(f"the grid names {given!r}, which is not a setting to search; these are {known}")
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise InputError(f"the grid's {given} must be a list of values, was {values!r}")
             checked[name] = tuple(read_value(KIND_OF[name], name, value) for value in values)
@@ -69,8 +69,10 @@ class Grid:
                 raise InputError(f"the grid's {given} has a value twice: {', '.join(map(str, checked[name]))}")
         object.__setattr__(self, "values", checked)
         # `len` itself takes no number beyond 64 bits.
-        if (count := self.__len__()) > MOST:
-            raise InputError(f"the grid has {count:,} combinations; the most is {MOST:,}, so leave out some values")
+        if (count := self.__len__()) > MAX_COMBINATIONS:
+            raise InputError(
+                f"the grid has {count:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some"
+            )
 
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.values.values())
@@ -112,9 +114,9 @@ def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
     for word in words:
         name, equals, listed = word.partition("=")
         if not (name and equals and all(listed.split(","))):
-            raise InputError(f"--grid {word}: expected a setting and its values, such as lambda-w=0,1e-5,1e-4")
+            raise InputError(f"grid {word}: expected a setting and its values, such as lambda-w=0,1e-5,1e-4")
         if name in values:
-            raise InputError(f"--grid names {name} twice; put all its values behind one name")
+            raise InputError(f"grid names {name} twice; put all its values behind one name")
         values[name] = listed.split(",")
     return values
 
@@ -145,7 +147,7 @@ def preset_names() -> list[str]:
 def read_preset(name: str) -> Preset:
     """Read a grid of a paper."""
     if name not in preset_names():
-        raise InputError(f"--preset must be one of {', '.join(preset_names())}, not {name!r}")
+        raise InputError(f"preset must be one of {', '.join(preset_names())}, not {name!r}")
     return Preset(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))
 
 
@@ -154,17 +156,22 @@ Sampler = Literal["tpe", "random", "grid"]
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """How settings are searched (arXiv:1511.08198, section 4.2)."""
+    """How settings are searched (arXiv:1511.08198, section 4.2).
 
-    sampler: Sampler = setting(
-        "tpe",
-        "which combination comes next: tpe (what optuna finds promising; needs the extra `tune`), random, or grid (in "
-        "order)",
-    )
-    trials: int = setting(20, "combinations that are tried, without those that do not fit together", at_least=1)
-    tune_pairs: int = setting(100_000, "pairs of each trial (section 4.2)", at_least=2)
-    search_seed: int = seed_setting(1, "decides which combinations are tried")
-    final_epochs: int = setting(10, "passes over all pairs with the best settings (section 4.2)", at_least=1)
+    Attributes:
+        sampler: Which combination comes next: `tpe`, what optuna finds promising (extra `tune`); `random`; or `grid`,
+            in order.
+        trials: Number of combinations that are tried, without those that do not fit together.
+        tune_pairs: Number of pairs of each trial (section 4.2).
+        search_seed: Seed of the order of combinations.
+        final_epochs: Passes over all pairs with the best settings (section 4.2).
+    """
+
+    sampler: Sampler = "tpe"
+    trials: Count = 20
+    tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
+    search_seed: Annotated[Seed, Advanced] = 1
+    final_epochs: Annotated[Count, Advanced] = 10
 
     def __post_init__(self) -> None:
         check(self)

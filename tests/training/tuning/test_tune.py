@@ -20,13 +20,13 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
-from paranmt_hf.training.tuning.trials import TuneRecord, as_tsv, table_of
+from paranmt_hf.training.tuning.record import TuneRecord, as_tsv, table_of
 from paranmt_hf.training.tuning.tune import tune
-from paranmt_hf.util.records import to_json
 from tests.training.toys import synonyms
 
 GRID = {"learning-rate": [0.001, 0.05], "negatives": ["max", "rand"], "lambda-w": [0.0, 0.1]}
 ENCODER, CONFIG = EncoderConfig(dimension=8), TrainConfig(batch_size=10, mega_batch=1, epochs=2)
+FAST = {"dimension": 8, "batch-size": 10, "mega-batch": 1}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def root(tmp_path_factory):
 
 def search(root, out, grid=GRID, **settings):
     config = TuneConfig(**{"sampler": "grid", "tune_pairs": 50, "final_epochs": 3, **settings})
-    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
-    return tune(root / "pairs.parquet", out, grid, tuning=config, **given)
+    given = {"development": root / "phrases.tsv", "training": FAST, "epochs": 2}
+    return tune(root / "pairs.parquet", out, grid=grid, tuning=config, **given)
 
 
 def figures(record):
@@ -104,7 +104,7 @@ def test_a_trial_is_a_training_run(root, tuned):
     ],
 )
 def test_a_damaged_record(tuned, tmp_path, change):
-    values = to_json(tuned.record)
+    values = tuned.record.to_json()
     change(values["trials"])
     (tmp_path / "tune.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are none, or have settings that differ"):
@@ -130,10 +130,10 @@ def test_the_best_settings_train_from_their_file(root, tuned):
     with_final = tune(
         root / "pairs.parquet",
         root / "out",
-        GRID,
+        grid=GRID,
         development=root / "phrases.tsv",
-        encoder=ENCODER,
-        config=CONFIG,
+        training=FAST,
+        epochs=2,
         tuning=TuneConfig(sampler="grid", tune_pairs=50, final_epochs=3),
         final=root / "final",
     )
@@ -170,10 +170,11 @@ def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, samp
 
 def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
     """And with none but its own settings, whose order decides which trial is which."""
-    grid, config = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}, replace(CONFIG, checkpoint_seconds=0)
-    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": config}
+    grid = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}
+    training = {**FAST, "checkpoint-seconds": 0}
+    given = {"development": root / "phrases.tsv", "training": training, "epochs": 2}
     given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
-    whole = tune(root / "pairs.parquet", tmp_path / "whole", grid, **given)
+    whole = tune(root / "pairs.parquet", tmp_path / "whole", grid=grid, **given)
     calls, train_on = [], CpuEngine.train_on
 
     def stopped(*arguments):
@@ -185,14 +186,14 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
 
     monkeypatch.setattr(CpuEngine, "train_on", stopped)
     with pytest.raises(KeyboardInterrupt):
-        tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+        tune(root / "pairs.parquet", tmp_path / "out", grid=grid, **given)
     assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
     turned = dict(reversed(grid.items()))
     with pytest.raises(
         InputError, match=r"holds unfinished work with other settings: search.names: was \['learning_r"
     ):
-        tune(root / "pairs.parquet", tmp_path / "out", turned, **given)
-    resumed = tune(root / "pairs.parquet", tmp_path / "out", grid, **given)
+        tune(root / "pairs.parquet", tmp_path / "out", grid=turned, **given)
+    resumed = tune(root / "pairs.parquet", tmp_path / "out", grid=grid, **given)
     assert len(calls) == 18 + 23 and figures(resumed.record) == figures(whole.record)
 
 
@@ -238,10 +239,10 @@ def test_settings_that_do_not_fit_the_data(root, tmp_path):
     record = tune(
         root / "pairs.parquet",
         tmp_path / "out",
-        grid,
+        grid=grid,
         development=root / "phrases.tsv",
-        encoder=EncoderConfig(vectors=str(tmp_path / "v.txt")),
-        config=CONFIG,
+        training={"batch-size": 10, "mega-batch": 1, "vectors": str(tmp_path / "v.txt")},
+        epochs=2,
         tuning=TuneConfig(sampler="grid", tune_pairs=50),
     ).record
     assert [trial.settings for trial in record.trials] == [{"dimension": 8, "min_count": 1}]
@@ -256,26 +257,40 @@ def test_settings_that_do_not_fit_the_data(root, tmp_path):
 def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
-    given = {"development": root / "phrases.tsv", "encoder": ENCODER, "config": CONFIG}
+    given = {"development": root / "phrases.tsv", "training": FAST}
     for final, message in (("out", "is the folder of the outcome"), ("taken", "holds no training.json")):
         with pytest.raises(InputError, match=f"{final} {message}.*; choose another place"):
-            tune(root / "pairs.parquet", tmp_path / "out", GRID, **given, final=tmp_path / final)
+            tune(root / "pairs.parquet", tmp_path / "out", grid=GRID, **given, final=tmp_path / final)
     with pytest.raises(InputError, match="patience counts evaluations on a development set, and a search makes none"):
-        tune(root / "pairs.parquet", tmp_path / "out", GRID, **{**given, "config": replace(CONFIG, patience=2)})
+        tune(root / "pairs.parquet", tmp_path / "out", grid=GRID, **{**given, "training": {"patience": 2}})
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
-    (tmp_path / "few.tsv").write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
-    given = {"encoder": ENCODER, "config": CONFIG, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
-    found = tune(root / "pairs.parquet", tmp_path / "out", {"seed": [1]}, development=tmp_path / "few.tsv", **given)
+    few = tmp_path / "few.tsv"
+    few.write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
+    given = {"training": FAST, "epochs": 2, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
+    found = tune(
+        root / "pairs.parquet", tmp_path / "out", grid={"seed": [1]}, development=tmp_path / "few.tsv", **given
+    )
     assert abs(found.record.best.spearman) == 1 and found.record.best.development_margin is None
 
 
 def test_the_command(root, tmp_path, capsys):
-    words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
+    words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
     words += ["--preset", "word", "--grid", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01", "optimizer=adam"]
-    words += ["--sampler", "random", "--trials", "3", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
+    words += [
+        "--sampler",
+        "random",
+        "--trials",
+        "3",
+        "--training",
+        "dimension=8",
+        "--tune-pairs",
+        "40",
+        "--epochs",
+        "1",
+    ]
     assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
     printed = capsys.readouterr().out
     assert "3 of 4 combinations, 40 pairs" in printed and "final: trained with it on 600 pairs" in printed
@@ -285,18 +300,16 @@ def test_the_command(root, tmp_path, capsys):
     again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
     assert main(again) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
-    assert main(["tune", "--preset", "word"]) == 1
-    assert "preset word needs --data and --out and --development" in capsys.readouterr().err
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
-    assert "the grid names 'lambda-x', which is no setting" in capsys.readouterr().err
+    assert "the grid names 'lambda-x', which is not a setting" in capsys.readouterr().err
     assert not (tmp_path / "x.work").exists()
 
 
 @pytest.mark.slow
 def test_models_of_the_trainer(root, tmp_path):
-    words = ["tune", "--data", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
+    words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
     words += ["--preset", "dan", "--grid", "lambda-w=0,1e-4", "batch-size=10", "lambda-c=0.01", "learning-rate=0.01"]
-    words += ["--sampler", "grid", "--trials", "6", "--dimension", "8", "--tune-pairs", "40", "--epochs", "1"]
+    words += ["--sampler", "grid", "--trials", "6", "--training", "dimension=8", "--tune-pairs", "40", "--epochs", "1"]
     assert (
         main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final"), "--final-epochs", "2"]) == 0
     )
