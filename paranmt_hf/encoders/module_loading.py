@@ -101,12 +101,13 @@ def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Mo
             # A configuration may ask for pickles.
             model_kwargs={"use_safetensors": True},
         )
-        for name, weight in module.named_parameters():
-            # In parts, which bounds the memory of the comparison.
-            if not all(bool(part.isfinite().all()) for part in weight.detach().flatten().split(VALUES_AT_ONCE)):
-                raise ValueError(NOT_FINITE.format(path=model.folder / entry["path"], name=name))
     except Exception as error:  # the tokenizers' errors have no class of their own
         raise _unreadable(model, entry, kind, error) from error
+    for name, weight in module.named_parameters():
+        # In parts, which bounds the memory of the comparison.
+        if not all(bool(part.isfinite().all()) for part in weight.detach().flatten().split(VALUES_AT_ONCE)):
+            path = model.folder / entry["path"] / "model.safetensors"
+            raise InputError(f"{model.name}: {NOT_FINITE.format(path=path, name=name)}")
     return module
 
 

@@ -1,4 +1,4 @@
-"""Files that a kill or a full disk cannot damage, written aside and then put into place; and their checksums."""
+"""Atomic files and folders, places that a result may be written to, and checksums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
 
-# What torch says in place of the system's reason when it cannot write.
+# Messages of torch that replace the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 # A full disk, an exhausted quota, a limit on the size of files.
@@ -128,11 +128,7 @@ def _is_another(process: int) -> bool:
 
 @contextmanager
 def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
-    """Name the path where a `with` block that writes it, or into it, fails.
-
-    Raises:
-        WriteError: It cannot be written; half of it may be there.
-    """
+    """Turn errors of a `with` block that writes a path, or into it, into a `WriteError` with that path."""
     try:
         yield
     except Exception as error:
@@ -142,7 +138,7 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 
 def write_failure(error: BaseException) -> str | None:
-    """Say in a few words why something could not be written; None for an error of another kind."""
+    """Why something could not be written, in a few words; None for an error of another kind."""
     if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
         return "torch failed writing a file"
     # Tokenizers raise errors of no class of their own.
@@ -160,7 +156,7 @@ def disk_full(error: BaseException) -> bool:
 
 
 def advise(error: BaseException, advice: str) -> str:
-    """Say what to do about an error of writing: the advice if room may be missing, else to check the path."""
+    """What to do about an error of writing: the advice if there may be no room, otherwise to check the path."""
     number = _error_number(error)
     return advice if number is None or number in DISK_FULL else NO_ACCESS
 
@@ -172,11 +168,7 @@ def _error_number(error: BaseException) -> int | None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe, a socket or a device, whose reading may never end; whether anything is there is not checked.
-
-    Raises:
-        InputError: It is one.
-    """
+    """Refuse a pipe, a socket or a device, which may never end; a missing file is not refused."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
@@ -185,7 +177,6 @@ def read_text(path: Path) -> str:
     """Read a text file in UTF-8.
 
     Raises:
-        InputError: It is no regular file.
         OSError: It cannot be read.
         UnicodeDecodeError: It is not UTF-8.
     """
@@ -200,9 +191,6 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         line: The line.
         path: The file that it is from, for the error.
         number: Its number there, from 1.
-
-    Raises:
-        InputError: It is not UTF-8; with file, line, byte and position.
     """
     try:
         return line.decode("utf8")
@@ -214,21 +202,17 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        InputError: It is no regular file.
-    """
+    """SHA-256 of a file."""
     check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ChecksummedFile:
-    """A file under writing, and the SHA-256 of what was written.
+    """A file that is being written, and the SHA-256 of what was written.
 
     Args:
-        path: The file; what was there goes.
+        path: The file; it is replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -237,38 +221,26 @@ class ChecksummedFile:
             self._file = path.open("wb")
 
     def write(self, content: bytes | memoryview) -> None:
-        """Append bytes.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Append bytes."""
         with writing(self._path):
             self._file.write(content)
         self._digest.update(content)
 
     def close(self) -> str:
-        """End the file; returns the checksum.
-
-        Raises:
-            WriteError: There is no room.
-        """
+        """Close the file; returns the checksum."""
         with writing(self._path):
             self._file.close()
         return self._digest.hexdigest()
 
 
 def share_weights(folder: Path) -> None:
-    """Let everybody who may read a folder read its weights; some versions of safetensors let only their owner."""
+    """Give weights the permissions of their folder; some versions of safetensors let only their owner read them."""
     for path in folder.rglob("*.safetensors"):
         path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Write a file atomically."""
     with replacing(path, sweep=False) as aside:
         aside.write_bytes(content)
 
@@ -329,23 +301,19 @@ def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write a text that a person asked for: a file whole or not at all, and to a terminal or a pipe as it comes.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Write a text that a user asked for: a file atomically, a terminal or a pipe directly."""
     if path.exists() and not path.is_file():
-        # A terminal or a pipe, such as /dev/stdout, beside which nothing can be written.
+        # Next to a terminal or a pipe, such as /dev/stdout, nothing can be written.
         with writing(path):
             path.write_text(text, encoding="utf8")
     else:
-        # A link keeps leading to the file that it leads to.
+        # The target of a link is replaced, not the link.
         with replacing(path.resolve()) as aside:
             aside.write_text(text, encoding="utf8")
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name: a link where the system has them, else a copy."""
+    """Give a file a second name: a link, or a copy if the system has no links."""
     try:
         target.symlink_to(source.resolve())
     except OSError:
@@ -353,7 +321,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def source_name(source: str | Path) -> str:
-    """Name a file or folder without the folders above it; of what is on no disk, such as an id on the Hub, all."""
+    """Name a file or folder without its parents; anything that does not exist, such as an id on the Hub, in full."""
     path = Path(source).expanduser()
     if not path.exists():
         return str(source)

@@ -1,4 +1,4 @@
-"""Packages that only some uses need."""
+"""Optional packages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ def require(package: str, extra: str) -> ModuleType:
 
     Args:
         package: Name of the module to import.
-        extra: The extra of `paranmt-hf` that installs it.
-
-    Raises:
-        InputError: The package is not installed; the sentence holds the command that installs it.
+        extra: The extra of `paranmt-hf` that installs it; the error names the command.
     """
     check_installed(package, extra)
     return importlib.import_module(package)
 
 
 def check_installed(package: str, extra: str) -> None:
-    """Refuse to go on without an optional package; arguments and error as of `require`, which imports it."""
+    """Check that an optional package is installed, without importing it; arguments as of `require`."""
     if not available(package):
         raise InputError(
             f"this needs the package {package!r}, which is not installed: pip install 'paranmt-hf[{extra}]'"
@@ -39,7 +36,7 @@ def check_installed(package: str, extra: str) -> None:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Say the versions of the packages, by the names that pip has for them, that are installed."""
+    """Versions of packages, by their names for pip; those that are not installed are left out."""
     found = {}
     for package in packages:
         try:

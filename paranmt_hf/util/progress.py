@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line in a log now and then elsewhere."""
+"""Progress of long work: a bar on a terminal, otherwise a line in the log from time to time."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ import time
 from types import TracebackType
 from typing import Any
 
-# Seconds between two pictures of a bar.
+# Seconds between two updates of a bar.
 TICK = 1.0
 logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Counts rows: rate, share done, time left.
+    """Counts rows and shows the rate, the share that is done, and the time left.
 
-    The rate is that of the time since the last report of no row at all: before that, processes started and models were
-    loaded.
+    The rate counts from the last report of zero rows, because processes start and models load before.
 
     Args:
         label: What is being done.
         total: Number of rows, if known.
-        done: Rows that an earlier run has done already; they count as done but not for the rate.
-        every: Seconds between two lines where there is no terminal.
+        done: Number of rows that an earlier run has done; they do not count for the rate.
+        every: Seconds between two lines in the log.
         unit: What a row is.
-        least: Work of fewer seconds gets no line at its end.
-        shown: Whether anything is told at all; of several processes at one work, one tells.
+        least: Seconds below which no line is logged at the end.
+        shown: Whether to show progress (only one of several processes does).
     """
 
     def __init__(
@@ -53,12 +52,12 @@ class Progress:
             threading.Thread(target=self._tick, args=(self._bar,), daemon=True).start()
 
     def _tick(self, bar: Any) -> None:  # noqa: ANN401 - a bar of tqdm
-        """Move the clock of the bar also while no row is reported, which can take minutes."""
+        """Update the clock of the bar while no rows are reported, which can take minutes."""
         while not self._ended.wait(TICK):
             bar.refresh()
 
     def advance_to(self, rows: int, note: str = "") -> None:
-        """Set the number of rows done so far, those of earlier runs included, and what else to tell."""
+        """Set the number of rows that are done, including those of earlier runs, and a note to show with it."""
         self._note = note
         if rows == self.initial:
             self._started = time.monotonic()
@@ -74,7 +73,7 @@ class Progress:
             logger.info(self.describe())
 
     def describe(self) -> str:
-        """Say how far the work is, in one line."""
+        """Describe the progress in one line."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         rate = (self.rows - self.initial) / seconds
         line = f"{self.label}: {self.rows:,}"
@@ -103,12 +102,12 @@ class Progress:
 
 
 def _few_digits(rate: float) -> str:
-    """Write a rate: whole from 10 on, below with what is needed to tell slow from slower: `4.2`, `0.15`."""
+    """Format a rate: whole numbers from 10, otherwise two digits: `4.2`, `0.15`."""
     return f"{rate:,.0f}" if rate >= 9.95 or rate == 0 else f"{rate:.2g}"
 
 
 def duration(seconds: float) -> str:
-    """Write a number of seconds the way people do: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    """Format a number of seconds: `42 s`, `3 min 05 s`, `2 h 10 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -144,8 +144,12 @@ def _scored(root: Path) -> None:
 
 
 def _parse(root: Path) -> list[str]:
+    # The process that is stopped builds the words, so it has small shards too.
+    from paranmt_hf.corpus.parsing import parse
+
+    parse.SHARD_PAIRS = 20
     words = ["parse", f"{root}/pairs.parquet", "--parser", f"{root}/trees.tsv", "--out", f"{root}/out"]
-    return [*words, "--rows-per-shard", "20", *ONE]
+    return [*words, *ONE]
 
 
 def _trees(root: Path) -> None:
