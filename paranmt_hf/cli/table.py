@@ -358,6 +358,3 @@ GROUPS: dict[str, list[Command]] = {
 }
 
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
-
-# Commands that are not converted yet, with their module in `cli/`.
-OLD: dict[str, str] = {}
