@@ -1,4 +1,4 @@
-"""How long the page of `paranmt explore` waits for its answers.
+"""How long the page of `paranmt explore page` waits for its answers.
 
     python benchmarks/exploring.py RELEASE
 

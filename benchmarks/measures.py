@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import paranmt_hf
-from paranmt_hf.cli.table import COMMANDS, OLD
+from paranmt_hf.cli.table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,7 +48,7 @@ def main() -> None:
         "lines of tests": f"{lines('tests'):,}",
         "options of all commands": sum(options.values()),
         "most options shown by one --help": f"{shown[most]} ({most})",
-        "commands at the top level": len({name.split()[0] for name in [*COMMANDS, *OLD]}),
+        "commands at the top level": len({name.split()[0] for name in COMMANDS}),
         "public names": len(paranmt_hf.__all__),
         "class names with two or more meanings": f"{len(classes)} {' '.join(classes)}",
         "function names with two or more meanings": f"{len(functions)} {' '.join(functions)}",
@@ -56,8 +56,6 @@ def main() -> None:
     width = max(map(len, rows))
     for measure, value in rows.items():
         print(f"{measure:<{width}}  {value}")
-    if OLD:
-        print(f"{'commands without options counted above':<{width}}  {len(OLD)}")
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
         _, left, right = np.intersect1d(one, two, assume_unique=True, return_indices=True)
         gap = float(np.abs(one_scores[left] - two_scores[right]).max())
         ratio = statistics.median(a["wall"] / b["wall"] for a, b in zip(*figures.values(), strict=True))
-        for name, system in (("sentence-transformers", "peer"), ("paranmt mine", "ours")):
+        for name, system in (("sentence-transformers", "peer"), ("paranmt search mine", "ours")):
             middle = {key: statistics.median(row[key] for row in figures[system]) for key in ("wall", "cpu", "all")}
             more = (
                 ("1.0", len(one), "", "") if system == "peer" else (f"{ratio:.1f}", len(two), len(left), f"{gap:.1e}")

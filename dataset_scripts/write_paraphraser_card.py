@@ -19,49 +19,32 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Results, read_results
+from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.results import (
-    CanonicalResults,
-    ParaphraseResults,
-    canonical_table,
-    paraphrase_table_of,
-)
-from paranmt_hf.util.records import from_json, read_json, to_json
 from paranmt_hf.util.yaml_files import read_yaml
 
-KINDS: dict[str, Any] = {"paraphrases": ParaphraseResults, "canonical": CanonicalResults}
 
-
-def read_figures(path: Path, weights: str) -> ParaphraseResults | CanonicalResults:
+def read_figures(path: Path, weights: str) -> Results:
     """Read the figures of some weights."""
-    for values in read_json(path, "what `paranmt evaluate` wrote"):
-        record: ParaphraseResults | CanonicalResults = from_json(KINDS[values["kind"]], values, path)
-        if record.weights == weights:
-            return record
+    for results in read_results(path):
+        if results.weights == weights:
+            return results
     raise InputError(f"{path} has no figures of the weights {weights}; measure this model")
 
 
-def described(record: ParaphraseResults | CanonicalResults) -> str:
+def described(results: Results) -> str:
     """Write the figures in Markdown."""
-    if isinstance(record, CanonicalResults):
-        shown = record.figures.examples[:3]
-        examples = "\n".join(f"| {each.noisy} | {each.output} | {each.clean} |" for each in shown)
-        return (
-            f"`{record.command}`\n\nNoise was added to {record.sentences:,} references that were held out; edits for "
-            "each 100 characters or words of the reference itself.\n\n"
-            f"{canonical_table([record], 'markdown')}\n\n| noisy | output | clean |\n|---|---|---|\n{examples}"
-        )
-    return (
-        f"`{record.command}`\n\n{record.items:,} sentences and {record.references:,} references that were held out. "
-        "BLEU and METEOR against the references, self-BLEU against the input, among: BLEU among the outputs of a "
-        "sentence; numbers, negation, names: % that differ in one from the input.\n\n"
-        f"{paraphrase_table_of([record], 'markdown')}"
-    )
+    blocks = [code(results.settings["command"]), results.markdown()]
+    if results.kind == "canonical":
+        sides = ("noisy", "output", "clean")
+        rows = [[*sides], ["---"] * 3, *([escape(each[side]) for side in sides] for each in results.examples[:3])]
+        blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    return "\n\n".join(blocks)
 
 
 def main() -> None:
@@ -79,7 +62,7 @@ def main() -> None:
     record = card_values(arguments.name, ParaphraserRecord.read(arguments.model))
     record |= {"data": about["data"], "command": "\n".join(about["commands"]), "license_text": about["license_text"]}
     record["figures"] = "\n\n".join(described(each) for each in found)
-    record["evaluations"] = [to_json(each) for each in found]
+    record["evaluations"] = [each.to_json() for each in found]
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (arguments.out / f"{arguments.name}.json").write_text(f"{text}\n", encoding="utf8")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.cli.command import Command, reworded, with_flags
-from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS, OLD
+from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import replacing, result_file, write_result
 from paranmt_hf.util.settings import Expands
@@ -68,10 +68,6 @@ def _run(words: list[str]) -> int:
     below = [each for each in COMMANDS.values() if first in FAMILIES and each.name.startswith(f"{first} ")]
     if command is not None:
         run_command(command, others)
-    elif first in OLD:
-        from paranmt_hf.cli.old import run_old
-
-        run_old(words)
     elif first == "--version":
         print(f"paranmt-hf {__version__}")
     elif set(words[bool(below) :]) <= {"-h", "--help", "--help-all"}:
@@ -79,7 +75,7 @@ def _run(words: list[str]) -> int:
         return 0 if words[bool(below) :] else 2
     else:
         typed = " ".join(words[: 2 if below else 1])
-        near = get_close_matches(typed, [each.name for each in below] or [*COMMANDS, *FAMILIES, *OLD])
+        near = get_close_matches(typed, [each.name for each in below] or [*COMMANDS, *FAMILIES])
         hint = f"perhaps you meant `paranmt {near[0]}`" if near else "`paranmt --help` lists all"
         print(f"paranmt: there is no command {typed!r}; {hint}", file=sys.stderr)
         return 2
@@ -102,7 +98,6 @@ def overview() -> str:
         if shown:
             lines += ["", f"{heading}:"]
             lines += [f"  {name:<16} {FAMILIES.get(name, summary)}" for name, summary in shown.items()]
-    lines += ["", "not converted yet:", f"  {', '.join(OLD)}"] if OLD else []
     lines += ["", "`paranmt COMMAND --help` shows the options of a command. To begin: paranmt quickstart --out demo"]
     return "\n".join(lines)
 

@@ -6,6 +6,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
+    "explore": "look at a release, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "generate paraphrases, and train and evaluate the models for it",
     "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
@@ -43,16 +44,16 @@ GROUPS: dict[str, list[Command]] = {
             kept="paranmt-score.yaml",
         ),
         Command(
-            "explore",
+            "explore page",
             "paranmt_hf.apps.explore.explore:explore",
             "show a release on a local page",
-            "paranmt explore paranmt50m --index paranmt50m.index",
+            "paranmt explore page paranmt50m --index paranmt50m.index",
         ),
         Command(
-            "report",
+            "explore report",
             "paranmt_hf.apps.explore.explore:write_report",
-            "write what `paranmt explore` shows as one HTML file",
-            "paranmt report paranmt50m --out paranmt50m.html",
+            "write what `paranmt explore page` shows as one HTML file",
+            "paranmt explore report paranmt50m --out paranmt50m.html",
         ),
         Command(
             "annotate sample",
@@ -101,12 +102,6 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt_hf.corpus.parsing.parse:parse_pairs",
             "parse the sentences of pairs, and count their templates",
             "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
-        ),
-        Command(
-            "templates",
-            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
-            "show the most frequent templates of parsed pairs",
-            "paranmt templates parsed --top 20 --json templates.json",
         ),
     ],
     "encoders": [
@@ -242,6 +237,12 @@ GROUPS: dict[str, list[Command]] = {
             "evaluate how noisy sentences are brought into standard form",
             "paranmt paraphrase canonical models/paraphraser --data paranmt50m --held-out --json canonical.json",
         ),
+        Command(
+            "paraphrase templates",
+            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
+            "show the most frequent templates of parsed pairs",
+            "paranmt paraphrase templates parsed --top 20 --json templates.json",
+        ),
     ],
     "search": [
         Command(
@@ -257,10 +258,10 @@ GROUPS: dict[str, list[Command]] = {
             'paranmt search query index "a man is playing a guitar ." --top 5',
         ),
         Command(
-            "mine",
+            "search mine",
             "paranmt_hf.search.mine:mine",
             "find pairs of sentences that mean the same",
-            "paranmt mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
+            "paranmt search mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
         ),
         Command(
             "lexicon build",
@@ -358,6 +359,3 @@ GROUPS: dict[str, list[Command]] = {
 }
 
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}
-
-# Commands that are not converted yet, with their module in `cli/`.
-OLD: dict[str, str] = {}

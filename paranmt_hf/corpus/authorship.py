@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import check, seed_setting, setting
+from paranmt_hf.util.settings import Count, Range, Seed, check
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 10_000
@@ -43,22 +43,28 @@ MOST_WEIGHTS = 1 << 26
 
 @dataclass(frozen=True)
 class AuthorshipConfig:
-    """How the classifier behind `human_score` learns."""
+    """How the classifier behind `human_score` learns.
 
-    folds: int = setting(
-        5, "models; each scores the part of the references that it did not learn from", at_least=2, at_most=100
-    )
-    learn_pairs: int = setting(2_000_000, "most pairs to learn from, sampled at random", at_least=1)
-    epochs: int = setting(3, "how often they are learned", at_least=1)
-    bits: int = setting(22, "a model has 2 to the power of this weights", at_least=8, at_most=25)
-    seed: int = seed_setting(0, "decides the folds, the draw and the order of learning")
+    Attributes:
+        folds: Number of models; each scores the part of the references that it did not learn from.
+        learn_pairs: Maximum number of pairs to learn from, sampled at random.
+        epochs: Passes over them.
+        bits: A model has 2 to the power of this weights.
+        seed: Decides the folds, the sample and the order of learning.
+    """
+
+    folds: Annotated[int, Range(at_least=2, at_most=100)] = 5
+    learn_pairs: Count = 2_000_000
+    epochs: Count = 3
+    bits: Annotated[int, Range(at_least=8, at_most=25)] = 22
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         check(self)
         if self.folds << self.bits > MOST_WEIGHTS:
             raise InputError(
                 f"{self.folds} models of 2 to the power of {self.bits} weights do not fit into memory: expected at "
-                f"most {MOST_WEIGHTS:,} weights in all; lower --classifier-folds or --classifier-bits"
+                f"most {MOST_WEIGHTS:,} weights in all; lower `folds` or `bits`"
             )
 
 

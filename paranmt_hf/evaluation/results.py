@@ -33,6 +33,10 @@ Kind = Literal[
 ]
 # Headings of measures whose name is not one.
 TITLES = {
+    "bleu": "BLEU",
+    "meteor": "METEOR",
+    "self_bleu": "Self-BLEU",
+    "among_bleu": "BLEU among outputs",
     "all_pearson": "All pairs, Pearson",
     "all_spearman": "All pairs, Spearman",
     "cosine_spearman": "Cosine, Spearman",
@@ -40,7 +44,25 @@ TITLES = {
     "mse": "MSE",
 }
 # Formats of measures that are not written times 100.
-FORMATS = {"mse": "{:.3f}", "margin": "{:+.3f}", "cosine_difference": "{:+.3f}"}
+FORMATS = {
+    "mse": "{:.3f}",
+    "margin": "{:+.3f}",
+    "cosine_difference": "{:+.3f}",
+    "length_ratio": "{:.2f}",
+    "without": "{:,.0f}",
+    **dict.fromkeys(
+        (
+            "bleu",
+            "self_bleu",
+            "among_bleu",
+            "outputs",
+            "sentences_per_second",
+            "character_edits",
+            "word_edits",
+        ),
+        "{:.1f}",
+    ),
+}
 # A comparison of more figures has a row for each of them, else a column.
 MAX_COLUMNS = 12
 
@@ -86,6 +108,7 @@ class Results:
         data: Checksum or revision of each data set.
         settings: What else determined the figures: seed, folds.
         notes: Sentences that a reader of the figures must know.
+        examples: Inputs and outputs of a model that generates.
         weights: Checksum of the weights; None for what was not loaded from files.
         speed: How fast the encoder is, if that was measured.
         versions: Versions of the libraries, where figures depend on them.
@@ -98,6 +121,7 @@ class Results:
     data: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    examples: list[dict[str, Any]] = field(default_factory=list)
     weights: str | None = None
     speed: Speed | None = None
     versions: dict[str, str] = field(default_factory=dict)

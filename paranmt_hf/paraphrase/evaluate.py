@@ -16,6 +16,7 @@ from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.repository import Model, locate, plain_name, weights_checksum
 from paranmt_hf.paraphrase.config import (
     ParaphraseConfig,
@@ -42,13 +43,14 @@ from paranmt_hf.paraphrase.items import (
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
 from paranmt_hf.paraphrase.paraphrase_file import scorer_of
 from paranmt_hf.paraphrase.results import (
+    CANONICAL_NOTE,
     COPIED,
+    PARAPHRASES_NOTE,
     REFERENCE,
-    CanonicalEvaluation,
-    CanonicalResults,
-    DecodingRow,
-    ParaphraseEvaluation,
-    ParaphraseResults,
+    canonical_examples,
+    canonical_rows,
+    paraphrase_row,
+    together,
 )
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
@@ -81,7 +83,7 @@ def evaluate_paraphrases(
     selection: Annotated[str | PairSelection | None, Advanced] = None,
     scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
     template_parser: Annotated[str | None, Advanced] = None,
-) -> ParaphraseEvaluation:
+) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases.
 
     Args:
@@ -126,23 +128,24 @@ def evaluate_paraphrases(
             assert found is not None
             measured, rows, examples = found, *_of_model(model, found, ways, measures, scorer)
         results.append(
-            ParaphraseResults(
+            Results(
+                kind="paraphrases",
                 model=plain_name(name) if model else Path(name).name,
                 weights=weights_checksum(model.folder) if model else f"sha256:{checksum(Path(name).expanduser())}",
-                data=measured.name,
-                data_checksum=measured.checksum,
-                items=len(measured.sources),
-                references=sum(map(len, measured.references)),
-                seed=items.items_seed,
-                settings=_settings(items, selection, base),
-                variants={**measures.variants, "scorer": scorer.identity},
-                rows=[*_baselines(measured, measures), *rows],
+                data={measured.name: measured.checksum},
+                settings={
+                    **_settings(items, selection, base),
+                    "references": sum(map(len, measured.references)),
+                    "variants": {**measures.variants, "scorer": scorer.identity},
+                    "command": command,
+                },
+                tables={"Decoding": [*rows, *_baselines(measured, measures)]},
+                notes=[PARAPHRASES_NOTE],
                 examples=examples,
                 versions={"paranmt-hf": __version__, **versions(PACKAGES)},
-                command=command,
             )
         )
-    return ParaphraseEvaluation(results)
+    return Evaluation(results, (together,), each=False)
 
 
 @dataclass(frozen=True)
@@ -215,19 +218,20 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     return match
 
 
-def _baselines(items: Items, measures: ParaphraseMeasures) -> list[DecodingRow]:
+def _baselines(items: Items, measures: ParaphraseMeasures) -> list[Row]:
     """Figures of a copy of the input, and of the references."""
     copied = [Output([source], []) for source in items.sources]
-    rows = [DecodingRow(COPIED, None, None, measures(items, copied))]
+    count = len(items.sources)
+    rows = [paraphrase_row(COPIED, count, measures(items, copied))]
     if items.has_references:
         references = [Output(own, []) for own in items.references]
-        rows.append(DecodingRow(REFERENCE, None, None, measures(items, references, against_references=False)))
+        rows.append(paraphrase_row(REFERENCE, count, measures(items, references, against_references=False)))
     return rows
 
 
 def _of_model(
     model: Model, items: Items, decodings: Sequence[Decoding], measures: ParaphraseMeasures, scorer: ScorerConfig
-) -> tuple[list[DecodingRow], list[dict[str, Any]]]:
+) -> tuple[list[Row], list[dict[str, Any]]]:
     """Search with each decoding, and measure."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
@@ -241,7 +245,8 @@ def _of_model(
         found = paraphraser.paraphrase(items.sources, decoding.config)
         seconds = time.perf_counter() - began
         outputs = [Output([each.text for each in own.paraphrases], []) for own in found]
-        rows.append(DecodingRow(decoding.name, decoding.settings, seconds, measures(items, outputs)))
+        details = {"settings": decoding.settings, "seconds": seconds}
+        rows.append(paraphrase_row(decoding.name, len(items.sources), measures(items, outputs), **details))
         for example, output in zip(examples, outputs, strict=False):
             example["outputs"][decoding.name] = output.texts
     return rows, examples
@@ -254,7 +259,7 @@ def _examples(items: Items) -> list[dict[str, Any]]:
 
 def _of_file(
     path: Path, found: dict[str, Output], items: Items | None, measures: ParaphraseMeasures
-) -> tuple[Items, list[DecodingRow], list[dict[str, Any]]]:
+) -> tuple[Items, list[Row], list[dict[str, Any]]]:
     """Measure a file of paraphrases, on those sentences of the data that it has; without data on its own sentences."""
     if items is None:
         known = Items(path.name, list(found), [[] for _ in found])
@@ -268,7 +273,7 @@ def _of_file(
     examples = _examples(known)
     for example, output in zip(examples, outputs, strict=False):
         example["outputs"][path.name] = output.texts
-    return known, [DecodingRow(path.name, None, None, measures(known, outputs))], examples
+    return known, [paraphrase_row(path.name, len(known.sources), measures(known, outputs))], examples
 
 
 def evaluate_canonical(
@@ -279,7 +284,7 @@ def evaluate_canonical(
     noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
     search: str | ParaphraseConfig | None = None,
     selection: Annotated[str | PairSelection | None, Advanced] = None,
-) -> CanonicalEvaluation:
+) -> Evaluation:
     """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
 
     Args:
@@ -304,6 +309,9 @@ def evaluate_canonical(
     command = _command("canonical", models, data, items, selection, asked)
     if about:
         command += f" --noise {noise:g}"
+    notes = [CANONICAL_NOTE]
+    if about and about["unchanged"]:
+        notes.append(f"{about['unchanged']:,} more, which noise did not change, are left out.")
     results = []
     for name, model in located.items():
         paraphraser = Paraphraser(model, config, scorer=None)
@@ -311,22 +319,21 @@ def evaluate_canonical(
             [own.paraphrases[0].text if own.paraphrases else None for own in paraphraser.paraphrase(texts)]
             for texts in (noisy, clean)
         )
+        figures = canonical_figures(noisy, clean, made, of_clean)
         results.append(
-            CanonicalResults(
+            Results(
+                kind="canonical",
                 model=plain_name(name),
                 weights=weights_checksum(model.folder),
-                data=name_of(data),
-                data_checksum=group(name_of(data), zip(noisy, clean, strict=True)).checksum,
-                sentences=len(clean),
-                noise=about,
-                seed=items.items_seed,
-                settings=_settings(items, selection, config),
-                figures=canonical_figures(noisy, clean, made, of_clean),
+                data={name_of(data): group(name_of(data), zip(noisy, clean, strict=True)).checksum},
+                settings={**_settings(items, selection, config), "noise": about, "command": command},
+                tables={"Sentences": canonical_rows(len(clean), figures)},
+                notes=notes,
+                examples=[asdict(each) for each in figures.examples],
                 versions={"paranmt-hf": __version__, **versions(PACKAGES)},
-                command=command,
             )
         )
-    return CanonicalEvaluation(results)
+    return Evaluation(results, (together, canonical_examples), each=False)
 
 
 def _noisy(

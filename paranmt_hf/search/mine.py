@@ -1,4 +1,4 @@
-"""`paranmt mine`: pairs of sentences that mean about the same, found in a corpus or between two."""
+"""`paranmt search mine`: pairs of sentences that mean about the same, found in a corpus or between two."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MinedRecord(FileRecord):
         pairs: Number of pairs.
     """
 
-    KIND: ClassVar[str] = "a file of mined pairs (`paranmt mine`)"
+    KIND: ClassVar[str] = "a file of mined pairs (`paranmt search mine`)"
 
     pairs: int
 
@@ -162,7 +162,7 @@ def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineCo
         [stage],
         release,
         engine,
-        command="mine",
+        command="search mine",
         holds=lambda work: holds_shards(work) or holds_vectors(work),
     )
 
@@ -211,7 +211,7 @@ class Mining:
             MinedRecord,
             lambda work, file: self._mine(work, file, identity),
             result=MinedPairs,
-            command="mine",
+            command="search mine",
             holds=holds_vectors,
             work_identity=self._vectors_identity(identity),
             keep_work=keep_work,

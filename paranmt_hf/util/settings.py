@@ -22,7 +22,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -172,14 +172,8 @@ def _of_union(parts: Sequence[Any]) -> Any:  # noqa: ANN401
 @cache
 def expected_fields(kind: type) -> dict[str, Expected]:
     """The values that each field of a settings class takes; cached, because evaluating annotations is slow."""
-    found = {}
     hints = typing.get_type_hints(kind, include_extras=True)
-    for entry in fields(kind):
-        limits = {name: entry.metadata.get(name) for name in ("at_least", "above", "at_most")}
-        old: list[Any] = [Range(**limits)] if any(limit is not None for limit in limits.values()) else []
-        old += [] if entry.metadata.get("changes_result", True) else [RunOnly]
-        found[entry.name] = expected_of(Annotated[(hints[entry.name], *old)] if old else hints[entry.name])
-    return found
+    return {entry.name: expected_of(hints[entry.name]) for entry in fields(kind)}
 
 
 def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
@@ -341,40 +335,3 @@ def is_given(settings: object, name: str) -> bool:
     """Whether a setting differs from its default."""
     default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
     return getattr(settings, name) != default
-
-
-# The former way to write a field, until every settings class is converted.
-
-
-def setting(
-    default: Any = MISSING,  # noqa: ANN401
-    help: str = "",
-    *,
-    at_least: float | None = None,
-    above: float | None = None,
-    at_most: float | None = None,
-    changes_result: bool = True,
-) -> Any:  # noqa: ANN401 - the type is that of the field
-    """Make a field of a settings class, with its help and range."""
-    limits = {"at_least": at_least, "above": above, "at_most": at_most}
-    metadata: dict[str, Any] = {"help": help, "changes_result": changes_result}
-    metadata |= {name: limit for name, limit in limits.items() if limit is not None}
-    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
-
-
-def seed_setting(default: int, help: str) -> Any:  # noqa: ANN401
-    """Make a field that is a seed."""
-    return setting(default, help, at_least=0, at_most=LARGEST_SEED)
-
-
-def plain_type(kind: type, name: str) -> tuple[Any, bool]:
-    """Type of a field without its `None`, and whether it may be None."""
-    expected = expected_fields(kind)[name]
-    several: Any = Sequence if expected.empty else tuple
-    inner = (expected.kind, ...) if several is tuple else expected.kind
-    return several[inner] if expected.several else expected.kind, expected.optional
-
-
-def described(limits: Mapping[str, Any]) -> str:
-    """The range of a field in words."""
-    return str(Range(**{name: limits.get(name) for name in ("at_least", "above", "at_most")}))

@@ -1,8 +1,6 @@
 """What tests of the command share: small settings, a command that fails, and options."""
 
 from paranmt_hf.cli import file_values, find_command, main
-from paranmt_hf.cli.old import _parser
-from paranmt_hf.cli.parser import resolved_options
 from paranmt_hf.cli.parsing import parse
 
 # A training that takes no time.
@@ -23,23 +21,15 @@ def fails(capsys, arguments, *messages):
 def kept_options(words):
     """The options that a command line would write next to its result."""
     command, others = find_command(words)
-    if command is None:
-        return resolved_options(_parser(words[0]).parse_args(words))
     return command.kept_values(parse(command, others, file_values(command, others)))
 
 
 def flags(words):
     """The options that a command has."""
     command, _ = find_command(words)
-    if command is not None:
-        own = [option for option in command.options if not option.positional]
-        general = {"--help", "--help-all", "--config", "--debug"} | ({"--json"} if command.writes_json else set())
-        switches = {f"--no-{option.flag[2:]}" for option in own if option.expected.kind is bool}
-        return {option.flag for option in own} | switches | general
-    parser = _parser(words[0])
-    for word in words:
-        below = parser._subparsers and parser._subparsers._group_actions[0].choices
-        if not below or word not in below:
-            break
-        parser = below[word]
-    return set(parser._option_string_actions)
+    if command is None:
+        return set()
+    own = [option for option in command.options if not option.positional]
+    general = {"--help", "--help-all", "--config", "--debug"} | ({"--json"} if command.writes_json else set())
+    switches = {f"--no-{option.flag[2:]}" for option in own if option.expected.kind is bool}
+    return {option.flag for option in own} | switches | general

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from paranmt_hf.cli import find_command
-from paranmt_hf.cli.old import _parser
-from paranmt_hf.cli.table import COMMANDS, OLD
+from paranmt_hf.cli.table import COMMANDS
 from tests.cli.commands import flags, kept_options
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +43,7 @@ def test_commands_parse(guide, capsys):
         except SystemExit:
             pytest.fail(f"paranmt {shlex.join(words)}\n{capsys.readouterr().err}")
     for words in [*in_blocks(text), *in_sentences(text)]:
-        if words[0] in OLD or find_command(words)[0] is not None:
+        if find_command(words)[0] is not None:
             unknown = {word for word in words if word.startswith("--")} - flags(words)
             assert not unknown, f"paranmt {shlex.join(words)}"
 
@@ -52,13 +51,7 @@ def test_commands_parse(guide, capsys):
 @cache
 def every_option():
     """The options of all commands, and of those below them."""
-    waiting, known = [_parser(command) for command in OLD], {flag for name in COMMANDS for flag in flags(name.split())}
-    while waiting:
-        parser = waiting.pop()
-        known |= set(parser._option_string_actions)
-        if parser._subparsers:
-            waiting += parser._subparsers._group_actions[0].choices.values()
-    return known
+    return {flag for name in COMMANDS for flag in flags(name.split())}
 
 
 @each_guide

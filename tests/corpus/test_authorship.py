@@ -100,9 +100,7 @@ def test_a_draw_of_the_pairs(texts, tmp_path):
 
 def test_models_that_do_not_fit_into_memory_are_refused():
     AuthorshipConfig(folds=16, bits=22)
-    with pytest.raises(
-        InputError, match="17 models .* expected at most 67,108,864 weights in all; lower --classifier"
-    ):
+    with pytest.raises(InputError, match="17 models .* expected at most 67,108,864 weights in all; lower `folds`"):
         AuthorshipConfig(folds=17, bits=22)
     with pytest.raises(InputError, match="folds must be from 2 to 100, was 100000"):
         AuthorshipConfig(folds=100_000)

@@ -262,9 +262,7 @@ class TestBadInput:
         diverged = encoder("word")
         diverged[0].embedding.weight.data[1, 0] = np.nan
         save(diverged, tmp_path / "word")
-        with pytest.raises(
-            InputError, match="word/.*model.safetensors: the tensor .* holds a number that is not finite"
-        ):
+        with pytest.raises(InputError, match="the tensor .* holds a number that is not finite"):
             evaluate_mteb(tmp_path / "word", tasks="STS12", out=tmp_path / "out", data=data)
         assert [path.name for path in tmp_path.iterdir()] == ["word"]
 

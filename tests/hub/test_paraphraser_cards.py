@@ -17,7 +17,7 @@ def test_a_card_is_rendered_from_its_record(path):
     assert path.with_suffix(".md").read_text(encoding="utf8") == text
     assert record["command"] in text and record["figures"] in text
     for evaluation in record["evaluations"]:
-        assert evaluation["command"] in text
+        assert evaluation["settings"]["command"] in text
 
 
 def test_figures_stand_with_the_results():

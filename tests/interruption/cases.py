@@ -166,7 +166,7 @@ def _search(root: Path, *words: str) -> list[str]:
 
 
 def _mine(root: Path, out: str, *words: str) -> list[str]:
-    return ["mine", f"{root}/text.txt", "--out", f"{root}/{out}", "--min-score", "0.3", *words]
+    return ["search", "mine", f"{root}/text.txt", "--out", f"{root}/{out}", "--min-score", "0.3", *words]
 
 
 def _sentences(root: Path) -> None:

@@ -1,7 +1,5 @@
 """evaluate_paraphrases() and evaluate_canonical(): models, files, decodings, what is refused."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,16 +15,22 @@ from paranmt_hf import (
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.paraphrase.evaluate import DECODINGS, read_decodings
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.results import ParaphraseEvaluation, paraphrase_table_of
+from paranmt_hf.paraphrase.results import together
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 from tests.paraphrase.test_paraphraser import LOCAL, SMALL, sentences
 
 SHORT = ParaphraseConfig(max_length=20)
+
+
+def figures_of(row):
+    """All that does not depend on the time."""
+    return {name: value for name, value in row.values.items() if name != "sentences_per_second"}
 
 
 def results_of(evaluate, *arguments, **options):
@@ -59,29 +63,29 @@ def record(model, pairs):
 
 def test_rows_are_the_baselines_and_the_ways(record):
     assert [row.name for row in record.rows] == [
-        "copied input",
-        "first reference",
         "greedy",
         "beams=3,n=2",
         "sample,temperature=0.5",
+        "copied input",
+        "first reference",
     ]
-    copied, reference, *ways = (row.figures for row in record.rows)
-    assert (copied.copies, reference.bleu) == (1, None)
-    assert copied.self_bleu == pytest.approx(100)
-    assert record.items == 7 and record.references >= 7
-    assert [own.among_bleu is None for own in ways] == [True, False, True]
-    assert [row.settings for row in record.rows[2:]] == [
+    *ways, copied, reference = record.rows
+    assert copied["copies"] == 1 and "bleu" not in reference.values
+    assert copied["self_bleu"] == pytest.approx(100)
+    assert copied.items == 7 and record.settings["references"] >= 7
+    assert ["among_bleu" in own.values for own in ways] == [False, True, False]
+    assert [row.details["settings"] for row in ways] == [
         {"beams": 1, "n": 1},
         {"beams": 3, "n": 2},
         {"sample": True, "temperature": 0.5},
     ]
-    assert record.command == (
+    assert record.settings["command"] == (
         "paranmt paraphrase evaluate out --data pairs.parquet --items 7 --items-seed 3 --search max_length=20 "
         "--decodings greedy beams=3,n=2 sample,temperature=0.5"
     )
-    assert record.variants["bleu"].startswith("sacrebleu") and record.variants["meteor"].startswith("nltk")
+    variants = record.settings["variants"]
+    assert variants["bleu"].startswith("sacrebleu") and variants["meteor"].startswith("nltk")
     assert "sacrebleu" in record.versions and "nltk" in record.versions
-    assert json.loads(json.dumps(ParaphraseEvaluation([record]).to_json()))[0]["kind"] == "paraphrases"
 
 
 def test_outputs_are_those_of_the_paraphraser(record, model):
@@ -116,16 +120,17 @@ def test_a_seed_decides(record, model, pairs):
         ).results[0]
         for seed in (3, 4)
     )
-    assert again.data_checksum == record.data_checksum != other.data_checksum
-    assert again.rows[-1].figures == record.rows[-1].figures
+    assert again.data == record.data != other.data
+    first, second = (next(row for row in found.rows if row.name == ways[0]) for found in (again, record))
+    assert figures_of(first) == figures_of(second)
 
 
 def test_sentences_of_the_other_direction_have_several_references(model, pairs):
     items = ParaphraseEvaluationData(direction="to-translation", items=0)
     (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
     table = pq.read_table(pairs).to_pandas()
-    assert found.items == table["reference"].nunique()
-    assert found.references == len(table.drop_duplicates())
+    assert next(found.rows).items == table["reference"].nunique()
+    assert found.settings["references"] == len(table.drop_duplicates())
 
 
 def test_held_out_sentences_are_those_of_training(model, pairs):
@@ -133,7 +138,7 @@ def test_held_out_sentences_are_those_of_training(model, pairs):
     apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1)))
     items = ParaphraseEvaluationData(items=0, held_out=True)
     (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
-    assert found.items == len(set(apart["translation"].to_pylist())) < 60
+    assert next(found.rows).items == len(set(apart["translation"].to_pylist())) < 60
 
 
 def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
@@ -153,8 +158,8 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
         out = tmp_path / f"out.{suffix}"
         paraphrase_file(lines, out, model=model, config=config, engine=LOCAL)
         (found,) = results_of(evaluate_paraphrases, out, data=pairs, items=ParaphraseEvaluationData(items=0))
-        assert [row.name for row in found.rows] == ["copied input", "first reference", f"out.{suffix}"]
-        assert found.rows[-1].figures == whole.rows[-1].figures
+        assert [row.name for row in found.rows] == [f"out.{suffix}", "copied input", "first reference"]
+        assert figures_of(next(found.rows)) == figures_of(next(whole.rows))
     both = results_of(
         evaluate_paraphrases,
         [model, out],
@@ -163,12 +168,12 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
         decodings=["beams=3,n=2"],
         search=SHORT,
     )
-    starts = [line.split("  ")[0] for line in paraphrase_table_of(both).splitlines()]
-    assert starts == ["setting", "copied input", "first reference", f"{model.name}: beams=3,n=2", "out.tsv"]
+    starts = [line.split("|")[1].strip() for line in together(both).splitlines() if line.startswith("|")]
+    assert starts[2:] == [f"{model.name}: beams=3,n=2", "copied input", "first reference", "out.tsv"]
     (alone,) = results_of(evaluate_paraphrases, tmp_path / "out.tsv")
-    assert alone.rows[-1].figures.bleu is None
-    assert alone.rows[-1].figures.self_bleu == pytest.approx(whole.rows[-1].figures.self_bleu)
-    assert "--decodings" not in alone.command and "--decodings" in both[0].command
+    assert alone.value("out.tsv", "bleu") is None
+    assert alone.value("out.tsv", "self_bleu") == pytest.approx(next(whole.rows)["self_bleu"])
+    assert "--decodings" not in alone.settings["command"] and "--decodings" in both[0].settings["command"]
     with pytest.raises(InputError, match="out.tsv holds none of the sentences of others.tsv"):
         (tmp_path / "others.tsv").write_text("one thing\tanother thing\n")
         evaluate_paraphrases(tmp_path / "out.tsv", data=tmp_path / "others.tsv")
@@ -189,8 +194,8 @@ def test_templates_of_a_file(tmp_path, monkeypatch):
     rows = ["b a\ta b\t1\t(S (NP) (VP))", "NA\ta c\t1\t(S (NP) (VP))", "null\td\t1\t", "e\t\t0\t"]
     path.write_text("\n".join(["source\tparaphrase\trank\ttemplate", *rows]) + "\n")
     (found,) = results_of(evaluate_paraphrases, path, template_parser="link-grammar")
-    own = found.rows[-1].figures
-    assert (own.template_match, own.without, found.items) == (0.5, 1, 4)
+    own = next(found.rows)
+    assert (own["template_match"], own["without"], own.items) == (0.5, 1, 4)
 
 
 def test_ways_in_words_and_in_yaml(tmp_path):
@@ -242,12 +247,13 @@ def test_canonical_sentences_are_the_noisy_references(model, pairs):
         noise=0.4,
         search=SHORT,
     )
-    assert found.sentences + found.noise["unchanged"] == 9
-    for example in found.figures.examples:
-        assert example.noisy == add_noise(example.clean, 0.4, 2)[0] != example.clean
-    assert found.figures.before.equal == 0 and found.figures.before.characters > 0
-    assert sum(found.noise["changes"].values()) >= found.sentences
-    assert "--noise 0.4" in found.command
+    noise, sentences = found.settings["noise"], next(found.rows).items
+    assert sentences + noise["unchanged"] == 9
+    for example in found.examples:
+        assert example["noisy"] == add_noise(example["clean"], 0.4, 2)[0] != example["clean"]
+    assert found.value("noisy input", "equal") == 0 and found.value("noisy input", "character_edits") > 0
+    assert sum(noise["changes"].values()) >= sentences
+    assert "--noise 0.4" in found.settings["command"]
 
 
 def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):
@@ -256,8 +262,8 @@ def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):
         "teh man sees a dog .\tthe man sees a dog .\nthe bird bird follows a cat .\tthe bird follows a cat .\n"
     )
     (found,) = results_of(evaluate_canonical, model, data=path, search=SHORT)
-    assert (found.sentences, found.noise) == (2, None)
-    assert found.figures.before.characters == pytest.approx(100 * (2 + 5) / (20 + 25), rel=0.1)
+    assert (next(found.rows).items, found.settings["noise"]) == (2, None)
+    assert found.value("noisy input", "character_edits") == pytest.approx(100 * (2 + 5) / (20 + 25), rel=0.1)
 
 
 def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
@@ -304,12 +310,13 @@ def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, cap
     words = [str(model), "--data", str(pairs), "--items", "5", "--search", "max_length=20", "--json", str(out)]
     assert main(["paraphrase", "evaluate", *words, "--decodings", "greedy"]) == 0
     shown = capsys.readouterr().out
-    assert "copied input" in shown and "greedy" in shown and "self-BLEU" in shown and "template" not in shown
-    (found,) = json.loads(out.read_text())
-    assert found["items"] == 5 and found["seed"] == 1 and found["command"].endswith("--decodings greedy")
+    assert "copied input" in shown and "greedy" in shown and "Self-BLEU" in shown and "Template" not in shown
+    (found,) = read_results(out)
+    assert found.kind == "paraphrases" and next(found.rows).items == 5
+    assert found.settings["command"].endswith("--decodings greedy")
     assert main(["paraphrase", "canonical", *words, "--noise", "0.1"]) == 0
     shown = capsys.readouterr().out
-    (found,) = json.loads(out.read_text())
-    unchanged = found["noise"]["unchanged"]
-    assert found["kind"] == "canonical" and unchanged + found["sentences"] == 5 and unchanged
-    assert "noisy input" in shown and f"\n{unchanged} more, which noise did not change, are left out\n" in shown
+    (found,) = read_results(out)
+    unchanged = found.settings["noise"]["unchanged"]
+    assert found.kind == "canonical" and unchanged + next(found.rows).items == 5 and unchanged
+    assert "noisy input" in shown and f"{unchanged} more, which noise did not change, are left out" in shown

@@ -180,7 +180,7 @@ def test_a_release(corpus):  # noqa: F811
 
 def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(corpus)
-    words = ["mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
+    words = ["search", "mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a corpus needs a licence")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(
@@ -194,7 +194,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
         "needs a second corpus",
     )
     fails(capsys, [*words, "--min-score", "2"], "must be from -1 to 1, was 2.0")
-    fails(capsys, ["mine", "none.txt", *words[2:], "--license", "mit"], "none.txt: there is no such file")
+    fails(capsys, ["search", "mine", "none.txt", *words[3:], "--license", "mit"], "none.txt: there is no such file")
     assert not list(corpus.glob("out*"))
     assert main([*words[:-1], "pairs.parquet", "--min-score", "0.9"]) == 0
     out = capsys.readouterr().out

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from paranmt_hf.encoders import saving
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import epochs, trainer
+from paranmt_hf.training import epochs, trainer_run
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, small, synonyms, write_data
@@ -167,7 +167,7 @@ def command(data, out, model):
 def checkpoints(work, model) -> int:
     """Number of steps of the last whole checkpoint."""
     if model != "word":
-        found = trainer.last_checkpoint(work / "trainer")
+        found = trainer_run.last_checkpoint(work / "trainer")
         return int(found.name.rpartition("-")[2]) if found else 0
     try:
         return json.loads(_state(work / "checkpoint.safetensors"))["step"]

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import pytest
 
@@ -14,14 +14,14 @@ from paranmt_hf.errors import InputError, LostProcessError, WriteError
 from paranmt_hf.util.files import checksum, put_in_place, result_file
 from paranmt_hf.util.records import FileRecord, Record, made_with
 from paranmt_hf.util.run import Result, clear, locked, result_folder, run, work_folder
-from paranmt_hf.util.settings import setting
+from paranmt_hf.util.settings import RunOnly
 
 
 @dataclass(frozen=True)
 class Toy:
     size: int
     name: str = "a"
-    pause: float = setting(0.0, "no result depends on it", changes_result=False)
+    pause: Annotated[float, RunOnly] = 0.0
 
 
 @dataclass(frozen=True)

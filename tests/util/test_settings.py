@@ -2,41 +2,38 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import check, is_given, plain_type, setting
+from paranmt_hf.util.settings import Count, Range, Share, check, expected_of, is_given
 
 
 @dataclass(frozen=True)
 class Settings:
-    required: int = setting(help="required")
-    count: int = setting(3, "a count", at_least=1)
-    share: float = setting(0.5, "a share", at_least=0, at_most=1)
-    margin: float = setting(0.4, above=0)
-    rate: float | None = setting(None, above=0, at_most=1)
-    kind: Literal["a", "b"] = setting("a")
+    required: int
+    count: Count = 3
+    share: Share = 0.5
+    margin: Annotated[float, Range(above=0)] = 0.4
+    rate: Annotated[float | None, Range(above=0, at_most=1)] = None
+    kind: Literal["a", "b"] = "a"
     maybe: Literal["x", "y"] | None = None
     flag: bool = False
     name: str | None = None
-    sizes: tuple[int, ...] = setting((1, 2), at_least=1)
+    sizes: tuple[Count, ...] = (1, 2)
     words: Sequence[str] = ()
 
     def __post_init__(self):
         check(self)
 
 
-def test_defaults_and_help_stand_with_the_field():
+def test_defaults():
     settings = Settings(1)
     assert (settings.count, settings.margin, settings.sizes) == (3, 0.4, (1, 2))
-    metadata = {entry.name: dict(entry.metadata) for entry in fields(Settings)}
-    assert metadata["count"] == {"help": "a count", "at_least": 1, "changes_result": True}
-    assert metadata["share"]["at_most"] == 1
     with pytest.raises(TypeError, match="required"):
         Settings()
 
@@ -101,10 +98,13 @@ def test_values_outside(values, message):
         Settings(**{"required": 1, **values})
 
 
-def test_plain_types():
-    assert plain_type(Settings, "rate") == (float, True)
-    assert plain_type(Settings, "maybe") == (Literal["x", "y"], True)
-    assert plain_type(Settings, "count") == (int, False)
+def test_annotations():
+    found = expected_of(Annotated[Literal["x", "y"] | None, "marker"])
+    assert found.choices() == ("x", "y") and found.optional and found.markers == ("marker",)
+    found = expected_of(Sequence[Count])
+    assert (found.kind, found.several, found.empty, found.range) == (int, True, True, Range(at_least=1))
+    assert expected_of(Path | str | Sequence[str | Path] | None).several
+    assert expected_of(Settings | str).kind is str and not expected_of(tuple[int, ...]).empty
 
 
 def test_what_is_given():

@@ -1,4 +1,4 @@
-"""`paranmt explore`: a release on a local page; `paranmt report`: the same page as one HTML file."""
+"""`paranmt explore page`: a release on a local page; `paranmt explore report`: the same page as one HTML file."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ FILES = {
 NEIGHBOURS = 20
 REPORT_EXAMPLES, REPORT_NEIGHBOURS = 10, 5
 HINT = (
-    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore RELEASE "
-    "--index INDEX` takes it."
+    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore page "
+    "RELEASE --index INDEX` takes it."
 )
 # Pages beyond this one are reached by a narrower filter.
 MAX_PAGE = 1_000_000
@@ -192,7 +192,7 @@ def write_report(
     encoder: str | Encoder | None = EMBEDDED,
     seed: Annotated[Seed, Advanced] = 0,
 ) -> WrittenReport:
-    """Write what `paranmt explore` shows as one HTML file, with the rows of the config `sample`.
+    """Write what `paranmt explore page` shows as one HTML file, with the rows of the config `sample`.
 
     Histograms, ranges and counts are of all rows; filters and search work on the rows that the file carries.
 

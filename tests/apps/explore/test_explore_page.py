@@ -1,4 +1,4 @@
-"""The page of `paranmt explore` and the file of `paranmt report` in a real browser."""
+"""The page of `paranmt explore page` and the file of `paranmt explore report` in a real browser."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def address(made):
-    command = [sys.executable, "-m", "paranmt_hf.cli", "explore", str(made)]
+    command = [sys.executable, "-m", "paranmt_hf.cli", "explore", "page", str(made)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         yield process.stderr.readline().split()[1]
         process.terminate()

@@ -252,7 +252,10 @@ def test_the_commands(pairs, tmp_path, capsys):
     assert main([*words, "--workers", "1", "--min-score", "0.15"]) == 0
     assert "(were parsed already)" in capsys.readouterr().out
     assert "parser: " in (tmp_path / "out" / "paranmt.yaml").read_text()
-    assert main(["templates", str(tmp_path / "out"), "--top", "1", "--json", str(tmp_path / "out.json")]) == 0
+    assert (
+        main(["paraphrase", "templates", str(tmp_path / "out"), "--top", "1", "--json", str(tmp_path / "out.json")])
+        == 0
+    )
     printed = capsys.readouterr().out.split("\n")
     assert printed[0] == "2 templates of 4 references, by the file trees.tsv"
     assert [line.split() for line in printed[1:3]] == [
@@ -263,8 +266,8 @@ def test_the_commands(pairs, tmp_path, capsys):
     assert written["templates"] == [
         {"template": "(S(NP)(VP))", "count": 3, "example": "a c", "share": 0.75, "cumulative_share": 0.75}
     ]
-    fails(capsys, ["templates", tmp_path / "out", "--top", "0"], "must be at least 1")
-    fails(capsys, ["templates", tmp_path], "holds no parses.json; expected parsed pairs")
+    fails(capsys, ["paraphrase", "templates", tmp_path / "out", "--top", "0"], "must be at least 1")
+    fails(capsys, ["paraphrase", "templates", tmp_path], "holds no parses.json; expected parsed pairs")
 
 
 def test_templates_of_parsed_pairs(pairs, tmp_path):
