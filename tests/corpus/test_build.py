@@ -163,7 +163,7 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     with pytest.raises(InputError, match=r"give a Hub licence id with --license \(mit, .*not 'MIT'"):
         ReleaseConfig(license="MIT").check_license()
     log = tmp_path / "log"
-    for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs --license-name")):
+    for licence, message in (("cc-by-sa4.0", "did you mean cc-by-sa-4.0"), ("other", "needs `license_name`")):
         with pytest.raises(InputError, match=message):
             translator = FakeTranslatorConfig(log=str(log))
             make(bitext, tmp_path / "out", vectors, translator=translator, release=ReleaseConfig(license=licence))

@@ -98,7 +98,7 @@ def test_bad_input(folder, capsys):
     )
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "1"], "folds must be from 2 to 100, was 1")
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "30"], "MR: 30 folds need at least")
-    fails(capsys, [*base, "--vectors", "v.txt", "--json", "no/r.json"], "--json no/r.json: there is no folder no")
+    fails(capsys, [*base, "--vectors", "v.txt", "--json", "no/r.json"], "no/r.json")
     fails(
         capsys, ["evaluate", "transfer", "--vectors", "v.txt", "--data", "none"], "there is no folder none; expected"
     )
