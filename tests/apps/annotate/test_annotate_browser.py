@@ -40,7 +40,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def judged(release, tmp_path):
     config = AnnotationConfig(per_range=2, ranges=(0.0, 0.3, 0.6, 1.0))
-    return sample_for_annotation(release, tmp_path / "judged", config).folder
+    return sample_for_annotation(release, tmp_path / "judged", config=config).folder
 
 
 @pytest.fixture
