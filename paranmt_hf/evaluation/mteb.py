@@ -28,7 +28,7 @@ from paranmt_hf.evaluation.mteb_tasks import (
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.client import explain, is_id
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.util.files import replacing, write_bytes, writing
+from paranmt_hf.util.files import replacing, writing
 from paranmt_hf.util.optional import require, versions
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.run import result_folder
@@ -112,7 +112,8 @@ def _evaluate(
             found = found.model_copy(update={"dataset_revision": revision})
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            write_bytes(folder / "model_meta.json", json.dumps(meta.to_dict(), default=str, indent=4).encode())
+            with replacing(folder / "model_meta.json") as aside:
+                aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8")
             with replacing(folder / f"{found.task_name}.json") as aside, quiet():
                 found.to_disk(aside)
             # With the digits that mteb keeps.

@@ -50,22 +50,22 @@ def test_publish_and_load(hub, tmp_path):
         return done.stdout
 
     run("parse", path, "--parser", trees, "--out", tmp_path / "parsed")
-    shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--tree-embedding", "8", "--tree-hidden", "8"]
+    shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--tree-hidden", "8"]
     once = ["--max-steps", "1", "--held-out", "0", "--device", "cpu"]
     run("paraphrase", "train", tmp_path / "parsed", "--model", "controlled", "--out", folder, *shape, *once)
     assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in run(
         "publish", folder, name, "--license", "mit"
     )
     again = run("publish", folder, name, "--license", "mit")
-    assert "unchanged, all was there already" in again
+    assert "unchanged, everything was there already" in again
 
     text = tmp_path / "text.txt"
     text.write_text(f"{first}\n{second}\n")
     made = []
     for model in (folder, name):
         out = tmp_path / f"{len(made)}.tsv"
-        options = ["--template", TEMPLATE, "--parser", trees, "--max-length", "9", "--device", "cpu", "--workers", "1"]
-        run("paraphrase", text, "--model", model, *options, "--keep-copies", "--out", out)
+        options = ["--templates", TEMPLATE, "--parser", trees, "--max-length", "9", "--device", "cpu", "--workers", "1"]
+        run("paraphrase", "text", text, "--model", model, *options, "--keep-copies", "--out", out)
         made.append(out.read_text())
     assert made[0] == made[1] and made[0].count(TEMPLATE) == 2
 

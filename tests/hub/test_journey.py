@@ -98,7 +98,7 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
     succeeds(hub.paranmt("publish", folder, name))
     before = client.list_repo_commits(name, repo_type="dataset")
     again = succeeds(hub.paranmt("publish", folder, name))
-    assert "unchanged, all was there already, version v1" in again
+    assert "unchanged, everything was there already, version v1" in again
     assert len(client.list_repo_commits(name, repo_type="dataset")) == len(before)
 
     source, reference = lines(tmp_path, 30)

@@ -55,7 +55,7 @@ def test_publish_and_load(hub, tmp_path):
     assert published.returncode == 0, published.stderr
     assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in published.stdout
     again = hub.paranmt("publish", folder, name, "--license", "mit")
-    assert "unchanged, all was there already" in again.stdout, again.stderr
+    assert "unchanged, everything was there already" in again.stdout, again.stderr
     _anybody_loads(hub, name)
 
 

@@ -259,7 +259,7 @@ CASES = [
     Case("select", _select, _whole),
     _train("word"),
     _train("lstm"),
-    Case("train-sent2vec", _sent2vec, _sentences, {"out/training.json": ("seconds",)}),
+    Case("train-sent2vec", _sent2vec, _sentences, {"out/sent2vec.json": ("seconds",)}),
     Case(
         "average",
         lambda root: ["encoder", "average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
