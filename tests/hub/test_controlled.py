@@ -64,7 +64,18 @@ def test_publish_and_load(hub, tmp_path):
     made = []
     for model in (folder, name):
         out = tmp_path / f"{len(made)}.tsv"
-        options = ["--templates", TEMPLATE, "--parser", trees, "--max-length", "9", "--device", "cpu", "--workers", "1"]
+        options = [
+            "--templates",
+            TEMPLATE,
+            "--parser",
+            trees,
+            "--max-length",
+            "9",
+            "--device",
+            "cpu",
+            "--workers",
+            "1",
+        ]
         run("paraphrase", "text", text, "--model", model, *options, "--keep-copies", "--out", out)
         made.append(out.read_text())
     assert made[0] == made[1] and made[0].count(TEMPLATE) == 2
