@@ -130,6 +130,9 @@ def node_modules():
 def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sentences, name):
     """The program of the README, on other texts."""
     texts = [*SENTENCES, *HARD, *real_sentences[:20]]
+    if "trigram" in name:
+        # There, characters beyond U+FFFF are unknown.
+        texts = [text for text in texts if not text or max(text) <= "\uffff"]
     source = "embedded"
     if name != "real-word,trigram":
         parts = dict(zip(["real-word", "real-trigram"], load().composition.parts, strict=True))
