@@ -163,7 +163,7 @@ def advise(error: BaseException, advice: str) -> str:
 
 def _error_number(error: BaseException) -> int | None:
     # Libraries written in Rust give the system's number in their text alone.
-    found = re.search(r"\(os error (\d+)\)", str(error))
+    found = re.search(r"(?:\(os error |Os \{ code: )(\d+)", str(error))
     return int(found[1]) if found else getattr(error, "errno", None)
 
 
