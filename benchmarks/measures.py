@@ -34,11 +34,8 @@ def names_with_two_meanings(kind: type[ast.stmt] | tuple[type[ast.stmt], ...]) -
 
 def main() -> None:
     """Print the table."""
-    options = {name: len(command.options) + command.writes_json for name, command in COMMANDS.items()}
-    shown = {
-        name: sum(not option.advanced for option in command.options) + command.writes_json
-        for name, command in COMMANDS.items()
-    }
+    options = {name: len(command.typed()) + command.writes_json for name, command in COMMANDS.items()}
+    shown = {name: len(command.typed(advanced=False)) + command.writes_json for name, command in COMMANDS.items()}
     most = max(shown, key=lambda name: shown[name])
     classes = names_with_two_meanings(ast.ClassDef)
     functions = names_with_two_meanings((ast.FunctionDef, ast.AsyncFunctionDef))

@@ -18,6 +18,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
     Advanced,
     Expected,
+    Group,
     Prefixed,
     PythonOnly,
     RunOnly,
@@ -42,6 +43,7 @@ class Option:
         default: Its default; `MISSING` if it must be given.
         help: What it does.
         positional: Whether it is given without its name.
+        group: The option that it is given in, with other settings.
     """
 
     name: str
@@ -51,16 +53,24 @@ class Option:
     default: Any
     help: str
     positional: bool = False
+    group: Group | None = None
 
     @property
     def flag(self) -> str:
-        """The option as it is typed; a positional argument in capitals."""
-        return self.name.upper() if self.positional else f"--{self.name.replace('_', '-')}"
+        """The option as it is typed; a positional argument in capitals, a setting of a group after it."""
+        if self.group is not None:
+            return f"{flag_of(self.group.name)} {self.name}"
+        return self.name.upper() if self.positional else flag_of(self.name)
 
     @property
     def advanced(self) -> bool:
         """Whether only `--help-all` shows it."""
         return Advanced in self.expected.markers
+
+
+def flag_of(name: str) -> str:
+    """An option as it is typed."""
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,7 @@ class Command:
             positional = positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
             found.append(Option(name, name, name, expected, default, explained.get(name, ""), positional))
         names = [option.name for option in found]
+        names += {option.group.name for option in found if option.group}
         if twice := {name for name in names if names.count(name) > 1}:
             raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
         return sorted(found, key=lambda option: not option.positional)
@@ -143,7 +154,30 @@ class Command:
             if default is MISSING and group.optional:
                 default = None
             text = explained.get(entry.name) or entry.metadata.get("help", "")
-            yield Option(name, entry.name, parameter, expected, default, text)
+            in_group = next(
+                (marker for marker in (*group.markers, *expected.markers) if isinstance(marker, Group)), None
+            )
+            if in_group == Group():
+                in_group = Group(parameter, documentation_of(group.kind).short_description or "")
+            yield Option(name, entry.name, parameter, expected, default, text, group=in_group)
+
+    @cached_property
+    def groups(self) -> dict[str, list[Option]]:
+        """The settings of each group, by the name of its option."""
+        found: dict[str, list[Option]] = {}
+        for option in self.options:
+            if option.group is not None:
+                found.setdefault(option.group.name, []).append(option)
+        return found
+
+    def typed(self, *, advanced: bool = True) -> list[str]:
+        """The names that can be typed: options that are in no group, and groups.
+
+        Args:
+            advanced: Whether to include those that only `--help-all` shows.
+        """
+        shown = [option for option in self.options if advanced or not option.advanced]
+        return list(dict.fromkeys(option.group.name if option.group else option.name for option in shown))
 
     @cached_property
     def writes_json(self) -> bool:
@@ -153,10 +187,10 @@ class Command:
 
     @cached_property
     def flags(self) -> dict[str, str]:
-        """How each parameter and field is typed."""
-        return {option.field: option.flag for option in self.options} | {
-            option.name: option.flag for option in self.options
-        }
+        """How each parameter, field and group is typed."""
+        names = {option.field: option.flag for option in self.options}
+        names |= {option.name: option.flag for option in self.options}
+        return names | {group: flag_of(group) for group in self.groups}
 
     def values_of(self, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
         """Convert the values of a file, by the names of options, as the command line converts its words.
@@ -169,6 +203,9 @@ class Command:
         found = {}
         for key, value in given.items():
             name = str(key).replace("-", "_")
+            if name in self.groups and isinstance(value, Mapping):
+                found |= self.values_of_group(name, value, where)
+                continue
             if name not in known:
                 near = get_close_matches(name, known)
                 hint = f"perhaps you meant {near[0].replace('_', '-')}" if near else "see --help-all"
@@ -184,6 +221,14 @@ class Command:
             except InputError as error:
                 raise InputError(f"{where}: {error}", option=name) from None
         return found
+
+    def values_of_group(self, group: str, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
+        """Convert the settings of a group as `values_of` does; settings that are not in the group are refused."""
+        known = [option.name for option in self.groups[group]]
+        for key in given:
+            if str(key).replace("-", "_") not in known:
+                raise InputError(f"{where}: {key!r} is not one of {', '.join(known)}", option=group)
+        return self.values_of(given, where)
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""

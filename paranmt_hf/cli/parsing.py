@@ -14,8 +14,10 @@ from typing import Annotated, Any, Optional
 
 import tyro
 
-from paranmt_hf.cli.command import Command, Option, as_written, documentation_of, with_flags
+from paranmt_hf.cli.command import Command, Option, as_written, documentation_of, flag_of, with_flags
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import checked, parsed
+from paranmt_hf.util.yaml_files import read_yaml
 
 
 def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,16 +31,20 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     Returns:
         The value of each option, by its name, and of `json`, `config` and `debug`.
     """
+    _refuse_settings_of_groups(command, given_words)
     words = ["--help" if word == "--help-all" else word for word in given_words]
     # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
-    groups: dict[str, list[Option]] = {"": []}
+    headings: dict[str, list[Option]] = {"": []}
     for option in command.options:
-        if not (brief and option.advanced):
-            groups.setdefault(option.parameter if option.parameter in command.settings else "", []).append(option)
+        if option.group is None and not (brief and option.advanced):
+            headings.setdefault(option.parameter if option.parameter in command.settings else "", []).append(option)
     parts: list[tuple[str, Any]] = []
-    for name, options in groups.items():
+    for name, options in headings.items():
         own = [_tyro_field(option, file_values, command.flags) for option in options]
+        if not name:
+            shown = command.typed(advanced=not brief)
+            own += [_group_field(group, command, brief) for group in command.groups if group in shown]
         made = make_dataclass(name or "own", own, kw_only=True)
         made.__doc__ = documentation_of(command.settings[name]).short_description if name else None
         parts.append((name or "own", made if name else Annotated[made, tyro.conf.arg(name="")]))
@@ -53,7 +59,31 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in command.options}
     for name, _ in parts:
         found |= vars(getattr(line, name))
+    for group in command.groups:
+        if text := found.pop(group, None):
+            found |= command.values_of_group(group, *_settings_of(group, text))
     return _checked(command, found)
+
+
+def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
+    """Say how a setting of a group is given, if it is typed as an option."""
+    for word in words:
+        typed = word.partition("=")[0]
+        for option in command.options:
+            if option.group is not None and typed in (flag_of(option.name), f"--no{flag_of(option.name)[1:]}"):
+                flag = flag_of(option.group.name)
+                print(f"paranmt {command.name}: {typed} is given as {flag} {option.name}=VALUE", file=sys.stderr)
+                raise SystemExit(2)
+
+
+def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
+    """The settings of a group as typed, or those of the file that is named; and where they are from, for errors."""
+    if "=" not in text:
+        return read_yaml(Path(text).expanduser(), f"settings of {flag_of(group)}, a name and a value each"), text
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip() and value.strip() for name, _, value in pairs):
+        raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)
+    return {name.strip(): value.strip() for name, _, value in pairs}, flag_of(group)
 
 
 def _checked(command: Command, values: dict[str, Any]) -> dict[str, Any]:
@@ -108,6 +138,25 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[s
     markers = [tyro.conf.Positional] if option.positional else []
     made: Any = field() if default is MISSING else field(default=default)
     return option.name, Annotated[(kind, configuration, *markers)], made
+
+
+def _group_field(group: str, command: Command, brief: bool) -> tuple[str, Any, Any]:
+    """A field of tyro's dataclass for the settings that are given together."""
+    options = command.groups[group]
+    described = options[0].group
+    text = described.help if described else ""
+    if brief:
+        text += f" Any of {', '.join(option.name for option in options)}."
+    else:
+        lines = []
+        for option in options:
+            default = (
+                "" if option.default in (None, (), "", MISSING, False) else f" (default: {as_written(option.default)})"
+            )
+            lines.append(f"{option.name}: {with_flags(option.help, command.flags).removesuffix('.')}{default}")
+        text = "\n".join([text, *lines])
+    hint = tyro.conf.arg(name=group, help=text, metavar="NAME=VALUE,...", help_behavior_hint="")
+    return group, Annotated[Optional[str], hint], field(default=None)  # noqa: UP045
 
 
 def _metavar(option: Option) -> str | None:

@@ -91,6 +91,22 @@ class Prefixed:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Marks settings that are given together, as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
+
+    A field is marked with a name and a help text, `Annotated[Count, SEARCH]`. A parameter that is a settings class is
+    marked with `Group()`: all its fields, under the name of the parameter and the first paragraph of the class.
+
+    Attributes:
+        name: Name of the option.
+        help: What the settings are for.
+    """
+
+    name: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True)
 class Expands:
     """Marks a parameter whose value is a name for values of other options, such as that of a recipe.
 

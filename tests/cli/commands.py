@@ -1,6 +1,7 @@
 """What tests of the command share: small settings, a command that fails, and options."""
 
 from paranmt_hf.cli import file_values, find_command, main
+from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.parsing import parse
 
 # A training that takes no time.
@@ -29,7 +30,7 @@ def flags(words):
     command, _ = find_command(words)
     if command is None:
         return set()
-    own = [option for option in command.options if not option.positional]
+    own = [option for option in command.options if not option.positional and option.group is None]
     general = {"--help", "--help-all", "--config", "--debug"} | ({"--json"} if command.writes_json else set())
     switches = {f"--no-{option.flag[2:]}" for option in own if option.expected.kind is bool}
-    return {option.flag for option in own} | switches | general
+    return {option.flag for option in own} | switches | general | {flag_of(group) for group in command.groups}

@@ -12,7 +12,7 @@ import yaml
 from paranmt_hf import cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Expands, Prefixed, PythonOnly, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import Advanced, Count, Expands, Group, Prefixed, PythonOnly, Range, RunOnly, Seed, check
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -56,6 +56,47 @@ class Baker:
         check(self)
 
 
+DECORATION = Group("decoration", "What is on top.")
+
+
+@dataclass(frozen=True)
+class Topping:
+    """What it is covered with.
+
+    Attributes:
+        sugar: Grams.
+        colour: Of the icing.
+        candles: How many.
+        flag: Whether it has a flag.
+    """
+
+    sugar: Annotated[float, Range(above=0)] = 5
+    colour: Literal["red", "blue"] = "red"
+    candles: Annotated[Count, DECORATION] = 3
+    flag: Annotated[bool, DECORATION, Advanced] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Box:
+    """What it is packed in.
+
+    Attributes:
+        width: In cm.
+        lid: Whether it is closed.
+        labels: Texts on it.
+    """
+
+    width: Count = 30
+    lid: bool = True
+    labels: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 @dataclass
 class Cake:
     folder: Path
@@ -87,6 +128,8 @@ def bake(
     preset: Annotated[str | None, Expands(presets)] = None,
     oven: Oven | None = None,
     baker: Annotated[Baker | None, Prefixed] = None,
+    topping: Topping | None = None,
+    box: Annotated[Box | None, Group()] = None,
     helper: type[Exception] = ValueError,
 ) -> Cake:
     """Bake.
@@ -106,6 +149,8 @@ def bake(
         preset: A name for all.
         oven: Heat.
         baker: Person.
+        topping: Top.
+        box: Box.
         helper: For Python.
     """
     if limit < 0:
@@ -113,6 +158,7 @@ def bake(
     out.mkdir(exist_ok=True)
     given = {"flour": flour, "others": others, "limit": limit, "kind": kind, "columns": columns, "sizes": sizes}
     given |= {"portions": portions, "workers": workers, "oven": oven and vars(oven), "baker": baker and vars(baker)}
+    given |= {"topping": topping and vars(topping), "box": box and vars(box)}
     return Cake(out, given)
 
 
@@ -182,6 +228,32 @@ def test_options():
     assert BAKE.writes_json
 
 
+def test_settings_of_a_group(capsys):
+    assert BAKE.typed()[-4:] == ["sugar", "colour", "decoration", "box"]
+    found = values("--box", "width=8, lid=false", "--decoration", "candles=9", "--colour", "blue")
+    assert found["box"] == {"width": 8, "lid": False, "labels": []}
+    assert found["topping"] == {"sugar": 5, "colour": "blue", "candles": 9, "flag": False}
+    Path("box.yaml").write_text("width: 7\nlabels: [a, b]\n")
+    assert values("--box", "box.yaml")["box"] == {"width": 7, "lid": True, "labels": ["a", "b"]}
+    Path("options.yaml").write_text("box:\n  width: 4\n  lid: false\ncandles: 2\n")
+    found = values("--config", "options.yaml", "--box", "width=5")
+    assert found["box"]["width"] == 5 and not found["box"]["lid"] and found["topping"]["candles"] == 2
+    with pytest.raises(SystemExit):
+        cli.main(["bake", *NEEDED, "--no-lid"])
+    assert "--no-lid is given as --box lid=VALUE" in capsys.readouterr().err
+
+
+def test_help_of_a_group(capsys):
+    for words, shown in (
+        ("--help", "What is on top. Any of candles, flag."),
+        ("--help", "What it is packed in. Any of width, lid, labels."),
+        ("--help-all", "candles: How many (default: 3)"),
+    ):
+        with pytest.raises(SystemExit):
+            cli.main(["bake", words])
+        assert shown in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("function", [typed_late, twice])
 def test_functions_that_cannot_be_commands(function):
     with pytest.raises(TypeError, match=function.__name__):
@@ -197,6 +269,9 @@ def test_functions_that_cannot_be_commands(function):
         (["--portions", "0"], "paranmt: --portions must be at least 1, was 0\n"),
         (["--columns", "a"], "paranmt: --columns must be NAME=VALUE,NAME=VALUE, was 'a'\n"),
         (["--baker-seed", "2"], "paranmt: --baker-seed needs --baker; give it too, or leave out --baker-seed\n"),
+        (["--box", "width=0"], "paranmt: --box: width must be at least 1, was 0\n"),
+        (["--box", "height=1"], "paranmt: --box: 'height' is not one of width, lid, labels\n"),
+        (["--box", "width="], "paranmt: --box must be NAME=VALUE,NAME=VALUE or a YAML file, was 'width='\n"),
         (["--preset", "cold"], "paranmt: KeyError: 'cold' (unexpected; --debug shows where)\n"),
     ],
 )
@@ -212,6 +287,7 @@ def test_options_are_kept_and_repeated(capsys):
     assert yaml.safe_load(kept) == {
         **{"flour": "rye", "others": ["salt", "yeast"], "limit": 1.0, "kind": "cake", "columns": "a=1"},
         **{"sizes": [1, 2], "heat": 99.5, "fan": False, "seed": 1, "baker-seed": 0},
+        **{"sugar": 5, "colour": "red", "candles": 3, "flag": False, "width": 30, "lid": True},
     }
     assert cli.main(["bake", "--config", "cake/paranmt.yaml", "--out", "again", "--heat", "50"]) == 0
     assert yaml.safe_load(Path("again/paranmt.yaml").read_text()) == {**yaml.safe_load(kept), "heat": 50.0}

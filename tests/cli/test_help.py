@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from paranmt_hf.cli import main, overview
+from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from tests.cli.commands import kept_options
 
@@ -28,14 +29,18 @@ def help_of(words, capsys):
 
 @each_command
 def test_help_shows_the_usual_options_and_help_all_the_others(command, capsys):
-    usual = [option for option in command.options if not option.advanced]
+    usual = command.typed(advanced=False)
     assert len(usual) <= MOST_SHOWN
     brief = help_of([*command.name.split(), "--help"], capsys)
     whole = help_of([*command.name.split(), "--help-all"], capsys)
     for option in command.options:
         assert option.help, f"{command.name}: {option.flag} is not explained"
-        assert f" {option.flag}" in whole
-        assert bool(re.search(rf" {option.flag}[ ,]", brief)) != option.advanced
+        if option.group is None:
+            assert f" {option.flag}" in whole
+            assert bool(re.search(rf" {option.flag}[ ,]", brief)) != option.advanced
+        else:
+            assert f"{option.name}: " in whole
+            assert (option.group.name in usual) == (f" {flag_of(option.group.name)} " in brief)
     assert brief.startswith(f"usage: paranmt {command.name} ") and command.example in brief
     assert all(option in brief for option in ("--config", "--debug", "--help-all"))
     for group in [command.function, *command.settings.values()]:
@@ -54,7 +59,7 @@ def test_summaries_fit_on_a_line(command):
 
 
 def test_options_and_commands_stay_few():
-    assert sum(len(command.options) + command.writes_json for command in COMMANDS.values()) <= MOST_OPTIONS
+    assert sum(len(command.typed()) + command.writes_json for command in COMMANDS.values()) <= MOST_OPTIONS
     assert len({name.split()[0] for name in COMMANDS}) <= MOST_COMMANDS
 
 
