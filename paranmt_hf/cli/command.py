@@ -200,7 +200,7 @@ class Command:
             where: The file, for errors.
         """
         known = {option.name: option for option in self.options}
-        found = {}
+        found: dict[str, Any] = {}
         for key, value in given.items():
             name = str(key).replace("-", "_")
             if name in self.groups and isinstance(value, Mapping):
